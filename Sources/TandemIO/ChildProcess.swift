@@ -21,7 +21,7 @@ public final class ChildProcess: Sendable {
         case pipe
     }
 
-    /// How a child ended.
+    /// The exit status of a child.
     public enum Status: Hashable, Sendable {
         /// The child exited with this code.
         case exited(Int32)
@@ -121,7 +121,7 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// How the child ended; nil while it runs.
+    /// The exit status; nil while the child runs.
     public var status: Status? { reap(WNOHANG) }
 
     /// Waits until the child has ended; every call returns the same status.

@@ -1,4 +1,4 @@
-/// How a file is opened.
+/// The mode in which a file is opened.
 public enum OpenMode: Hashable, Sendable {
     /// An existing file, for reading only.
     case read
@@ -10,7 +10,7 @@ public enum OpenMode: Hashable, Sendable {
     case createIfMissing
 }
 
-/// One open file.
+/// An open file.
 ///
 /// Bound to the thread that uses it; closed when released.
 public protocol File: AnyObject {

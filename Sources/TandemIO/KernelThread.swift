@@ -15,7 +15,7 @@ public final class KernelThread: Sendable {
         if !settled.load(ordering: .acquiring) { pthread_detach(handle) }
     }
 
-    /// Starts a thread that runs `body` and ends.
+    /// Starts a thread that runs `body`.
     ///
     /// The kernel shows the first 15 bytes of `name`. A thread that is never joined still runs to
     /// its end.

@@ -6,7 +6,7 @@ import Glibc
 /// on the main thread before any other thread starts. SIGPIPE and SIGXFSZ are ignored from then on:
 /// the calls that cause them return errors.
 public final class SignalSource {
-    /// A signal that a daemon acts on.
+    /// A signal that a daemon handles.
     public enum Signal: Hashable, Sendable {
         /// A request to stop (SIGTERM).
         case terminate

@@ -33,7 +33,7 @@ public final class SimulatedFileSystem: FileSystem {
     /// The unit of torn writes, in bytes.
     public static let sectorBytes = 512
 
-    /// All operations since recording began.
+    /// The recorded operations, in order.
     public private(set) var operations: [Operation] = []
     /// Whether operations are recorded; true by default.
     public var recordsOperations = true

@@ -9,7 +9,7 @@
 /// | below half the timeout | no message | sleep until half |
 /// | half the timeout or more | a message | the owner is overdue |
 ///
-///     var schedule = WatchdogSchedule(timeoutMicroseconds: 60_000_000, now: clock.monotonicNanoseconds)
+///     var schedule = WatchdogSchedule(timeoutMicroseconds: 60_000_000, now: start)
 ///     if schedule.completed(at: clock.monotonicNanoseconds) { Notify.send(Notify.watchdog) }
 public struct WatchdogSchedule: Hashable, Sendable {
     /// The time between two messages, in nanoseconds.

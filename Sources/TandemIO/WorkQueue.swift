@@ -3,7 +3,9 @@ import Glibc
 /// A queue through which one thread passes elements to waiting threads.
 ///
 ///     let queue = WorkQueue<Job>()
-///     let thread = try KernelThread.start(name: "reader") { while let job = queue.take() { job.run() } }
+///     let thread = try KernelThread.start(name: "reader") {
+///         while let job = queue.take() { job.run() }
+///     }
 ///     queue.add(job)
 ///     queue.close()
 ///     thread.join()

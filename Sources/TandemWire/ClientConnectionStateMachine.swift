@@ -4,8 +4,8 @@ public import TandemModel
 ///
 /// The owner reports events and carries out the returned actions. The machine assigns request ids,
 /// records the requests in flight, and holds the session's cursor: the last announced position. A
-/// push that names another predecessor is a gap: the connection is unusable, and the client must
-/// connect again and resume at the old ``cursor``. <doc:Protocol> has the table of states.
+/// push that names another predecessor is a gap. The connection is then unusable, and the client
+/// must connect again and resume at the old ``cursor``. <doc:Protocol> has the table of states.
 public struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The state of the connection.
     public enum State: Hashable, Sendable {
