@@ -1,9 +1,12 @@
 import Glibc
 
-/// An exclusive lock on a file that has content of its own, held until this value is released or the process ends.
+/// An exclusive lock on a file that has content of its own.
 ///
-/// Unlike ``LockFile`` nothing is written into the file, and its holder may remove it: whoever waits for the name then gets
-/// another file, and its lock. It keeps out those alone who ask for it too.
+/// The lock is held until this value is released or the process ends.
+///
+/// Unlike ``LockFile`` it writes nothing into the file. The holder may remove the file; a process
+/// that then locks the same path gets a new file and its lock. The lock is advisory: it excludes
+/// only processes that request it too.
 ///
 ///     let lock = try AdvisoryLock("rows.csv.rejects")
 public final class AdvisoryLock: FileLock, Sendable {
@@ -11,24 +14,26 @@ public final class AdvisoryLock: FileLock, Sendable {
     public let path: String
     private let descriptor: Int32
 
-    /// Takes the lock, creating an empty file for the owner only (mode 0600) if missing.
+    /// Acquires the lock, and creates an empty file for the owner only (mode 0600) if it is
+    /// missing.
     ///
-    /// Throws an error for which `isLocked` holds if it is taken, one for which `lacksLocks` holds where there are none, and another
-    /// for what is no file or can't be written. A file that was made for a lock that can't be had is removed again.
+    /// Throws an error with `isLocked` if another holder has the lock, and one with `lacksLocks` if
+    /// the file system has no locks. Other errors mean that the path is not a regular file or can't
+    /// be written. A file created by this call is removed again if the lock can't be acquired.
     public init(_ path: String) throws(IOError) {
         while true {
             let (descriptor, isNew) = try Self.open(path)
             do throws(IOError) {
                 let own = try Self.identity(path) { fstat(descriptor, &$0) }
                 try check(.lock, path) { flock(descriptor, LOCK_EX | LOCK_NB) }
-                // Its last holder may have removed it before it was locked here.
+                // The previous holder may have removed the file before the lock was acquired here.
                 if try Self.identity(path, { stat(path, &$0) }) == own {
                     self.path = path
                     self.descriptor = descriptor
                     return
                 }
             } catch {
-                // Whoever has the lock has the file.
+                // If the lock is taken, the file belongs to its holder.
                 if isNew, !error.isLocked { _ = unlink(path) }
                 _ = Glibc.close(descriptor)
                 guard error.isNotFound else { throw error }
@@ -39,12 +44,12 @@ public final class AdvisoryLock: FileLock, Sendable {
     }
 
     deinit {
-        // A child that is just being started has the descriptor too until it runs its program.
+        // A child process being started shares the descriptor until it executes its program.
         _ = flock(descriptor, LOCK_UN)
         _ = Glibc.close(descriptor)
     }
 
-    /// Opens the file, and says whether it was made just now.
+    /// Opens the file, and returns whether this call created it.
     private static func open(
         _ path: String
     ) throws(IOError) -> (descriptor: Int32, isNew: Bool) {
@@ -57,7 +62,7 @@ public final class AdvisoryLock: FileLock, Sendable {
         return (try openUnlinked(path, flags), false)
     }
 
-    /// What tells a file from all others.
+    /// The device and inode number that identify a file.
     private struct Identity: Equatable {
         var device: dev_t
         var number: ino_t

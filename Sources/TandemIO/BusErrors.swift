@@ -1,10 +1,15 @@
 import Glibc
 
-/// The message of a process that can't read a mapped file (SIGBUS), because the file was truncated or its disk failed.
+/// A handler for bus errors (SIGBUS): a mapped file can't be read because it was truncated or its
+/// disk failed.
 ///
-/// No call returns an error in this case; without a handler the process would crash without naming the file.
+/// No call returns an error in this case. Without a handler the process would crash without naming
+/// the file.
 public enum BusErrors {
-    /// Ends the process with `code` after `line` on standard error or another descriptor, from the next bus error on.
+    /// Installs a handler that prints `line` and ends the process with `code` on the next bus
+    /// error.
+    ///
+    /// The line goes to standard error unless another descriptor is given.
     public static func end(with code: Int32, saying line: String, descriptor: Int32 = 2) {
         let bytes = Array((line + "\n").utf8)
         let room = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
@@ -18,7 +23,7 @@ public enum BusErrors {
     }
 }
 
-// Set by the main thread before the handler is installed, which only reads it.
+// Set by the main thread before the handler is installed; the handler only reads it.
 nonisolated(unsafe) private var exitMessage:
     (line: UnsafeRawBufferPointer, code: Int32, descriptor: Int32) =
         (UnsafeRawBufferPointer(start: nil, count: 0), 0, 2)

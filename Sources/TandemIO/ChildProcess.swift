@@ -1,45 +1,46 @@
 import Glibc
 import Synchronization
 
-/// Another program, started by this one.
+/// A child process that runs another program.
 ///
-/// It starts with no signal blocked or ignored and with the parent's environment. A child that is not
-/// waited for when the last reference goes is killed and reaped, so that none is left behind.
+/// The child starts with no signal blocked or ignored, and with the parent's environment. If it
+/// still runs when the last reference is released, it is killed and reaped, so that no child
+/// outlives its owner.
 ///
 ///     let child = try ChildProcess.start("/usr/bin/tandemd", ["--store", store])
 ///     child.terminate()
 ///     let status = child.wait()
 public final class ChildProcess: Sendable {
-    /// Where one of the child's standard streams leads.
+    /// The target of one of the child's standard streams.
     public enum Stream: Hashable, Sendable {
-        /// To the same place as the parent's.
+        /// The parent's stream.
         case inherited
-        /// To `/dev/null`.
+        /// `/dev/null`.
         case null
-        /// To a pipe whose other end the parent holds.
+        /// A pipe whose other end the parent holds.
         case pipe
     }
 
-    /// How a child ended.
+    /// The exit status of a child.
     public enum Status: Hashable, Sendable {
-        /// By itself, with this code.
+        /// The child exited with this code.
         case exited(Int32)
-        /// By this signal.
+        /// The child was killed by this signal.
         case signalled(Int32)
     }
 
-    /// The kernel's number.
+    /// The process id.
     public let processID: Int32
-    /// The end of the child's standard input that the parent writes to, if it is a pipe.
+    /// The parent's end of the pipe to the child's standard input; nil if that is not a pipe.
     public let input: Int32?
-    /// The end of the child's standard output that the parent reads from, if it is a pipe.
+    /// The parent's end of the pipe from the child's standard output; nil if that is not a pipe.
     public let output: Int32?
     private let ended = Locked<Status?>(nil)
     private let inputOpen: Atomic<Bool>
 
-    /// Starts the program at `path` with `arguments`; the first argument, its name, is the path.
+    /// Starts the program at `path` with `arguments`; the path is added as the first argument.
     ///
-    /// Throws when it can't be started. Standard error is always inherited.
+    /// Throws if the program can't be started. Standard error is always inherited.
     public static func start(
         _ path: String, _ arguments: [String], input: Stream = .null, output: Stream = .inherited
     ) throws(IOError) -> ChildProcess {
@@ -76,19 +77,21 @@ public final class ChildProcess: Sendable {
         if let output { _ = Glibc.close(output) }
     }
 
-    /// Asks it to end (SIGTERM); does nothing when it has ended.
+    /// Asks the child to end (SIGTERM); does nothing if it has ended.
     public func terminate() { send(SIGTERM) }
 
-    /// Ends it at once (SIGKILL); does nothing when it has ended.
+    /// Kills the child (SIGKILL); does nothing if it has ended.
     public func kill() { send(SIGKILL) }
 
-    /// Ends its standard input; does nothing when that is no pipe, or twice.
+    /// Closes the pipe to the child's standard input.
+    ///
+    /// Does nothing if standard input is not a pipe or is closed already.
     public func closeInput() {
         guard let input, inputOpen.exchange(false, ordering: .acquiringAndReleasing) else { return }
         _ = Glibc.close(input)
     }
 
-    /// Writes text to its standard input; false when it reads no more.
+    /// Writes text to the child's standard input; returns false if the child no longer reads.
     @discardableResult
     public func write(_ text: String) -> Bool {
         guard let input, inputOpen.load(ordering: .acquiring) else { return false }
@@ -103,7 +106,9 @@ public final class ChildProcess: Sendable {
         return true
     }
 
-    /// The next bytes of its standard output, waiting for them; none at its end, or when it leads to no pipe.
+    /// Returns the next bytes of the child's standard output, waiting for them.
+    ///
+    /// Returns an empty array at the end of the output, or if the output is not a pipe.
     public func read(count: Int) throws(IOError) -> [UInt8] {
         guard let output else { return [] }
         var bytes = [UInt8](repeating: 0, count: count)
@@ -116,21 +121,23 @@ public final class ChildProcess: Sendable {
         }
     }
 
-    /// How it ended; nil while it runs.
+    /// The exit status; nil while the child runs.
     public var status: Status? { reap(WNOHANG) }
 
-    /// Waits until it has ended; any number of calls get the same answer.
+    /// Waits until the child has ended; every call returns the same status.
     @discardableResult
     public func wait() -> Status { reap(0) ?? .exited(0) }
 
     private func send(_ signal: Int32) {
         ended.withLock { ended in
-            // The number is this child's for as long as it was not reaped.
+            // The process id can't be reused before the child is reaped.
             if ended == nil { _ = Glibc.kill(processID, signal) }
         }
     }
 
-    /// Waits outside the lock without reaping, then reaps inside it, so that ``kill()`` is never late.
+    /// Waits without the lock and without reaping, and then reaps with the lock held.
+    ///
+    /// So ``kill()`` never waits for the lock while the child runs, and never signals a reused id.
     private func reap(_ options: Int32) -> Status? {
         if options == 0 { waitWithoutReaping() }
         return ended.withLock { ended in
@@ -181,7 +188,8 @@ public final class ChildProcess: Sendable {
     }
 }
 
-/// One standard stream of a child to be: its end, and the parent's.
+/// One standard stream of a child that is about to be started: the child's end and the parent's
+/// end.
 private struct SpawnPipe {
     let childEnd: Int32?
     let parentEnd: Int32?

@@ -1,11 +1,12 @@
 import Glibc
 
-/// Where the time comes from.
+/// A source of time.
 ///
-/// Order never depends on it. Timers use the monotonic one, so a wall clock that is set moves none of them. It stands still while the
-/// machine sleeps, on purpose: daemon and clients sleep together, and an answer is not late because the lid was closed.
+/// No ordering depends on it. Timers use the monotonic clock, so setting the wall clock moves none
+/// of them. The monotonic clock deliberately stops while the machine sleeps. Daemon and clients
+/// sleep together, so an answer is not late because the lid was closed.
 public protocol Clock: AnyObject, Sendable {
-    /// Nanoseconds since some moment; never goes back.
+    /// Nanoseconds since an arbitrary moment; never decreases.
     var monotonicNanoseconds: UInt64 { get }
     /// Microseconds since 1970 in UTC; may jump.
     var wallMicroseconds: Int64 { get }
@@ -13,10 +14,10 @@ public protocol Clock: AnyObject, Sendable {
 
 /// The kernel's clocks.
 public final class SystemClock: Clock {
-    /// Makes a view of the kernel's clocks.
+    /// Creates a clock that reads the kernel's clocks.
     public init() {}
 
-    /// Nanoseconds since the machine started, without the time it slept.
+    /// Nanoseconds since the machine started, excluding time asleep.
     public var monotonicNanoseconds: UInt64 { Self.monotonicNanoseconds }
 
     /// Microseconds since 1970 in UTC.
@@ -25,7 +26,7 @@ public final class SystemClock: Clock {
         return Int64(now.tv_sec) &* 1_000_000 &+ Int64(now.tv_nsec) / 1_000
     }
 
-    /// The same for who measures a time and has no clock.
+    /// The monotonic clock, for code that measures durations and has no clock injected.
     static var monotonicNanoseconds: UInt64 {
         let now = read(CLOCK_MONOTONIC)
         return UInt64(now.tv_sec) &* 1_000_000_000 &+ UInt64(now.tv_nsec)
@@ -38,19 +39,20 @@ public final class SystemClock: Clock {
     }
 }
 
-/// A clock that stands still until it is moved, for tests.
+/// A clock that changes only when a test moves it.
 public final class ManualClock: Clock {
     private let state: Locked<(monotonic: UInt64, wall: Int64)>
 
-    /// Makes a clock that stands at the given times.
+    /// Creates a clock that shows the given times.
     public init(monotonicNanoseconds: UInt64 = 0, wallMicroseconds: Int64 = 0) {
         state = Locked((monotonicNanoseconds, wallMicroseconds))
     }
 
-    /// Nanoseconds; moves by ``advance(byNanoseconds:)`` only.
+    /// Nanoseconds; changed by ``advance(byNanoseconds:)`` only.
     public var monotonicNanoseconds: UInt64 { state.withLock { $0.monotonic } }
 
-    /// Microseconds since 1970; moves by ``advance(byNanoseconds:)`` and ``setWall(microseconds:)``.
+    /// Microseconds since 1970; changed by ``advance(byNanoseconds:)`` and
+    /// ``setWall(microseconds:)``.
     public var wallMicroseconds: Int64 { state.withLock { $0.wall } }
 
     /// Moves both clocks forward.
@@ -61,7 +63,7 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// Lets the wall clock jump.
+    /// Sets the wall clock.
     public func setWall(microseconds: Int64) {
         state.withLock { $0.wall = microseconds }
     }

@@ -1,20 +1,21 @@
 import Glibc
 
-/// The kind of a path, its owner, and its write permissions.
+/// The kind, the owner and the permissions of the file at a path.
 public struct DirectoryAccess: Hashable, Sendable {
-    /// What a path names.
+    /// The kind of a file.
     public enum Kind: Hashable, Sendable {
         case directory, file, link, other
     }
 
-    /// What the path names.
+    /// The kind of the file.
     public let kind: Kind
-    /// The user that owns it.
+    /// The user id of the owner.
     public let owner: UInt32
-    /// Its permissions, such as 0o700.
+    /// The permissions, such as 0o700.
     public let mode: UInt32
 
-    /// The access to what is at a path; a symbolic link is followed unless told otherwise.
+    /// Reads the access to the file at a path; a symbolic link is followed unless `followsLinks` is
+    /// false.
     public init(of path: String, followsLinks: Bool = true) throws(IOError) {
         var found = stat()
         try check(.inspect, path) { followsLinks ? stat(path, &found) : lstat(path, &found) }
@@ -29,7 +30,9 @@ public struct DirectoryAccess: Hashable, Sendable {
             }
     }
 
-    /// Whether neither another user than `user` and root owns it, nor group or others may write to it.
+    /// Whether only `user` and root can own and write the file.
+    ///
+    /// False if another user owns it, or if group or others may write to it.
     public func isPrivate(to user: UInt32) -> Bool {
         (owner == user || owner == 0) && mode & 0o022 == 0
     }

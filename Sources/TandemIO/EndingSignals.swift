@@ -1,11 +1,12 @@
 import Glibc
 
-/// The signals that end a program, handled by a program with something to do before.
+/// The signals that end a program, for programs with work to do before they end.
 public enum EndingSignals {
-    /// Starts a thread that waits for SIGINT, SIGTERM or SIGHUP, calls `body`, and ends the process by that signal.
+    /// Starts a thread that calls `body` on SIGINT, SIGTERM or SIGHUP, and then ends the process by
+    /// that signal.
     ///
-    /// Call it on the main thread before any other thread is started: it blocks the signals there, and new threads inherit that. A
-    /// signal that is ignored, as under `nohup`, stays ignored.
+    /// Call it on the main thread before any other thread starts. It blocks the signals there, and
+    /// new threads inherit the mask. A signal that is ignored, as under `nohup`, stays ignored.
     public static func handle(_ body: @escaping @Sendable () -> Void) throws(IOError) {
         var set = sigset_t()
         sigemptyset(&set)
@@ -26,7 +27,7 @@ public enum EndingSignals {
     private static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // Handlers are numbers, the one that ignores is 1.
+        // SIG_IGN is the number 1.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
     }
 

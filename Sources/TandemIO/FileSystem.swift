@@ -1,4 +1,4 @@
-/// How a file is opened.
+/// The mode in which a file is opened.
 public enum OpenMode: Hashable, Sendable {
     /// An existing file, for reading only.
     case read
@@ -10,77 +10,81 @@ public enum OpenMode: Hashable, Sendable {
     case createIfMissing
 }
 
-/// One open file.
+/// An open file.
 ///
 /// Bound to the thread that uses it; closed when released.
 public protocol File: AnyObject {
-    /// The path it was opened by, for messages.
+    /// The path of the file, for messages.
     var path: String { get }
 
-    /// Reads up to the buffer's size from `offset`; fewer bytes only at the end of the file.
+    /// Reads up to the buffer's size from `offset`; returns fewer bytes only at the end of the
+    /// file.
     func read(
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(IOError) -> Int
 
-    /// Writes all bytes at `offset`, over several calls to the kernel if need be.
+    /// Writes all bytes at `offset`, with several calls to the kernel if necessary.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(IOError)
 
-    /// Returns once everything written is on the disk (`fdatasync`). Never call it again after it
-    /// failed: a second call may succeed without the data.
+    /// Returns when everything written is on the disk (`fdatasync`).
+    ///
+    /// Never call it again after a failure: a second call may succeed although the data is lost.
     func sync() throws(IOError)
 
-    /// Takes room for `bytes` from the start of the file, or throws `ENOSPC` at once.
+    /// Reserves `bytes` from the start of the file, or throws `ENOSPC` at once.
     ///
-    /// Where the file system can't reserve, it does nothing.
+    /// Does nothing if the file system can't reserve space.
     func reserve(_ bytes: UInt64) throws(IOError)
 
-    /// Cuts or extends the file to `size` bytes, durable on return; an extension reads as zeros.
+    /// Truncates or extends the file to `size` bytes, durably on return; an extension reads as
+    /// zeros.
     func truncate(to size: UInt64) throws(IOError)
 
-    /// The file's size in bytes, asked from the kernel.
+    /// Returns the file's current size in bytes, as the kernel reports it.
     func size() throws(IOError) -> UInt64
 
-    /// Tells that the file has another name now, for messages.
+    /// Updates ``path`` after a rename, for messages.
     func renamed(to path: String)
 
-    /// Closes the file; later calls fail with `EBADF`. Calling it twice is harmless.
+    /// Closes the file; later calls fail with `EBADF`, and closing again does nothing.
     func close()
 }
 
-/// A lock held for as long as this value lives.
+/// A lock that is held until this value is released.
 public protocol FileLock: AnyObject {
     /// The lock file's path.
     var path: String { get }
 }
 
-/// Files and directories, as much of them as a log and a store need.
+/// The operations on files and directories that a journal and a store need.
 ///
 /// Bound to one thread.
 ///
-/// ``RealFileSystem`` asks the kernel; ``SimulatedFileSystem`` keeps all in memory and can crash.
+/// ``RealFileSystem`` calls the kernel. ``SimulatedFileSystem`` keeps everything in memory and can
+/// simulate a crash.
 public protocol FileSystem: AnyObject {
-    /// Opens a file; new ones are for the owner only (mode 0600).
+    /// Opens a file; a new file is accessible to the owner only (mode 0600).
     func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File
 
-    /// Gives a file another name in place of whatever had it. Durable after `syncDirectory`.
+    /// Renames a file, replacing any file at the new name; durable after `syncDirectory`.
     func rename(_ old: String, to new: String) throws(IOError)
 
-    /// Removes a file's name. Durable after `syncDirectory`.
+    /// Removes a file's name; durable after `syncDirectory`.
     func remove(_ path: String) throws(IOError)
 
-    /// Creates a directory and its missing parents; one that exists is left as it is.
+    /// Creates a directory and its missing parents; an existing directory stays unchanged.
     func createDirectory(_ path: String, mode: UInt32) throws(IOError)
 
-    /// Returns once the names in a directory are on the disk.
+    /// Returns when the names in a directory are on the disk.
     func syncDirectory(_ path: String) throws(IOError)
 
-    /// The names in a directory, sorted, without `.` and `..`.
+    /// Returns the names in a directory, sorted, without `.` and `..`.
     func list(_ directory: String) throws(IOError) -> [String]
 
-    /// Whether the path names anything.
+    /// Whether a file or directory exists at the path.
     func exists(_ path: String) -> Bool
 
-    /// Takes the lock at `path`, or throws an error for which `isLocked` holds.
+    /// Acquires the lock at `path`, or throws an error with `isLocked` if another holder has it.
     func lock(_ path: String) throws(IOError) -> any FileLock
 }
 
@@ -98,7 +102,7 @@ extension File {
         if let failure { throw failure }
     }
 
-    /// Reads up to `count` bytes from `offset`; fewer only at the end of the file.
+    /// Reads up to `count` bytes from `offset`; returns fewer only at the end of the file.
     public func read(count: Int, at offset: UInt64) throws(IOError) -> [UInt8] {
         var failure: IOError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
@@ -114,7 +118,7 @@ extension File {
 }
 
 extension FileSystem {
-    /// The whole content of a file, refused with `EFBIG` if longer than `maximumBytes`.
+    /// Returns the whole content of a file; throws `EFBIG` if it is longer than `maximumBytes`.
     public func contents(of path: String, maximumBytes: UInt64) throws(IOError) -> [UInt8] {
         let file = try open(path, .read)
         defer { file.close() }
@@ -128,7 +132,7 @@ extension FileSystem {
     }
 }
 
-/// The directory part of a path: "/a" for "/a/b", "." for "b", "/" for "/b".
+/// Returns the directory part of a path: "/a" for "/a/b", "." for "b", "/" for "/b".
 func directoryName(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])

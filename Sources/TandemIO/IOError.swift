@@ -1,10 +1,10 @@
 import Glibc
 
-/// A kernel call that failed: which, on what, and why.
+/// A failed kernel call: the operation, the path and the error number.
 ///
-/// Prints as one line: `cannot open /x/y: Permission denied (EACCES)`.
+/// The description is one line: `cannot open /x/y: Permission denied (EACCES)`.
 public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was being attempted; its raw value reads well after "cannot".
+    /// The attempted operation; its raw value is worded to follow "cannot".
     public enum Operation: String, Hashable, Sendable {
         case open, read, write, sync, truncate, close, rename, remove, list, lock, bind, listen
         case accept, connect, poll
@@ -20,16 +20,16 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case watchSignals = "watch signals"
     }
 
-    /// What was being attempted.
+    /// The attempted operation.
     public var operation: Operation
-    /// The file, directory or socket; a word in angle brackets where there is no path.
+    /// The path of the file, directory or socket, or a word in angle brackets if there is no path.
     public var path: String
     /// The kernel's error number, such as `EACCES`.
     public var errno: Int32
-    /// What else is known, such as who holds a lock; empty when nothing is.
+    /// Further details, such as the holder of a lock; empty if there are none.
     public var detail: String
 
-    /// Makes an error from its parts.
+    /// Creates an error from its components.
     public init(_ operation: Operation, _ path: String, errno: Int32, detail: String = "") {
         self.operation = operation
         self.path = path
@@ -37,36 +37,36 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         self.detail = detail
     }
 
-    /// Whether the disk, the quota or the size limit is what ran out.
+    /// Whether the disk is full, or a quota or file-size limit was reached.
     public var isOutOfSpace: Bool {
         errno == ENOSPC || errno == EDQUOT || errno == EFBIG
     }
 
-    /// Whether a line or message was over its limit.
+    /// Whether a line or message was longer than its limit.
     public var isTooLong: Bool { errno == EMSGSIZE }
 
-    /// Whether a path, or a name in it, was over its limit.
+    /// Whether a path, or a name in it, was longer than its limit.
     public var isPathTooLong: Bool { errno == ENAMETOOLONG }
 
-    /// Whether this user may not do it.
+    /// Whether the user lacks the permission.
     public var isDenied: Bool { errno == EACCES || errno == EPERM }
 
-    /// Whether the file or directory was not there.
+    /// Whether the file or directory does not exist.
     public var isNotFound: Bool { errno == ENOENT }
 
-    /// Whether somebody else holds the lock that was asked for.
+    /// Whether another holder has the requested lock.
     public var isLocked: Bool { operation == .lock && errno == EWOULDBLOCK }
 
-    /// Whether there is something where a new file was to be.
+    /// Whether a file exists at the path of a file to be created.
     public var alreadyExists: Bool { errno == EEXIST }
 
-    /// Whether it was a symbolic link where none may be.
+    /// Whether the path is a symbolic link where none is allowed.
     public var isLink: Bool { errno == ELOOP }
 
-    /// Whether it was a directory or a device where a file has to be.
+    /// Whether the path is a directory or a device where a regular file is required.
     public var isNotRegular: Bool { errno == EISDIR || (operation == .lock && errno == EINVAL) }
 
-    /// Whether there are no locks where the file is, as on some file systems of a network; nobody holds it then.
+    /// Whether the file system has no locks, as some network file systems; the lock is then free.
     public var lacksLocks: Bool {
         operation == .lock && [ENOLCK, EOPNOTSUPP, ENOSYS].contains(errno)
     }
@@ -77,20 +77,20 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         return "cannot \(operation.rawValue) \(path): \(reason) (\(Self.name(errno)))"
     }
 
-    /// The kernel's text for an error number, such as "Permission denied".
+    /// Returns the kernel's text for an error number, such as "Permission denied".
     static func message(_ number: Int32) -> String {
         guard let text = strerror(number) else { return "error \(number)" }
         return String(cString: text)
     }
 
-    /// The symbol of an error number, such as "EACCES".
+    /// Returns the symbol of an error number, such as "EACCES".
     package static func name(_ number: Int32) -> String {
         guard let text = Linux.strerrorname?(number) else { return "errno \(number)" }
         return String(cString: text)
     }
 }
 
-/// Runs a call again while a signal interrupts it; the result or the error number.
+/// Repeats a call while a signal interrupts it; returns its result or the error number.
 func retrying(_ call: () -> Int) -> Result<Int, Errno> {
     while true {
         let result = call()
@@ -105,7 +105,7 @@ struct Errno: Error {
     var number: Int32
 }
 
-/// Runs a call that returns a negative number on failure, with `IOError` thrown for it.
+/// Runs a call that returns a negative number on failure, and throws an `IOError` for that.
 @discardableResult
 func check(
     _ operation: IOError.Operation, _ path: @autoclosure () -> String, _ call: () -> Int32
@@ -116,7 +116,8 @@ func check(
     }
 }
 
-/// Opens a file for the owner only, and throws `ELOOP` for a symbolic link, which could lead to any file.
+/// Opens a file for the owner only; throws `ELOOP` for a symbolic link, which could lead to any
+/// file.
 func openUnlinked(_ path: String, _ flags: Int32) throws(IOError) -> Int32 {
     do throws(IOError) {
         return try check(.open, path) { Glibc.open(path, flags | O_NOFOLLOW, 0o600) }

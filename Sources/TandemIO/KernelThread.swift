@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A thread of the kernel's, for work that must not move between threads or may block.
+/// A kernel thread, for work that may block or must not move between threads.
 ///
 ///     let thread = try KernelThread.start(name: "committer") { run() }
 ///     thread.join()
@@ -15,10 +15,10 @@ public final class KernelThread: Sendable {
         if !settled.load(ordering: .acquiring) { pthread_detach(handle) }
     }
 
-    /// Starts a thread that runs `body` and ends.
+    /// Starts a thread that runs `body`.
     ///
-    /// The kernel shows the first 15 bytes of `name`. A thread nobody joins runs to its end all
-    /// the same.
+    /// The kernel shows the first 15 bytes of `name`. A thread that is never joined still runs to
+    /// its end.
     public static func start(
         name: String, stackBytes: Int = 1 << 20, body: @escaping @Sendable () -> Void
     ) throws(IOError) -> KernelThread {
@@ -36,7 +36,7 @@ public final class KernelThread: Sendable {
         return KernelThread(handle: handle)
     }
 
-    /// Lets the calling thread pause; a signal ends the pause early.
+    /// Pauses the calling thread; a signal ends the pause early.
     public static func sleep(nanoseconds: UInt64) {
         var time = timespec(
             tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
@@ -62,7 +62,7 @@ public final class KernelThread: Sendable {
     }
 }
 
-/// The C entry of a thread: names it, runs its body, ends it.
+/// The C entry point of a thread: sets its name and runs its body.
 private func enterThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let argument else { return nil }
     let body = Unmanaged<KernelThread.Body>.fromOpaque(argument).takeRetainedValue()

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Kernel calls of Linux that the `Glibc` module does not export, looked up in the C library.
+/// Linux calls that the `Glibc` module does not export, looked up in the C library.
 ///
-/// `Glibc` imports the headers without `_GNU_SOURCE`, so these are found by name at first use; all
-/// but the optional ones are in every C library this runs on.
+/// `Glibc` imports the headers without `_GNU_SOURCE`, so these functions are looked up by name on
+/// first use. Every supported C library has all but the optional ones.
 enum Linux {
     typealias EpollCreate = @convention(c) @Sendable (Int32) -> Int32
     typealias EpollControl =

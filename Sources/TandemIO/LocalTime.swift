@@ -1,27 +1,28 @@
 import Glibc
 
-/// A moment as clocks on the wall show it: in the zone of `TZ` or of the machine, or in UTC.
+/// A moment as calendar date and time of day, in the zone of `TZ` or of the machine, or in UTC.
 public struct LocalTime: Hashable, Sendable {
-    /// The year, as 2026.
+    /// The year, such as 2026.
     public var year: Int
-    /// 1 is January.
+    /// The month, from 1 (January).
     public var month: Int
     /// The day of the month, from 1.
     public var day: Int
-    /// 0 to 23.
+    /// The hour, 0 to 23.
     public var hour: Int
-    /// 0 to 59.
+    /// The minute, 0 to 59.
     public var minute: Int
-    /// 0 to 60.
+    /// The second, 0 to 60.
     public var second: Int
-    /// 0 is Sunday.
+    /// The day of the week, from 0 (Sunday).
     public var weekday: Int
-    /// What the zone was ahead of UTC at that moment.
+    /// The zone's offset from UTC at that moment, positive to the east.
     public var offsetSeconds: Int
     /// The zone's abbreviation at that moment.
     public var zone: String
 
-    /// The moment so many seconds after 1970 began in UTC; nil for years that no calendar has.
+    /// Creates the moment `seconds` after 1970 began in UTC; nil for years outside the calendar's
+    /// range.
     public init?(seconds: Int64, isUTC: Bool = false) {
         var moment = time_t(seconds)
         var parts = tm()
@@ -37,10 +38,13 @@ public struct LocalTime: Hashable, Sendable {
         zone = isUTC ? "UTC" : parts.tm_zone.map { String(cString: $0) } ?? ""
     }
 
-    /// The seconds since 1970 at which the wall's clock shows a time; days and hours out of range run over into the next.
+    /// Returns the seconds since 1970 at which clocks show a date and time.
     ///
-    /// A time that comes twice, when summer time ends, is its first; one that is left out when summer time
-    /// begins is as long after the clock was put on as it says.
+    /// Days and hours out of range carry over into the next unit.
+    ///
+    /// A time that occurs twice, when summer time ends, means its first occurrence. A time that is
+    /// skipped when summer time begins is read as standard time, so it denotes a moment after the
+    /// change.
     public static func seconds(
         year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0,
         isUTC: Bool = false
@@ -52,7 +56,8 @@ public struct LocalTime: Hashable, Sendable {
         (parts.tm_year, parts.tm_mon, parts.tm_mday) = (fields[0], fields[1], fields[2])
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (fields[3], fields[4], fields[5])
         if isUTC { return Int64(timegm(&parts)) }
-        // In summer time first: of two such times that is the earlier one.
+        // A time that occurs twice occurs in summer time first, and `min` chooses the earlier
+        // moment.
         let found = [Int32(1), 0].compactMap { isSummer -> Int64? in
             var asked = parts
             asked.tm_isdst = isSummer

@@ -1,19 +1,21 @@
 import Glibc
 
-/// An exclusive lock on a file, held until this value is released or the process ends.
+/// An exclusive lock on a file of its own, held until this value is released or the process ends.
 ///
-/// The file contains the process id of the holder, so that an error can name it. Releasing the lock leaves the file in place;
-/// if it were removed, two processes could hold locks on different files of the same name.
+/// The file contains the process id of the holder, so that an error can name the holder. Releasing
+/// the lock leaves the file in place: if it were removed, two processes could lock different files
+/// of the same name.
 public final class LockFile: FileLock, Sendable {
     /// The lock file's path.
     public let path: String
     private let descriptor: Int32
 
-    /// Takes the lock, creating the file if missing.
+    /// Acquires the lock, and creates the file if it is missing.
     ///
-    /// Throws an error with `isLocked` that names the holder if another process has the lock. A symbolic link or a file with a
-    /// second hard link is refused too, because a user with write access to the directory could point it at another file. A file whose
-    /// content is not a process id is refused as well, because it would be overwritten.
+    /// Throws an error with `isLocked` that names the holder if another process has the lock.
+    /// Symbolic links and files with a second hard link are refused too, because a user with write
+    /// access to the directory could point them at another file. A file whose content is not a
+    /// process id is also refused, because it would be overwritten.
     public init(_ path: String) throws(IOError) {
         let descriptor = try openUnlinked(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK)
         do throws(IOError) {
@@ -31,7 +33,7 @@ public final class LockFile: FileLock, Sendable {
     }
 
     deinit {
-        // A child that is just being started has the descriptor too until it runs its program.
+        // A child process being started shares the descriptor until it executes its program.
         _ = flock(descriptor, LOCK_UN)
         _ = Glibc.close(descriptor)
     }
@@ -52,10 +54,11 @@ public final class LockFile: FileLock, Sendable {
         }
     }
 
-    /// More than a process id and the end of its line take.
+    /// An upper bound on the length of a process id with its newline.
     private static let holderBytes = 16
 
-    /// Whether the content is what may be left of a process id: a power cut can leave a part of it, or zeros.
+    /// Whether the content can be the remainder of a process id: a power cut can leave a part of
+    /// it, or zeros.
     private static func hasOnlyHolder(_ descriptor: Int32) -> Bool {
         var text = [UInt8](repeating: 0, count: holderBytes)
         let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
@@ -64,7 +67,7 @@ public final class LockFile: FileLock, Sendable {
 
     private func writeHolder() {
         let text = Array("\(getpid())\n".utf8)
-        // The number only serves messages, so a failure to write it is no failure to lock.
+        // The process id only serves messages, so a failure to write it is ignored.
         _ = ftruncate(descriptor, 0)
         _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }

@@ -1,18 +1,20 @@
 import Glibc
 
-/// A value behind a lock: whoever wants it takes the lock for the length of a closure.
+/// A value protected by a lock, which is held for the duration of a closure.
 ///
-/// The standard library's `Mutex` does the same and is a little smaller, but the thread sanitizer can't see it on Linux and
-/// reports everything that it guards. This one is a kernel mutex, which the sanitizer knows.
+/// The standard library's `Mutex` does the same and is slightly smaller. On Linux, however, the
+/// thread sanitizer can't see `Mutex` and reports every access to a value that it guards. This type
+/// uses a kernel mutex, which the sanitizer knows.
 ///
 ///     let count = Locked(0)
 ///     count.withLock { $0 += 1 }
 public final class Locked<Value>: @unchecked Sendable {
-    // `value` is guarded by `lock`, and lies behind it: the compiler need not look whether somebody else uses it.
+    // `value` is guarded by `lock` and stored after it in the same allocation. Through a pointer,
+    // the compiler adds no check for exclusive access.
     @usableFromInline let lock: KernelMutex
     @usableFromInline let value: UnsafeMutablePointer<Value>
 
-    /// A lock around a value that nobody else holds.
+    /// Creates a lock around a value that is used nowhere else.
     public init(_ value: sending Value) {
         let alignment = max(MemoryLayout<Value>.alignment, MemoryLayout<pthread_mutex_t>.alignment)
         let offset = (MemoryLayout<pthread_mutex_t>.size + alignment - 1) & ~(alignment - 1)
@@ -27,9 +29,10 @@ public final class Locked<Value>: @unchecked Sendable {
         lock.destroy()
     }
 
-    /// Runs `body` with the value while no other thread does.
+    /// Calls `body` with the value while no other thread has access.
     ///
-    /// Keep it short, and take no other lock in it. Rethrows what `body` throws. Cost: about 20 ns when nobody waits.
+    /// Keep `body` short, and acquire no other lock in it. Rethrows the errors of `body`. Cost:
+    /// about 20 ns without contention.
     @inlinable
     public func withLock<Result, Failure: Error>(
         _ body: (inout sending Value) throws(Failure) -> sending Result
@@ -40,9 +43,11 @@ public final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// The kernel's mutex at the beginning of a piece of memory, which it owns, until its one owner destroys it.
+/// A kernel mutex at the beginning of an allocation.
+///
+/// The mutex owns the allocation until its single owner calls ``destroy()``.
 @usableFromInline
-// `mutex` is its own guard; it is initialised once and never moves.
+// The mutex synchronises itself; it is initialised once and never moves.
 struct KernelMutex: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 

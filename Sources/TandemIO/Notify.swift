@@ -1,39 +1,40 @@
 import Glibc
 
-/// The messages of systemd's notification protocol, and the way to send them.
+/// The messages of systemd's notification protocol, and a function that sends them.
 ///
-/// Nothing is sent where systemd did not start the process.
+/// Nothing is sent if systemd did not start the process.
 public enum Notify {
-    /// The daemon serves.
+    /// Returns the message that the daemon is ready, with a line for `systemctl status`.
     public static func ready(_ status: String) -> String { "READY=1\n" + self.status(status) }
 
-    /// One line for `systemctl status`.
+    /// Returns the message that sets the line for `systemctl status`.
     public static func status(_ text: String) -> String { "STATUS=\(oneLine(text))" }
 
-    /// The daemon is stopping.
+    /// The message that the daemon is stopping.
     public static let stopping = "STOPPING=1"
 
-    /// The daemon got something done; sent at least at half of ``watchdogMicroseconds``.
+    /// The watchdog message, sent at least every half of ``watchdogMicroseconds`` while work
+    /// completes.
     public static let watchdog = "WATCHDOG=1"
 
-    /// Sets how long systemd waits between two signs of life from now on.
+    /// Returns the message that sets the watchdog timeout from now on.
     public static func watchdog(everyMicroseconds timeout: UInt64) -> String {
         "WATCHDOG_USEC=\(timeout)"
     }
 
-    /// Starting or stopping takes up to so much longer, counted from now.
+    /// Returns the message that extends the timeout for starting or stopping, counted from now.
     public static func extendTimeout(microseconds: UInt64) -> String {
         "EXTEND_TIMEOUT_USEC=\(microseconds)"
     }
 
-    /// How long systemd waits between two signs of life; nil if it does not watch.
+    /// The watchdog timeout; nil if systemd does not watch this process.
     public static var watchdogMicroseconds: UInt64? {
         watchdogMicroseconds(
             owner: ThisProcess.environment("WATCHDOG_PID"),
             timeout: ThisProcess.environment("WATCHDOG_USEC"))
     }
 
-    /// The timeout that the two variables speak of, if they speak to this process.
+    /// Returns the timeout in the two variables, or nil if they are meant for another process.
     static func watchdogMicroseconds(owner: String?, timeout: String?) -> UInt64? {
         if let owner { guard Int32(owner) == getpid() else { return nil } }
         guard let timeout = timeout.flatMap({ UInt64($0) }), timeout > 0 else { return nil }
@@ -44,7 +45,7 @@ public enum Notify {
         String(text.map { $0.isNewline ? " " : $0 })
     }
 
-    /// Sends a message; best effort by design: a daemon that can't report must still serve.
+    /// Sends a message, on a best-effort basis: a daemon that can't report must still serve.
     public static func send(_ message: String) {
         if let path = ThisProcess.environment("NOTIFY_SOCKET") { send(message, to: path) }
     }
@@ -52,7 +53,7 @@ public enum Notify {
     static func send(_ message: String, to path: String) {
         var name = Array(path.utf8)
         guard name.count <= SocketAddress.maximumPathBytes, let first = name.first else { return }
-        // "@" stands for the zero byte of an abstract name.
+        // "@" denotes the zero byte of an abstract name.
         if first == UInt8(ascii: "@") { name[0] = 0 }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -1,15 +1,15 @@
 import Glibc
 
-/// A program such as `less` between this process's standard output and the terminal.
+/// A program such as `less` that shows this process's standard output.
 ///
-/// While it runs an interrupt from the keyboard is its business, so this process ignores it; when its reader leaves,
-/// ``StandardStream/isClosed`` says so.
+/// While the pager runs, this process ignores keyboard interrupts and leaves them to the pager.
+/// After the user quits the pager, ``StandardStream/isClosed`` is true.
 public final class Pager {
     private let child: ChildProcess
 
-    /// Starts a pager by a line for the shell, and leads standard output to it.
+    /// Starts a pager by a shell command, and redirects standard output to it.
     ///
-    /// Throws when it can't be started; standard output is then as it was.
+    /// Throws if the pager can't be started; standard output is then unchanged.
     public init(_ command: String) throws(IOError) {
         child = try ChildProcess.start("/bin/sh", ["-c", command], input: .pipe)
         guard let input = child.input else { return }
@@ -18,7 +18,7 @@ public final class Pager {
         _ = signal(SIGINT, SIG_IGN)
     }
 
-    /// Says that there is no more, and waits until its reader has left.
+    /// Ends the pager's input, and waits until the user has quit the pager.
     public func finish() {
         let nothing = open("/dev/null", O_WRONLY | O_CLOEXEC)
         if nothing >= 0 {

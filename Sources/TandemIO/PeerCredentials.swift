@@ -1,8 +1,9 @@
 import Glibc
 
-/// Who is at the other end of a socket, as the kernel knows it, at the time it connected.
+/// The user, groups and process at the other end of a socket, recorded by the kernel when it
+/// connected.
 ///
-/// Decide by user and groups. The process id only serves people: it may be used again.
+/// Authorize by user and groups. The process id is for display only, because it may be reused.
 public struct PeerCredentials: Hashable, Sendable {
     /// The effective user id.
     public var uid: UInt32
@@ -10,10 +11,10 @@ public struct PeerCredentials: Hashable, Sendable {
     public var gid: UInt32
     /// The process id.
     public var pid: Int32
-    /// The supplementary groups; empty where the kernel can't say.
+    /// The supplementary groups; empty if the kernel can't report them.
     public var groups: [UInt32]
 
-    /// Makes credentials from their parts.
+    /// Creates credentials from their components.
     public init(uid: UInt32, gid: UInt32, pid: Int32, groups: [UInt32] = []) {
         self.uid = uid
         self.gid = gid
@@ -23,7 +24,7 @@ public struct PeerCredentials: Hashable, Sendable {
 }
 
 extension Socket {
-    /// Who connected, from the kernel, with the groups of ``peerGroups()``.
+    /// Returns the peer's credentials from the kernel, with the groups of ``peerGroups()``.
     public func peerCredentials() throws(IOError) -> PeerCredentials {
         // struct ucred: pid, uid, gid.
         var words: [UInt32] = [0, 0, 0]
@@ -36,7 +37,7 @@ extension Socket {
             groups: try peerGroups())
     }
 
-    /// The supplementary groups of who connected; empty where the kernel can't say.
+    /// Returns the peer's supplementary groups; empty if the kernel can't report them.
     public func peerGroups() throws(IOError) -> [UInt32] {
         var capacity = 64
         while true {
@@ -47,7 +48,7 @@ extension Socket {
             }
             let number = errno
             if number == ENOPROTOOPT { return [] }
-            // The kernel's limit is 65,536 groups; it answers ERANGE with the size it needs.
+            // The kernel's limit is 65,536 groups; ERANGE comes with the required size.
             guard number == ERANGE, Int(length) / 4 > capacity else {
                 throw IOError(.configureSocket, name, errno: number)
             }

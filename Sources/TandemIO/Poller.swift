@@ -1,42 +1,42 @@
 import Glibc
 
-/// What a ``Poller`` watches a descriptor for.
+/// The events for which a ``Poller`` watches a descriptor.
 public struct Interest: OptionSet, Hashable, Sendable {
-    /// The bits, as epoll numbers them.
+    /// The bits of epoll.
     public let rawValue: UInt32
 
-    /// Makes an interest from its bits.
+    /// Creates an interest from its bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// There is something to read, or the other side is gone.
+    /// Data can be read, or the peer has closed the connection.
     public static let read = Interest(rawValue: 0x001)
-    /// There is room to write.
+    /// Data can be written.
     public static let write = Interest(rawValue: 0x004)
 }
 
-/// Waits for many descriptors at once (epoll, level-triggered).
+/// Waits for events on many descriptors at once (epoll, level-triggered).
 ///
 /// Bound to one thread.
 ///
-/// A descriptor leaves by itself when it is closed.
+/// A descriptor is removed automatically when it is closed.
 ///
 ///     let poller = try Poller()
 ///     try poller.add(listener.descriptor, token: 1, interest: .read)
 ///     var events: [Poller.Event] = []
 ///     try poller.wait(timeoutMilliseconds: -1, into: &events)
 public final class Poller {
-    /// One descriptor that is ready.
+    /// The readiness of one descriptor.
     public struct Event: Hashable, Sendable {
-        /// The number given when the descriptor was added.
+        /// The token given when the descriptor was added.
         public var token: UInt64
-        /// Reading will not block; also set when the other side is gone.
+        /// Whether reading will not block; also true if the peer has closed the connection.
         public var isReadable: Bool
-        /// Writing will not block.
+        /// Whether writing will not block.
         public var isWritable: Bool
-        /// The other side is gone or the descriptor failed.
+        /// Whether the peer has closed the connection or the descriptor failed.
         public var isClosed: Bool
 
-        /// An event of the given content.
+        /// Creates an event with the given content.
         public init(token: UInt64, isReadable: Bool, isWritable: Bool, isClosed: Bool) {
             self.token = token
             self.isReadable = isReadable
@@ -45,27 +45,27 @@ public final class Poller {
         }
     }
 
-    /// The number of events that one call takes from the kernel.
+    /// The largest number of events that one call returns.
     public static let maximumEvents = 256
 
     private let queue: Descriptor
     private let buffer: UnsafeMutableRawBufferPointer
     private var descriptor: Int32 { queue.number }
 
-    /// Closed when neither the poller nor a watch needs it.
+    /// The epoll descriptor, closed when neither the poller nor a watch needs it.
     fileprivate final class Descriptor: Sendable {
         let number: Int32
         init(_ number: Int32) { self.number = number }
         deinit { _ = Glibc.close(number) }
     }
 
-    /// What one descriptor is watched for, to be changed by any thread while another one waits.
+    /// The interest in one descriptor, which any thread may change while another one waits.
     public struct Watch: Sendable {
         fileprivate let queue: Descriptor
         fileprivate let target: Int32
         fileprivate let token: UInt64
 
-        /// Changes what the descriptor is watched for; its closing is always told.
+        /// Changes the interest; closing is always reported.
         public func set(_ interest: Interest) throws(IOError) {
             try Poller.control(queue.number, 3, target, token, interest)
         }
@@ -80,7 +80,7 @@ public final class Poller {
     private static let tokenOffset = 8
     #endif
 
-    /// Makes a poller that watches nothing yet.
+    /// Creates a poller that watches no descriptor.
     public init() throws(IOError) {
         queue = Descriptor(
             try check(.poll, "<epoll>") { Linux.epollCreate(Linux.closeOnExec) })
@@ -94,7 +94,7 @@ public final class Poller {
         try Self.control(descriptor, 1, target, token, interest)
     }
 
-    /// Watches a descriptor, which has to live as long as the watch is used.
+    /// Watches a descriptor, which has to stay open as long as the watch is used.
     public func watch(
         _ target: Int32, token: UInt64, interest: Interest
     ) throws(IOError) -> Watch {
@@ -102,7 +102,7 @@ public final class Poller {
         return Watch(queue: queue, target: target, token: token)
     }
 
-    /// Changes what a watched descriptor is watched for.
+    /// Changes the interest in a watched descriptor.
     public func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError) {
         try Self.control(descriptor, 3, target, token, interest)
     }
@@ -112,10 +112,10 @@ public final class Poller {
         try Self.control(descriptor, 2, target, 0, [])
     }
 
-    /// Waits until something is ready and puts it into `events`, which is emptied first.
+    /// Waits until a descriptor is ready, and replaces the content of `events` with the events.
     ///
-    /// Leaves `events` empty after the timeout or a signal. A negative timeout means for ever,
-    /// zero not at all.
+    /// Leaves `events` empty after the timeout or a signal. A negative timeout waits indefinitely,
+    /// and zero does not wait.
     public func wait(timeoutMilliseconds: Int32, into events: inout [Event]) throws(IOError) {
         events.removeAll(keepingCapacity: true)
         let count = Linux.epollWait(

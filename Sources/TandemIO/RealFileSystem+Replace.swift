@@ -1,11 +1,14 @@
 import Glibc
 
 extension RealFileSystem {
-    /// Gives a file new content in one step: readers see the old or the new, never a part.
+    /// Replaces a file's content atomically: readers see the old content or the new, never a
+    /// mixture.
     ///
-    /// The bytes are written to a temporary file beside it, which is renamed into place with the given mode. With `isFlushed` the
-    /// file is the old or the new one after a power cut; without, it may be empty. A symbolic link stays, and its target is replaced.
-    /// Anything but a regular file, such as a pipe or a device, is written to. Throws ``IOError`` with the given path.
+    /// The bytes are written to a temporary file in the same directory, which gets the mode and is
+    /// renamed into place. With `isFlushed`, the file has the old or the new content after a power
+    /// cut; without it, the file may be empty. A symbolic link stays, and its target is replaced. A
+    /// file that is not regular, such as a pipe or a device, is written to directly. Throws
+    /// ``IOError`` with the given path.
     public func replace(
         _ path: String, with bytes: [UInt8], mode: UInt32 = 0o644, isFlushed: Bool = false
     ) throws(IOError) {
@@ -26,7 +29,8 @@ extension RealFileSystem {
         }
     }
 
-    /// Throws the error that ``replace(_:with:mode:isFlushed:)`` would throw because of the path, if it can be told before.
+    /// Throws the errors of ``replace(_:with:mode:isFlushed:)`` that can be determined in advance
+    /// from the path.
     public func checkReplaceable(_ path: String) throws(IOError) {
         if isSpecialFile(path) { return }
         let temporary = Self.temporary(try Self.target(of: path))
@@ -39,7 +43,7 @@ extension RealFileSystem {
         }
     }
 
-    /// Whether a path leads to something that is neither a regular file nor a directory.
+    /// Whether a path refers to something that is neither a regular file nor a directory.
     public func isSpecialFile(_ path: String) -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else { return false }
@@ -48,7 +52,7 @@ extension RealFileSystem {
 
     private static func temporary(_ path: String) -> String { "\(path).\(getpid()).tmp" }
 
-    /// The path to replace: the target of a symbolic link, else the path itself.
+    /// Returns the path to replace: the target of a symbolic link, or the path itself.
     private static func target(of path: String) throws(IOError) -> String {
         var status = stat()
         if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Whole directories: looked into and removed by who makes or brings back a store.
+/// Operations on whole directories, used to create or restore a store.
 extension RealFileSystem {
-    /// Whether the path is a directory without names in it.
+    /// Whether the path is an empty directory.
     public func isEmptyDirectory(_ path: String) -> Bool {
         (try? list(path))?.isEmpty ?? false
     }
 
-    /// The absolute path of a file or directory that exists, without symbolic links.
+    /// Returns the absolute path of an existing file or directory, with symbolic links resolved.
     public func realPath(_ path: String) throws(IOError) -> String {
         guard let resolved = realpath(path, nil) else {
             throw IOError(.inspect, path, errno: errno)
@@ -16,7 +16,7 @@ extension RealFileSystem {
         return String(cString: resolved)
     }
 
-    /// Removes a file, or a directory with everything in it; nothing there is no failure.
+    /// Removes a file, or a directory with its contents; does nothing if the path does not exist.
     public func removeTree(_ path: String) throws(IOError) {
         var status = stat()
         guard lstat(path, &status) == 0 else { return }

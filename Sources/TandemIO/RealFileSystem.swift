@@ -2,12 +2,12 @@ import Glibc
 
 /// The kernel's file system.
 ///
-/// Holds no state, so every thread may have or share one.
+/// Stateless: threads may share an instance or have their own.
 public final class RealFileSystem: FileSystem, Sendable {
-    /// A file system that starts every relative path at the working directory.
+    /// Creates a file system that resolves relative paths from the working directory.
     public init() {}
 
-    /// Opens a file; new ones are for the owner only (mode 0600).
+    /// Opens a file; a new file is accessible to the owner only (mode 0600).
     public func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File {
         let flags: Int32 =
             switch mode {
@@ -20,7 +20,7 @@ public final class RealFileSystem: FileSystem, Sendable {
         return RealFile(descriptor: descriptor, path: path)
     }
 
-    /// Gives a file another name in place of whatever had it.
+    /// Renames a file, replacing any file at the new name.
     public func rename(_ old: String, to new: String) throws(IOError) {
         try check(.rename, old) { Glibc.rename(old, new) }
     }
@@ -30,9 +30,10 @@ public final class RealFileSystem: FileSystem, Sendable {
         try check(.remove, path) { unlink(path) }
     }
 
-    /// Creates a directory and its missing parents; one that exists is left as it is.
+    /// Creates a directory and its missing parents; an existing directory stays unchanged.
     ///
-    /// Its name is on the disk on return, unless it existed and its parent may not be read.
+    /// The directory's name is on the disk on return, unless it existed and its parent may not be
+    /// read.
     public func createDirectory(_ path: String, mode: UInt32) throws(IOError) {
         let parent = directoryName(of: path)
         if isDirectory(path) { return try syncExisting(parent) }
@@ -42,12 +43,13 @@ public final class RealFileSystem: FileSystem, Sendable {
             return
         }
         let number = errno
-        // Another process may have been quicker.
+        // Another process may have created the directory in the meantime.
         if number == EEXIST && isDirectory(path) { return try syncExisting(parent) }
         throw IOError(.createDirectory, path, errno: number)
     }
 
-    /// Whoever made a directory may have died before its name was on the disk.
+    /// Syncs the parent of an existing directory: its creator may have died before the name was on
+    /// the disk.
     private func syncExisting(_ parent: String) throws(IOError) {
         do {
             try syncDirectory(parent)
@@ -56,7 +58,7 @@ public final class RealFileSystem: FileSystem, Sendable {
         }
     }
 
-    /// Returns once the names in a directory are on the disk.
+    /// Returns when the names in a directory are on the disk.
     public func syncDirectory(_ path: String) throws(IOError) {
         let descriptor = try check(.open, path) {
             Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -65,7 +67,7 @@ public final class RealFileSystem: FileSystem, Sendable {
         try check(.syncDirectory, path) { fsync(descriptor) }
     }
 
-    /// The names in a directory, sorted, without `.` and `..`.
+    /// Returns the names in a directory, sorted, without `.` and `..`.
     public func list(_ directory: String) throws(IOError) -> [String] {
         guard let stream = opendir(directory) else {
             throw IOError(.list, directory, errno: errno)
@@ -84,24 +86,24 @@ public final class RealFileSystem: FileSystem, Sendable {
         return names.sorted()
     }
 
-    /// Whether the path names anything.
+    /// Whether a file or directory exists at the path.
     public func exists(_ path: String) -> Bool {
         access(path, F_OK) == 0
     }
 
-    /// Takes the lock at `path`, or throws an error for which `isLocked` holds.
+    /// Acquires the lock at `path`, or throws an error with `isLocked` if another holder has it.
     public func lock(_ path: String) throws(IOError) -> any FileLock {
         try LockFile(path)
     }
 
-    /// Whether there is a directory of this name.
+    /// Whether a directory exists at the path.
     public func isDirectory(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && (status.st_mode & S_IFMT) == S_IFDIR
     }
 }
 
-/// A descriptor of the kernel's, closed when released.
+/// A file descriptor, closed when released.
 final class RealFile: File {
     private(set) var path: String
     private var descriptor: Int32
@@ -148,7 +150,7 @@ final class RealFile: File {
         }
     }
 
-    // No retry, not even after EINTR: a second sync may succeed without the data.
+    // Not retried, not even after EINTR: a second sync may succeed although the data is lost.
     func sync() throws(IOError) {
         if fdatasync(descriptor) != 0 { throw IOError(.sync, path, errno: errno) }
     }
@@ -163,7 +165,7 @@ final class RealFile: File {
 
     func truncate(to size: UInt64) throws(IOError) {
         try check(.truncate, path) { ftruncate(descriptor, off_t(truncatingIfNeeded: size)) }
-        // A size need not be what `fdatasync` brings to the disk.
+        // `fdatasync` need not write the size to the disk.
         if fsync(descriptor) != 0 { throw IOError(.sync, path, errno: errno) }
     }
 

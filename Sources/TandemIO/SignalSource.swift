@@ -2,24 +2,24 @@ import Glibc
 
 /// Delivers SIGTERM, SIGINT and SIGHUP as readable events of a ``Poller``.
 ///
-/// These signals are blocked in the calling thread and in threads started after, so make it on the
-/// main thread before any other thread starts. SIGPIPE and SIGXFSZ are ignored from then on: the
-/// calls that cause them return errors.
+/// The signals are blocked in the calling thread and in threads started later, so create the source
+/// on the main thread before any other thread starts. SIGPIPE and SIGXFSZ are ignored from then on:
+/// the calls that cause them return errors.
 public final class SignalSource {
-    /// A signal that a daemon acts on.
+    /// A signal that a daemon handles.
     public enum Signal: Hashable, Sendable {
-        /// Stop (SIGTERM).
+        /// A request to stop (SIGTERM).
         case terminate
-        /// Stop, from the keyboard (SIGINT).
+        /// A request to stop from the keyboard (SIGINT).
         case interrupt
-        /// Read the configuration again (SIGHUP).
+        /// A request to reload the configuration (SIGHUP).
         case hangUp
     }
 
-    /// Readable while a signal waits.
+    /// The descriptor, readable while a signal is pending.
     public let descriptor: Int32
 
-    /// Blocks the signals and begins to collect them.
+    /// Blocks the signals and starts to collect them.
     public init() throws(IOError) {
         var set = sigset_t()
         sigemptyset(&set)
@@ -35,7 +35,7 @@ public final class SignalSource {
 
     deinit { _ = Glibc.close(descriptor) }
 
-    /// The next signal that came, or nil.
+    /// Returns the next pending signal, or nil if there is none.
     public func next() -> Signal? {
         // struct signalfd_siginfo is 128 bytes and begins with the number.
         withUnsafeTemporaryAllocation(byteCount: 128, alignment: 8) { info in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file's content: what programs see, what a crash keeps, and the writes in between.
+/// A file's content: the visible one, the durable one, and the unsynced changes.
 final class SimulatedNode {
     enum Change {
         case write(offset: Int, bytes: [UInt8])
@@ -21,7 +21,7 @@ final class SimulatedNode {
         pending = []
     }
 
-    /// What programs see stays, and nothing will bring it to the disk.
+    /// Discards the unsynced changes: they stay visible, but no later sync makes them durable.
     func loseUnsynced() { pending = [] }
 
     static func apply(_ change: Change, to content: inout [UInt8]) {
@@ -42,7 +42,7 @@ final class SimulatedNode {
         if content.count > size {
             content.removeLast(content.count - size)
         } else {
-            // An array of zeros is made and taken over at once, a sequence of them one by one.
+            // Appending an array copies it at once; appending a sequence adds the zeros one by one.
             content += [UInt8](repeating: 0, count: size - content.count)
         }
     }

@@ -1,33 +1,35 @@
-/// How much of what was not synced a simulated crash keeps.
+/// The share of unsynced changes that a simulated crash keeps.
 public enum CrashSeverity: Hashable, Sendable, CaseIterable {
-    /// Nothing that was not synced.
+    /// No unsynced changes.
     case losesAll
-    /// Everything, as when only the process dies.
+    /// All unsynced changes, as if only the process had died.
     case keepsAll
-    /// Sectors at random, in any order.
+    /// Random sectors of the unsynced writes, in any order.
     case tears
 }
 
 extension SimulatedFileSystem {
-    /// Cuts the power: unsynced bytes and names survive by chance, open files and locks die.
+    /// Simulates a power cut: unsynced bytes and names survive at random, and open files and locks
+    /// become invalid.
     ///
-    /// The same seed on the same state always keeps the same bytes.
+    /// The same seed and state always keep the same bytes.
     public func crash(seed: UInt64, severity: CrashSeverity = .tears) {
         var generator = SeededGenerator(seed: seed)
         generation += 1
         forgetLocks()
         faults = SimulatedFaults()
         crashNames(severity, &generator)
-        // In order of names, so that the seed alone decides.
+        // Sorted by name, so that the result depends on the seed alone.
         for (_, node) in durableNames.sorted(by: { $0.key < $1.key }) {
             crashContent(of: node, severity, &generator)
         }
         names = durableNames
     }
 
-    /// The state after the first `count` of ``operations``, as a file system of its own.
+    /// Returns the state after the first `count` of ``operations``, as a separate file system.
     ///
-    /// It holds durable and volatile state alike, so crash it to see what a power cut leaves.
+    /// The copy has the durable and the volatile state; call ``crash(seed:severity:)`` on it to
+    /// simulate a power cut.
     public func image(after count: Int) -> SimulatedFileSystem {
         let copy = SimulatedFileSystem()
         copy.recordsOperations = false
@@ -36,9 +38,9 @@ extension SimulatedFileSystem {
         return copy
     }
 
-    /// The same state, durable and volatile, as a file system of its own without handles or locks.
+    /// Returns a copy of the durable and the volatile state, without open files or locks.
     ///
-    /// Cheap: contents are shared until one of them is written.
+    /// Cheap: contents are shared until one of the copies is written.
     public func copy() -> SimulatedFileSystem {
         var nodes: [ObjectIdentifier: SimulatedNode] = [:]
         func copied(_ node: SimulatedNode) -> SimulatedNode {
@@ -60,10 +62,10 @@ extension SimulatedFileSystem {
         return disk
     }
 
-    /// A file's content as programs see it, for tests; nil if there is none.
+    /// Returns a file's visible content, for tests; nil if the file does not exist.
     public func bytes(of path: String) -> [UInt8]? { names[path]?.content }
 
-    /// Puts a file in place, durable at once, for tests that damage or forge one.
+    /// Creates or replaces a file, durable at once, for tests that damage or forge files.
     public func place(_ bytes: [UInt8], at path: String) {
         let node = SimulatedNode()
         node.content = bytes
@@ -95,7 +97,7 @@ extension SimulatedFileSystem {
     private func crashContent(
         of node: SimulatedNode, _ severity: CrashSeverity, _ generator: inout SeededGenerator
     ) {
-        // Sometimes most of it arrives, sometimes little.
+        // The odds vary, so that most sectors survive in some crashes and few in others.
         let odds = Int.random(in: 1...9, using: &generator)
         for change in node.pending {
             switch (severity, change) {
@@ -129,7 +131,7 @@ extension SimulatedFileSystem {
         }
     }
 
-    /// Does an operation of another file system to this one, for tests.
+    /// Repeats an operation of another file system in this one, for tests.
     public func replay(_ operation: Operation) {
         switch operation {
         case .create(let path): _ = try? open(path, .createNew)
@@ -146,14 +148,14 @@ extension SimulatedFileSystem {
     }
 }
 
-/// A small random generator whose sequence its seed decides (SplitMix64).
+/// A small random number generator whose sequence is determined by its seed (SplitMix64).
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// Starts the sequence of a seed.
+    /// Creates a generator with a seed.
     public init(seed: UInt64) { state = seed }
 
-    /// The next number of the sequence.
+    /// Returns the next number of the sequence.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var value = state

@@ -1,26 +1,26 @@
 import Glibc
 
-/// A file system in memory that knows what a power cut would keep, for tests.
+/// An in-memory file system that simulates power cuts, for tests.
 ///
-/// Every file has a volatile content, which reads see, and a durable one, which ``crash(seed:)``
-/// returns to. Writes since the last `sync` may survive a crash in whole, in part (by sectors of
-/// 512 bytes, in any order) or not at all; names since the last `syncDirectory` survive up to some
-/// point. Everything that was done is in ``operations``, and ``image(after:)`` rebuilds the state
-/// at any of these moments, so a test can crash at each of them.
+/// Every file has a volatile content, which reads return, and a durable content, which
+/// ``crash(seed:severity:)`` restores. Writes since the last `sync` may survive a crash completely,
+/// partly (by sectors of 512 bytes, in any order) or not at all. Changes of names since the last
+/// `syncDirectory` survive up to a random point. All changes are recorded in ``operations``, and
+/// ``image(after:)`` rebuilds the state after any of them, so a test can crash at each one.
 public final class SimulatedFileSystem: FileSystem {
-    /// One thing that was done to the disk, in order.
+    /// A change of the simulated disk.
     public enum Operation: Hashable, Sendable {
         /// A file was created.
         case create(String)
-        /// Bytes were written at an offset; they may be fewer than asked when the write failed.
+        /// Bytes were written at an offset; fewer than requested if the write failed.
         case write(String, offset: Int, bytes: [UInt8])
-        /// A file was cut or extended.
+        /// A file was truncated or extended.
         case truncate(String, size: Int)
         /// A file was synced.
         case sync(String)
-        /// A sync of a file failed: its pages count as written and were not.
+        /// A sync of a file failed: its pages are marked as written, but are not durable.
         case failedSync(String)
-        /// A file got another name.
+        /// A file was renamed.
         case rename(String, to: String)
         /// A name was removed.
         case remove(String)
@@ -30,27 +30,27 @@ public final class SimulatedFileSystem: FileSystem {
         case syncDirectory(String)
     }
 
-    /// The unit in which a write can be torn.
+    /// The unit of torn writes, in bytes.
     public static let sectorBytes = 512
 
-    /// Everything done so far, if recorded.
+    /// The recorded operations, in order.
     public private(set) var operations: [Operation] = []
-    /// Whether ``operations`` grows; on by default.
+    /// Whether operations are recorded; true by default.
     public var recordsOperations = true
-    /// How many bytes all files may have together; `ENOSPC` beyond.
+    /// The capacity for the content of all files, in bytes; writes beyond it throw `ENOSPC`.
     ///
     /// Nil means no limit.
     public var capacityBytes: Int?
-    /// The writes and syncs that will fail.
+    /// The opens, writes and syncs that will fail.
     public var faults = SimulatedFaults()
 
-    /// Names as programs see them now.
+    /// The visible names.
     var names: [String: SimulatedNode] = [:]
-    /// Names as a crash would leave them, and what was done since.
+    /// The names that survive a crash; `pendingNames` has the changes since.
     var durableNames: [String: SimulatedNode] = [:]
     var pendingNames: [(directory: String, change: NameChange)] = []
     var directories: Set<String> = ["/", "."]
-    /// Handles opened before a crash are dead.
+    /// The number of crashes; files opened in an earlier generation are invalid.
     var generation = 0
     private var locked: Set<String> = []
 
@@ -60,7 +60,7 @@ public final class SimulatedFileSystem: FileSystem {
         case move(String, String)
     }
 
-    /// Makes an empty file system with the directories "/" and ".".
+    /// Creates an empty file system with the directories "/" and ".".
     public init() {}
 
     /// Opens a file.
@@ -82,7 +82,7 @@ public final class SimulatedFileSystem: FileSystem {
         return SimulatedFile(node: node, path: path, owner: self, writable: true)
     }
 
-    /// Gives a file another name in place of whatever had it, within one directory.
+    /// Renames a file within one directory, replacing any file at the new name.
     public func rename(_ old: String, to new: String) throws(IOError) {
         guard names[old] != nil else { throw IOError(.rename, old, errno: ENOENT) }
         guard directoryName(of: old) == directoryName(of: new) else {
@@ -118,7 +118,7 @@ public final class SimulatedFileSystem: FileSystem {
         pendingNames.removeAll { $0.directory == path }
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     public func list(_ directory: String) throws(IOError) -> [String] {
         guard directories.contains(directory) else {
             throw IOError(.list, directory, errno: ENOENT)
@@ -128,12 +128,12 @@ public final class SimulatedFileSystem: FileSystem {
             .map { $0.hasPrefix(prefix) ? String($0.dropFirst(prefix.count)) : $0 }.sorted()
     }
 
-    /// Whether the path names a file or directory.
+    /// Whether a file or directory exists at the path.
     public func exists(_ path: String) -> Bool {
         names[path] != nil || directories.contains(path)
     }
 
-    /// Takes a lock that lasts until it is released or the file system crashes.
+    /// Acquires a lock that lasts until it is released or the file system crashes.
     public func lock(_ path: String) throws(IOError) -> any FileLock {
         guard locked.insert(path).inserted else {
             throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "it is held by this test")
@@ -151,7 +151,7 @@ public final class SimulatedFileSystem: FileSystem {
         if recordsOperations { operations.append(operation) }
     }
 
-    /// The bytes of all files together.
+    /// The size of all files, in bytes.
     public var usedBytes: Int { names.values.reduce(0) { $0 + $1.content.count } }
 
     private func change(_ path: String, _ change: NameChange) {
@@ -169,35 +169,36 @@ public final class SimulatedFileSystem: FileSystem {
     }
 }
 
-/// Which opens, writes and syncs of a ``SimulatedFileSystem`` fail; counted from the next one, 1.
+/// The opens, writes and syncs of a ``SimulatedFileSystem`` that fail, counted from 1 for the next
+/// one.
 public struct SimulatedFaults: Sendable {
     /// The number of the write that fails; nil for none.
     ///
-    /// Counts down.
+    /// Each call decrements it.
     public var failingWrite: Int?
     /// The error of a failing write.
     public var writeErrno: Int32 = 5
-    /// How many bytes of the failing write arrive all the same.
+    /// The number of bytes that the failing write still writes.
     public var bytesKept = 0
-    /// The number of the sync, of a file or directory, that fails; nil for none.
+    /// The number of the sync of a file or directory that fails; nil for none.
     ///
-    /// Counts down. As on Linux, a file's pages count as written after it: reads see them, a later sync succeeds without them,
-    /// and only writing them again brings them to the disk.
+    /// Each call decrements it.
+    /// them durable.
     public var failingSync: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5
-    /// Whether syncs of files do nothing, as on a disk that lies.
+    /// Whether syncs of files do nothing, as on a disk that ignores flushes.
     public var ignoresFileSyncs = false
     /// Whether syncs of directories do nothing.
     public var ignoresDirectorySyncs = false
     /// The number of the open that fails; nil for none.
     ///
-    /// Counts down.
+    /// Each call decrements it.
     public var failingOpen: Int?
     /// The error of a failing open.
     public var openErrno: Int32 = 24
 
-    /// No faults.
+    /// Creates a value without faults.
     public init() {}
 
     mutating func nextWrite() -> Int32? { Self.step(&failingWrite) ? writeErrno : nil }

@@ -1,14 +1,15 @@
 import Glibc
 
 extension Socket {
-    /// Reads what is there, up to the buffer's size; the buffer must not be empty.
+    /// Reads the available bytes, up to the size of the buffer, which must not be empty.
     ///
-    /// A socket that blocks waits for the first byte, at most as long as ``setReadTimeout(milliseconds:)`` said.
+    /// A blocking socket waits for the first byte, at most for the time set by
+    /// ``setReadTimeout(milliseconds:)``.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> ReadResult {
         try read(into: buffer, waits: true)
     }
 
-    /// Reads what is there; a socket that blocks does not wait for it unless `waits` is true.
+    /// Reads the available bytes; a blocking socket waits for them only if `waits` is true.
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, waits: Bool
     ) throws(IOError) -> ReadResult {
@@ -24,9 +25,12 @@ extension Socket {
         }
     }
 
-    /// Reads what is there, looking again and again for so long until there is something; takes the core for itself meanwhile.
+    /// Reads the available bytes, polling for up to `nanoseconds` until there are some.
     ///
-    /// Looks once at least. Worth it where what is waited for comes sooner than a sleeping thread is woken (``SpinPolicy``).
+    /// Polling occupies the core.
+    ///
+    /// Polls at least once. This is worthwhile if the bytes arrive sooner than a sleeping thread
+    /// can be woken (``SpinPolicy``).
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, spinningFor nanoseconds: UInt64
     ) throws(IOError) -> ReadResult {
@@ -39,12 +43,14 @@ extension Socket {
         }
     }
 
-    /// Writes as many of the bytes as are taken at once; a socket that blocks waits for room.
+    /// Writes as many bytes as the socket accepts at once; a blocking socket waits for space.
     public func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult {
         try write(bytes, waits: true)
     }
 
-    /// Writes as many of the bytes as are taken at once; a socket that blocks does not wait for room unless `waits` is true.
+    /// Writes as many bytes as the socket accepts at once.
+    ///
+    /// A blocking socket waits for space only if `waits` is true.
     public func write(
         _ bytes: UnsafeRawBufferPointer, waits: Bool
     ) throws(IOError) -> WriteResult {
@@ -54,9 +60,9 @@ extension Socket {
             retrying { send(descriptor, bytes.baseAddress, bytes.count, flags) })
     }
 
-    /// Writes as many bytes of several buffers, in order, as are taken at once.
+    /// Writes as many bytes of several buffers, in order, as the socket accepts at once.
     ///
-    /// At most 64 buffers are looked at in one call.
+    /// One call considers at most 64 buffers.
     public func write(_ buffers: [UnsafeRawBufferPointer]) throws(IOError) -> WriteResult {
         let count = min(buffers.count, 64)
         let outcome = withUnsafeTemporaryAllocation(of: iovec.self, capacity: max(count, 1)) {
@@ -74,9 +80,9 @@ extension Socket {
         return try result(outcome)
     }
 
-    /// Reads at least one byte, waiting for it; 0 when the other side is gone.
+    /// Reads at least one byte, waiting for it; returns 0 if the peer has closed the connection.
     ///
-    /// For sockets that block; on one that does not, it waits by polling.
+    /// Intended for blocking sockets; on a non-blocking one, it waits with `poll`.
     public func readSome(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> Int {
         while true {
             switch try read(into: buffer) {
@@ -87,15 +93,16 @@ extension Socket {
         }
     }
 
-    /// Waits until there is something to read or the other side is gone; false when the time is up.
+    /// Waits until bytes can be read or the peer has closed the connection; returns false on a
+    /// timeout.
     ///
-    /// Less than no time at all means for ever.
+    /// A negative timeout waits indefinitely.
     public func waitReadable(milliseconds: Int32) throws(IOError) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return try check(.poll, name) { poll(&entry, 1, milliseconds) } > 0
     }
 
-    /// Writes all bytes, waiting for room; throws `EPIPE` when the other side is gone.
+    /// Writes all bytes, waiting for space; throws `EPIPE` if the peer has closed the connection.
     public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(IOError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -107,7 +114,7 @@ extension Socket {
         }
     }
 
-    /// Writes all bytes of an array, waiting for room.
+    /// Writes all bytes of an array, waiting for space.
     public func writeAll(_ bytes: [UInt8]) throws(IOError) {
         var failure: IOError?
         bytes.withUnsafeBytes { buffer in

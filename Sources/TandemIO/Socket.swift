@@ -1,45 +1,45 @@
 import Glibc
 
-/// What came of a read from a socket that does not block.
+/// The result of a read from a socket.
 public enum ReadResult: Hashable, Sendable {
-    /// So many bytes were read, at least one.
+    /// The number of bytes read, at least one.
     case bytes(Int)
-    /// Nothing is there now; wait for the descriptor to become readable.
+    /// No bytes are available; wait for the descriptor to become readable.
     case wouldBlock
-    /// The other side is gone.
+    /// The peer has closed the connection.
     case closed
 }
 
-/// What came of a write to a socket that does not block.
+/// The result of a write to a socket.
 public enum WriteResult: Hashable, Sendable {
-    /// So many bytes were taken, perhaps fewer than offered.
+    /// The number of bytes accepted, perhaps fewer than offered.
     case bytes(Int)
-    /// Nothing can be taken now; wait for the descriptor to become writable.
+    /// No bytes can be accepted; wait for the descriptor to become writable.
     case wouldBlock
-    /// The other side is gone.
+    /// The peer has closed the connection.
     case closed
 }
 
 /// A connected Unix stream socket; never raises SIGPIPE.
 ///
-/// The descriptor is closed when the last reference goes, so no thread can ever use a number that
-/// has been given to somebody else. To end a conversation from any thread, call ``shutdown()``:
+/// The descriptor is closed when the last reference is released, so no thread can use a number that
+/// the kernel has given to another file. To end a connection from any thread, call ``shutdown()``:
 /// readers and writers on both sides then see it closed.
 ///
 ///     let socket = try Socket.connect(path: "/run/tandem/default.sock")
 ///     try socket.writeAll([1, 2, 3])
 public final class Socket: Sendable {
-    /// The kernel's number, for a ``Poller``.
+    /// The file descriptor, for a ``Poller``.
     public let descriptor: Int32
 
-    /// Takes over a connected socket's descriptor, which it will close.
+    /// Adopts the descriptor of a connected socket, and closes it when released.
     public init(adopting descriptor: Int32) {
         self.descriptor = descriptor
     }
 
     deinit { _ = Glibc.close(descriptor) }
 
-    /// Connects to the socket at `path`; blocks until accepted into the backlog.
+    /// Connects to the socket at `path`; blocks until the connection is in the backlog.
     public static func connect(path: String) throws(IOError) -> Socket {
         let address = try SocketAddress(path, for: .connect)
         let socket = Socket(adopting: try SocketAddress.makeDescriptor(path))
@@ -49,7 +49,7 @@ public final class Socket: Sendable {
         return socket
     }
 
-    /// Two sockets connected with each other.
+    /// Creates two sockets connected with each other.
     public static func pair() throws(IOError) -> (Socket, Socket) {
         var ends: [Int32] = [-1, -1]
         try check(.createSocket, "<pair>") {
@@ -58,14 +58,14 @@ public final class Socket: Sendable {
         return (Socket(adopting: ends[0]), Socket(adopting: ends[1]))
     }
 
-    /// Makes reads and writes return `.wouldBlock` instead of waiting, or wait again.
+    /// Sets whether reads and writes return `.wouldBlock` instead of waiting.
     public func setNonBlocking(_ on: Bool = true) throws(IOError) {
         let flags = try check(.configureSocket, name) { fcntl(descriptor, F_GETFL) }
         let wanted = on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK
         try check(.configureSocket, name) { fcntl(descriptor, F_SETFL, wanted) }
     }
 
-    /// Lets reads of a socket that blocks wait no longer than this; they return `.wouldBlock` then.
+    /// Sets the timeout of reads from a blocking socket; they return `.wouldBlock` on a timeout.
     public func setReadTimeout(milliseconds: Int) throws(IOError) {
         precondition(milliseconds > 0, "a read waits for some time")
         var time = timeval(
@@ -76,9 +76,9 @@ public final class Socket: Sendable {
         }
     }
 
-    /// Ends the conversation in both directions.
+    /// Shuts the connection down in both directions.
     ///
-    /// May be called from any thread, and twice.
+    /// May be called from any thread and more than once.
     public func shutdown() {
         _ = Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
     }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A Unix socket's path as the kernel takes it.
+/// The address of a Unix socket in the kernel's form.
 struct SocketAddress {
-    /// The longest path: `sun_path` holds 108 bytes with the final zero.
+    /// The longest path in bytes: `sun_path` holds 108 with the final zero.
     static let maximumPathBytes = 107
 
     private var address: sockaddr_un
@@ -29,7 +29,7 @@ struct SocketAddress {
         }
     }
 
-    /// A new Unix stream socket, closed on exec.
+    /// Creates a Unix stream socket that is closed on exec.
     static func makeDescriptor(_ path: String) throws(IOError) -> Int32 {
         try check(.createSocket, path) {
             socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Linux.closeOnExec, 0)

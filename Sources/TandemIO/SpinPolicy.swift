@@ -1,35 +1,40 @@
-/// Whether a thread, before it goes to sleep for what it waits for, looks for a while again and again whether that is there.
+/// A policy that decides whether a thread polls for a while (spins) before it sleeps.
 ///
-/// A thread that sleeps lets its core go idle, and to wake that takes tens of microseconds, several times what a small question
-/// takes to be answered. Who waits for something that comes within that time gets it sooner by looking (to spin). It is tried, and what
-/// came of it decides: after a look in vain the next wait sleeps at once, then the next two, four, up to
-/// ``mostPaused``, until one succeeds. So a thread that waits long each time spends next to nothing on it, and one that
-/// doesn't wait spends nothing. With one core, where what is waited for could not happen meanwhile, it never spins.
+/// A sleeping thread lets its core become idle, and waking the core takes tens of microseconds.
+/// That is several times the duration of a short request. A thread whose answer arrives within that
+/// time gets it sooner by spinning.
+///
+/// The policy adapts. After a spin without success, the next wait sleeps at once, then the next
+/// two, four, up to ``mostPaused``, until a spin succeeds. So a thread with long waits spends very
+/// little on spinning, and a thread that does not wait spends nothing. On a single core the policy
+/// never spins, because the awaited event could not happen meanwhile.
 ///
 ///     var policy = SpinPolicy(cores: ThisProcess.cores)
-///     let budget = policy.budget                   // look for so long, then sleep
+///     let budget = policy.budget                   // spin for this long, then sleep
 ///     policy.waited(nanoseconds: end - begin)
 public struct SpinPolicy: Hashable, Sendable {
-    /// The longest that is looked for, unless it is said otherwise: about what it takes to wake a core, and a short answer.
+    /// The default limit of a spin: about the time to wake a core and receive a short answer.
     public static let longestNanoseconds: UInt64 = 50_000
-    /// At most so many waits sleep at once between two that spin.
+    /// The largest number of waits that sleep at once between two that spin.
     public static let mostPaused = 64
 
     private let longest: UInt64
-    /// How many waits sleep at once after the last look in vain.
+    /// The number of waits that sleep at once after the last unsuccessful spin.
     private var pause = 0
-    /// How many of them are left.
+    /// The number of these waits that are left.
     private var left = 0
 
-    /// A policy for a machine with so many cores.
+    /// Creates a policy for a machine with the given number of cores.
     public init(longestNanoseconds: UInt64 = SpinPolicy.longestNanoseconds, cores: Int) {
         longest = cores > 1 ? longestNanoseconds : 0
     }
 
-    /// For how many nanoseconds the next wait looks before it sleeps; 0 for not at all.
+    /// The nanoseconds that the next wait spins before it sleeps; 0 if it does not spin.
     public var budget: UInt64 { left == 0 ? longest : 0 }
 
-    /// Notes how long a wait was that began with ``budget``, or that it has lasted longer than that and sleeps now.
+    /// Records the duration of a wait that began with ``budget``.
+    ///
+    /// Call it at the end of the wait, or when the wait exceeds the budget and sleeps.
     public mutating func waited(nanoseconds: UInt64) {
         guard longest > 0 else { return }
         if left > 0 {

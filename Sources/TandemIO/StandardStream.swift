@@ -1,35 +1,37 @@
 import Glibc
 import Synchronization
 
-/// Standard output or error, unbuffered: what was written is out.
+/// Standard output or standard error, unbuffered.
 ///
-/// A reader that went away (`tandem log | head`) is no error: the stream closes and swallows the
-/// rest, and a command looks at ``isClosed`` to stop early. Any other failure, such as a full disk, closes it too and is kept
-/// as ``failure`` for the command to tell.
+/// A reader that quits (`tandem log | head`) is not an error: the stream closes and ignores further
+/// writes, and a command checks ``isClosed`` to stop early. Any other failure, such as a full disk,
+/// also closes the stream, and is kept as ``failure`` for the command to report.
 public final class StandardStream: Sendable {
     /// Standard output.
     public static let output = StandardStream(STDOUT_FILENO)
     /// Standard error.
     public static let error = StandardStream(STDERR_FILENO)
 
-    /// The kernel's number: 1 or 2.
+    /// The file descriptor: 1 or 2.
     public let descriptor: Int32
-    /// The error number of the write that closed it; 0 while it is open.
+    /// The error number of the write that closed the stream; 0 while it is open.
     private let closedBy = Atomic<Int32>(0)
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Whether the reader is gone, or a write failed.
+    /// Whether the reader has closed the stream, or a write failed.
     public var isClosed: Bool { closedBy.load(ordering: .relaxed) != 0 }
 
-    /// Why not all that was written is out; nil while it is, and when only the reader went away.
+    /// The error that closed the stream; nil while it is open, or if the reader closed it.
     public var failure: IOError? {
         let number = closedBy.load(ordering: .relaxed)
         guard number != 0, number != EPIPE else { return nil }
         return IOError(.write, descriptor == STDOUT_FILENO ? "<output>" : "<errors>", errno: number)
     }
 
-    /// Whether it leads to journald, which takes priorities: the kernel's file is the one that systemd named.
+    /// Whether the stream is connected to journald, which accepts priorities.
+    ///
+    /// True if the descriptor's file is the one in `JOURNAL_STREAM`.
     public var isJournal: Bool {
         guard let named = ThisProcess.environment("JOURNAL_STREAM") else { return false }
         var status = stat()
@@ -54,7 +56,9 @@ public final class StandardStream: Sendable {
         }
     }
 
-    /// Notices that the reader of a pipe went away, without writing anything: for whoever may have nothing to write for long.
+    /// Checks whether the reader of a pipe has closed it, without writing.
+    ///
+    /// For commands that may have nothing to write for a long time.
     public func noticeReader() {
         var entry = pollfd(fd: descriptor, events: 0, revents: 0)
         guard !isClosed, poll(&entry, 1, 0) > 0, entry.revents & Int16(POLLERR) != 0 else { return }
@@ -66,18 +70,20 @@ public final class StandardStream: Sendable {
         _ = poll(&entry, 1, -1)
     }
 
-    /// Opens standard input, output and error where they are closed, so that no other file gets their numbers.
+    /// Opens standard input, output and error if they are closed, so that no other file gets their
+    /// numbers.
     ///
-    /// Reads and writes fail as they do on a closed descriptor. Call it at the start of a command, before anything is opened.
+    /// Reads and writes then fail as on a closed descriptor. Call it at the start of a command,
+    /// before any file is opened.
     public static func reserveDescriptors() {
         for number in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(number, F_GETFD) < 0
         {
-            // The lowest free number is this one.
+            // The kernel assigns the lowest free number, which is this one.
             _ = Glibc.open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// Makes writes to a reader that went away return an error instead of killing the process.
+    /// Makes writes to a closed pipe return an error instead of killing the process.
     ///
     /// Call it once at the start of a command.
     public static func ignoreBrokenPipes() {
@@ -85,7 +91,7 @@ public final class StandardStream: Sendable {
     }
 }
 
-/// Standard input by lines, as raw bytes.
+/// A reader of standard input by lines, as raw bytes.
 ///
 /// Bound to one thread.
 public final class StandardInput {
@@ -95,15 +101,16 @@ public final class StandardInput {
     private var searched = 0
     private var ended = false
 
-    /// Reads lines of at most `maximumLineBytes` from a descriptor, standard input by default.
+    /// Creates a reader of lines of at most `maximumLineBytes`, from standard input by default.
     public init(descriptor: Int32 = 0, maximumLineBytes: Int = 16 << 20) {
         self.descriptor = descriptor
         self.maximumLineBytes = maximumLineBytes
     }
 
-    /// The next line without its newline, waiting for it; nil at the end.
+    /// Returns the next line without its newline, waiting for it; nil at the end.
     ///
-    /// A last line without a newline counts. Throws `EMSGSIZE` for a line over the limit.
+    /// A last line without a newline is returned too. Throws `EMSGSIZE` for a line that exceeds the
+    /// limit.
     public func readLine() throws(IOError) -> [UInt8]? {
         while true {
             if let end = buffer[searched...].firstIndex(of: 10) {
@@ -127,7 +134,7 @@ public final class StandardInput {
         }
     }
 
-    /// Drops what is left of a line that is over the limit.
+    /// Skips the rest of a line that exceeds the limit.
     public func skipLine() throws(IOError) {
         while !ended {
             if let end = buffer.firstIndex(of: 10) {

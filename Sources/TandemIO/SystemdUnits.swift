@@ -1,8 +1,9 @@
 /// The system unit of a process, and its user unit if it runs under a user's service manager.
 ///
-/// journald records them separately, as `_SYSTEMD_UNIT` and `_SYSTEMD_USER_UNIT`. Only root decides the system unit of a process;
-/// users choose the names of their user units and of nested control groups. The text form puts the user unit behind a slash, which
-/// no unit name contains: `user@1000.service/app.service`.
+/// journald records them separately, as `_SYSTEMD_UNIT` and `_SYSTEMD_USER_UNIT`. Only root
+/// determines the system unit of a process; users choose the names of their user units and of
+/// nested control groups. In the text form the user unit follows a slash, which no unit name
+/// contains: `user@1000.service/app.service`.
 public struct SystemdUnits: Hashable, Sendable, CustomStringConvertible {
     /// The system unit.
     public let system: String
@@ -14,14 +15,14 @@ public struct SystemdUnits: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether a name, with or without `.service`, matches recorded units.
     ///
-    /// `nginx` matches only the system unit, `user@1000` everything under that service manager, and `user@1000.service/nginx` one of
-    /// its units.
+    /// `nginx` matches only the system unit. `user@1000` matches everything under that service
+    /// manager, and `user@1000.service/nginx` matches one of its units.
     public static func matches(_ name: String, recorded: String) -> Bool {
         let system = String(recorded.prefix { $0 != "/" })
         return [name, name + ".service"].contains { $0 == recorded || $0 == system }
     }
 
-    /// The units named in the text of a `cgroup` file; nil if there are none.
+    /// Parses the text of a `cgroup` file; nil if it names no units.
     init?(inControlGroups text: String) {
         for line in text.split(separator: "\n") {
             // "0::/path" in version 2, "1:name=systemd:/path" in version 1.

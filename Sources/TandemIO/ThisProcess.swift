@@ -1,6 +1,6 @@
 import Glibc
 
-/// What a process can learn about itself, its user and its terminal.
+/// Information about this process, its user and its terminal.
 public enum ThisProcess {
     /// The effective user id.
     public static var effectiveUserID: UInt32 { geteuid() }
@@ -8,24 +8,28 @@ public enum ThisProcess {
     /// The process id.
     public static var processID: Int32 { getpid() }
 
-    /// How many cores the machine has; a process that is bound to some of them may run on fewer.
+    /// The number of cores of the machine; a process that is bound to some of them runs on fewer.
     public static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// Gives memory that was freed back to the system; milliseconds for a heap of a hundred megabytes.
+    /// Returns freed memory to the system; takes milliseconds for a heap of a hundred megabytes.
     public static func releaseMemory() { _ = Linux.trimHeap?(0) }
 
-    /// Keeps up to so many bytes of freed memory for what is allocated next, until ``releaseMemory()``.
+    /// Keeps up to `bytes` of freed memory for later allocations, until ``releaseMemory()``.
     ///
-    /// For a program that needs many megabytes again and again: memory that goes back to the system is mapped, and set to zero, page by page when it is
-    /// needed again. It is for the whole process, so a library leaves it alone. Other C libraries than glibc go on as they do.
+    /// For programs that repeatedly allocate many megabytes. Memory returned to the system is
+    /// mapped and zeroed page by page when it is needed again. The setting applies to the whole
+    /// process, so libraries should not change it. It has no effect with C libraries other than
+    /// glibc.
     public static func keepFreedMemory(bytes: Int32) {
         let (trimThreshold, mapThreshold): (Int32, Int32) = (-1, -3)
         _ = Linux.setHeapOption?(trimThreshold, bytes)
-        // Larger ones are mapped each for itself; glibc takes no more than this.
+        // Larger allocations are mapped individually; glibc accepts no higher threshold than this.
         _ = Linux.setHeapOption?(mapThreshold, min(bytes, 32 << 20))
     }
 
-    /// The path of another program: beside this one, else where `PATH` leads; its bare name where it is nowhere.
+    /// Returns the path of another program: in the directory of this one, or else in `PATH`.
+    ///
+    /// Returns the bare name if the program is not found.
     public static func sibling(_ name: String) -> String {
         var path = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &path, path.count - 1)
@@ -36,13 +40,13 @@ public enum ThisProcess {
         return places.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 } ?? name
     }
 
-    /// An environment variable; nil if unset.
+    /// Returns an environment variable, or nil if it is unset.
     public static func environment(_ name: String) -> String? {
         guard let value = getenv(name) else { return nil }
         return String(cString: value)
     }
 
-    /// A user's name; nil if the system knows none.
+    /// Returns a user's name, or nil if the system has no such user.
     public static func userName(_ uid: UInt32) -> String? {
         var record = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -55,7 +59,7 @@ public enum ThisProcess {
         }
     }
 
-    /// A user's number; nil if the system knows none of that name.
+    /// Returns a user's id, or nil if the system has no user of that name.
     public static func userID(named name: String) -> UInt32? {
         var record = passwd()
         var found: UnsafeMutablePointer<passwd>?
@@ -64,7 +68,7 @@ public enum ThisProcess {
         return result == 0 && found != nil ? record.pw_uid : nil
     }
 
-    /// A group's number; nil if the system knows none of that name.
+    /// Returns a group's id, or nil if the system has no group of that name.
     public static func groupID(named name: String) -> UInt32? {
         var record = group()
         var found: UnsafeMutablePointer<group>?
@@ -74,7 +78,7 @@ public enum ThisProcess {
         return result == 0 && found != nil ? record.gr_gid : nil
     }
 
-    /// The variables of the environment whose names begin with some text.
+    /// Returns the environment variables whose names begin with a prefix.
     public static func environment(prefixed prefix: String) -> [String: String] {
         var found: [String: String] = [:]
         var entry = environ
@@ -86,7 +90,7 @@ public enum ThisProcess {
         return found
     }
 
-    /// Random bytes from the kernel, fit for identifiers and secrets.
+    /// Returns random bytes from the kernel, suitable for identifiers and secrets.
     public static func randomBytes(_ count: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             while initialized < count {
@@ -101,14 +105,16 @@ public enum ThisProcess {
     /// Whether a descriptor is a terminal.
     public static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
 
-    /// Columns and rows of a terminal; nil if it is none.
+    /// Returns the columns and rows of a terminal, or nil if the descriptor is not a terminal.
     public static func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// The systemd units a process runs in, from `/proc/PID/cgroup`; nil where there is none or it can't be had.
+    /// Returns the systemd units of a process from `/proc/PID/cgroup`.
+    ///
+    /// Returns nil if the file names no unit or can't be read.
     public static func systemdUnits(ofProcess pid: Int32) -> SystemdUnits? {
         guard let file = try? RealFileSystem().open("/proc/\(pid)/cgroup", .read),
             let bytes = try? file.read(count: 4_096, at: 0)

@@ -1,14 +1,14 @@
 import Glibc
 
-/// A Unix socket that accepts connections, without blocking.
+/// A non-blocking Unix socket that accepts connections.
 ///
-/// The socket at its path is complete or absent: it is bound and listening under another name
-/// before it is renamed into place. A lock beside it (`PATH.lock`) keeps a second daemon out and
-/// tells that a socket file left behind by a dead one may be replaced.
+/// The socket at its path is complete or absent: it is bound and listening at a temporary path
+/// before it is renamed into place. A lock file (`PATH.lock`) keeps a second daemon out. Holding
+/// the lock means that an existing socket file belongs to a dead daemon and may be replaced.
 public final class UnixListener {
-    /// The kernel's number, for a ``Poller``.
+    /// The file descriptor, for a ``Poller``.
     public let descriptor: Int32
-    /// Where it listens; nil if it was adopted.
+    /// The path of the socket; nil if the socket was adopted.
     public let path: String?
     private let lock: LockFile?
 
@@ -18,7 +18,7 @@ public final class UnixListener {
         self.lock = lock
     }
 
-    /// Stops listening; a socket file of ours is removed first, while the lock is still held.
+    /// Stops listening; a socket file of its own is removed first, while the lock is still held.
     deinit {
         if let path { unlink(path) }
         _ = Glibc.close(descriptor)
@@ -26,9 +26,11 @@ public final class UnixListener {
 
     /// Listens at `path`, whose directory is created if missing (mode 0755).
     ///
-    /// Throws `EEXIST` if something other than a socket is there. `mode` and `group` decide who may connect, such as 0o660 and a group of its users; without
-    /// `group` it is the process's own. Throws an error for which `isLocked` holds,
-    /// naming the holder, if another daemon listens there.
+    /// `mode` and `group` determine which users may connect, for example 0o660 and a group of these
+    /// users. Without `group` the socket has the group of the process.
+    ///
+    /// Throws `EEXIST` if the path names something other than a socket. Throws an error with
+    /// `isLocked`, which names the holder, if another daemon listens there.
     public static func listen(
         path: String, mode: UInt32, group: UInt32? = nil, backlog: Int32 = 128
     ) throws(IOError) -> UnixListener {
@@ -43,7 +45,7 @@ public final class UnixListener {
             unlink(temporary)
             try check(.bind, temporary) { address.withPointer { bind(descriptor, $0, $1) } }
             if let group {
-                // -1: the owner stays.
+                // -1 keeps the owner.
                 try check(.changeGroup, temporary) { lchown(temporary, uid_t.max, group) }
             }
             try check(.changeMode, temporary) {
@@ -60,7 +62,8 @@ public final class UnixListener {
         return UnixListener(descriptor: descriptor, path: path, lock: lock)
     }
 
-    /// Throws `EEXIST` if a path names anything but a socket or a link to one, because the name would be lost.
+    /// Throws `EEXIST` if a path names anything but a socket or a link to one, which would be
+    /// overwritten.
     private static func checkReplaceable(_ path: String) throws(IOError) {
         var (name, target) = (stat(), stat())
         guard lstat(path, &name) == 0 else { return }
@@ -72,16 +75,16 @@ public final class UnixListener {
         )
     }
 
-    /// Takes over a listening socket, such as one of ``systemdListeners()``.
+    /// Adopts a listening socket, such as one of ``systemdListeners()``.
     public static func adopt(_ descriptor: Int32) throws(IOError) -> UnixListener {
         try setFlags(descriptor)
         return UnixListener(descriptor: descriptor, path: nil, lock: nil)
     }
 
-    /// The sockets that systemd opened for this process; none if it did not start it.
+    /// Returns the sockets that systemd opened for this process; empty if systemd did not start it.
     ///
-    /// Reads `LISTEN_PID` and `LISTEN_FDS` and removes them, so that children don't take the
-    /// sockets for theirs. Call it once, before other threads start.
+    /// Reads `LISTEN_PID` and `LISTEN_FDS`, and removes them so that children don't adopt the
+    /// sockets. Call it once, before other threads start.
     public static func systemdListeners() -> [Int32] {
         defer {
             for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"] { unsetenv(name) }
@@ -93,18 +96,19 @@ public final class UnixListener {
         return descriptors
     }
 
-    /// The descriptors that the two variables speak of, if they speak to this process.
+    /// Returns the descriptors in the two variables; empty if they are meant for another process.
     static func systemdDescriptors(owner: String?, count: String?) -> [Int32] {
         guard let owner = owner.flatMap({ Int32($0) }), owner == getpid(),
             let count = count.flatMap({ Int32($0) }), count > 0, count <= 64
         else { return [] }
-        // They begin at descriptor 3 (SD_LISTEN_FDS_START).
+        // The first one is descriptor 3 (SD_LISTEN_FDS_START).
         return Array(3..<3 + count)
     }
 
-    /// The next connection, itself not blocking, or nil if none waits.
+    /// Returns the next connection as a non-blocking socket, or nil if none is waiting.
     ///
-    /// Throws `EMFILE` or `ENFILE` when descriptors run out: the connection stays in the backlog.
+    /// Throws `EMFILE` or `ENFILE` if no descriptor is free; the connection then stays in the
+    /// backlog.
     public func accept() throws(IOError) -> Socket? {
         while true {
             let result = retrying {

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Wakes a thread that waits in a ``Poller``, from any thread.
+/// An event that wakes a thread waiting in a ``Poller``, from any thread.
 public final class WakeUp: Sendable {
-    /// Readable after ``signal()`` until ``clear()``.
+    /// The descriptor, readable between ``signal()`` and ``clear()``.
     public let descriptor: Int32
 
-    /// Makes one that is not signalled.
+    /// Creates an event that is not signalled.
     public init() throws(IOError) {
         descriptor = try check(.poll, "<eventfd>") {
             Linux.eventDescriptor(0, Linux.closeOnExec | Linux.nonBlocking)
@@ -17,13 +17,13 @@ public final class WakeUp: Sendable {
     /// Makes the descriptor readable; signals before the next ``clear()`` count as one.
     public func signal() {
         var one: UInt64 = 1
-        // EAGAIN means that it is signalled already.
+        // EAGAIN means that the event is already signalled.
         _ = Glibc.write(descriptor, &one, 8)
     }
 
-    /// Takes all signals so far.
+    /// Clears all signals so far.
     ///
-    /// Call it before looking at what was signalled.
+    /// Call it before reading the data that was signalled.
     public func clear() {
         var count: UInt64 = 0
         _ = Glibc.read(descriptor, &count, 8)

@@ -1,36 +1,38 @@
-/// When a watched daemon gives a sign of life, and when it has to wake up for one.
+/// The times at which a watched daemon sends a watchdog message, and has to wake up for one.
 ///
-/// A value without a clock: its owner says when it got something done. A sign is due half a timeout after the
-/// last one, and only then when work was completed: a thread that hangs in a flush completes none, so the service manager hears
-/// nothing and acts.
+/// The schedule has no clock: its owner reports completed work. A message is due half a timeout
+/// after the last one, but only when work completes. A thread that hangs in a flush completes no
+/// work, so the service manager receives no message and acts.
 ///
-/// | time since the last sign | the owner completed something | nothing happens |
+/// | time since the last message | the owner completed work | nothing happens |
 /// |---|---|---|
-/// | below half the timeout | no sign | sleep until half |
-/// | half the timeout or more | a sign | the owner is overdue |
+/// | below half the timeout | no message | sleep until half |
+/// | half the timeout or more | a message | the owner is overdue |
 ///
-///     var schedule = WatchdogSchedule(timeoutMicroseconds: 60_000_000, now: clock.monotonicNanoseconds)
+///     var schedule = WatchdogSchedule(timeoutMicroseconds: 60_000_000, now: start)
 ///     if schedule.completed(at: clock.monotonicNanoseconds) { Notify.send(Notify.watchdog) }
 public struct WatchdogSchedule: Hashable, Sendable {
-    /// Nanoseconds between two signs of life.
+    /// The time between two messages, in nanoseconds.
     public let interval: UInt64
-    /// When the last sign was given, in nanoseconds of the monotonic clock.
+    /// The time of the last message, in nanoseconds of the monotonic clock.
     public private(set) var last: UInt64
 
-    /// A schedule for a timeout of the service manager; the first sign is due half of it after `now`.
+    /// Creates a schedule for a timeout of the service manager; the first message is due half of it
+    /// after `now`.
     public init(timeoutMicroseconds: UInt64, now: UInt64) {
-        // Half of it, in nanoseconds; thirty years are as good as more.
+        // Half of the timeout, in nanoseconds. A longer timeout than 2^50 µs (35 years) would
+        // overflow.
         interval = max(1, min(timeoutMicroseconds, 1 << 50) * 500)
         last = now
     }
 
-    /// Notes that work was completed; true if a sign of life is due now.
+    /// Records that work was completed; returns whether a message is due now.
     public mutating func completed(at now: UInt64) -> Bool {
         guard now >= nextWake else { return false }
         last = now
         return true
     }
 
-    /// When the owner should wake up even if it has nothing to do.
+    /// The time at which the owner should wake up even if it has nothing to do.
     public var nextWake: UInt64 { last &+ interval }
 }

@@ -1,9 +1,11 @@
 import Glibc
 
-/// Elements that one thread hands to others, which wait for them.
+/// A queue through which one thread passes elements to waiting threads.
 ///
 ///     let queue = WorkQueue<Job>()
-///     let thread = try KernelThread.start(name: "reader") { while let job = queue.take() { job.run() } }
+///     let thread = try KernelThread.start(name: "reader") {
+///         while let job = queue.take() { job.run() }
+///     }
 ///     queue.add(job)
 ///     queue.close()
 ///     thread.join()
@@ -14,7 +16,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    /// A queue of nothing.
+    /// Creates an empty queue.
     public init() {
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(condition, nil)
@@ -27,7 +29,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Adds an element, for one of those who wait.
+    /// Adds an element, and wakes one waiting thread.
     public func add(_ element: Element) {
         pthread_mutex_lock(mutex)
         elements.append(element)
@@ -35,7 +37,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Takes the first element, and waits for one if there is none; nil after ``close()``.
+    /// Removes and returns the first element, waiting for one; nil after ``close()``.
     public func take() -> Element? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -43,7 +45,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
         return isClosed ? nil : elements.removeFirst()
     }
 
-    /// Ends it: nobody waits any more, and what is in it is dropped.
+    /// Closes the queue: waiting threads return, and remaining elements are dropped.
     public func close() {
         pthread_mutex_lock(mutex)
         isClosed = true

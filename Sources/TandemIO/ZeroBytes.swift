@@ -1,9 +1,9 @@
 import Glibc
 
 extension UnsafeRawBufferPointer {
-    /// The index of the last byte that is not zero; nil if all are.
+    /// The index of the last non-zero byte; nil if all bytes are zero.
     ///
-    /// By the C library's comparison, which is as quick in a debug build.
+    /// Uses the C library's comparison, which is as fast in a debug build.
     public var lastNonZero: Int? {
         var end = count
         while end > 0 {

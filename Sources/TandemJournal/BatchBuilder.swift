@@ -1,30 +1,30 @@
-/// Collects the payloads of one batch in one buffer, which is used again for the next.
+/// A reusable buffer that collects the payloads of one batch.
 ///
-/// Room for the frame's header is kept in front, so an append copies nothing.
+/// Space for the frame's header is reserved at the front, so an append copies nothing.
 ///
 ///     var batch = BatchBuilder()
 ///     batch.append([1, 2, 3])
 ///     try log.append(expected: log.bounds.last, batch: &batch)
 ///     batch.removeAll()
 public struct BatchBuilder: Sendable {
-    /// Header and payloads, and after sealing the padding.
+    /// The header and the payloads, followed by the padding after sealing.
     private(set) var bytes: [UInt8]
-    /// Where each payload ends in `bytes`.
+    /// The end of each payload in `bytes`.
     private var ends: [Int] = []
 
-    /// Makes an empty batch with room for `capacity` bytes.
+    /// Creates an empty batch with a capacity of `capacity` bytes.
     public init(capacity: Int = 4_096) {
         bytes = [UInt8](repeating: 0, count: SegmentFormat.Batch.body)
         bytes.reserveCapacity(capacity)
     }
 
-    /// How many payloads it has.
+    /// The number of payloads.
     public var count: Int { ends.count }
 
-    /// Whether it has no payload.
+    /// Whether the batch has no payloads.
     public var isEmpty: Bool { ends.isEmpty }
 
-    /// What it takes in a segment, header and padding included.
+    /// The size of the batch in a segment in bytes, header and padding included.
     public var frameBytes: Int {
         SegmentFormat.frameBytes(body: bodyEnd - SegmentFormat.Batch.body)
     }
@@ -41,8 +41,9 @@ public struct BatchBuilder: Sendable {
         append(encoding: { $0.append(contentsOf: payload) })
     }
 
-    /// Adds the payload that `encode` appends to the array it is given, in which it must leave
-    /// everything else as it is.
+    /// Adds the payload that `encode` appends to the array passed to it.
+    ///
+    /// The closure must leave the array's existing content unchanged.
     public mutating func append(encoding encode: (inout [UInt8]) -> Void) {
         dropPadding()
         let start = bytes.count
@@ -58,14 +59,14 @@ public struct BatchBuilder: Sendable {
         ends.append(bytes.count)
     }
 
-    /// Takes the last payload out again.
+    /// Removes the last payload.
     public mutating func removeLast() {
         precondition(!isEmpty, "the batch has no payload to remove")
         ends.removeLast()
         dropPadding()
     }
 
-    /// Takes all payloads out and keeps the buffer.
+    /// Removes all payloads and keeps the buffer.
     public mutating func removeAll() {
         ends.removeAll(keepingCapacity: true)
         dropPadding()
@@ -81,7 +82,7 @@ public struct BatchBuilder: Sendable {
         }
     }
 
-    /// Fills in header and padding; the checksum.
+    /// Writes the header and the padding, and returns the checksum.
     mutating func seal(after chain: Chain, salt: UInt32) -> UInt32 {
         let header = BatchHeader(
             length: bodyEnd - SegmentFormat.Batch.body, count: count,
@@ -96,23 +97,23 @@ public struct BatchBuilder: Sendable {
     }
 }
 
-/// What the next batch must continue.
+/// The values that the next batch must have to continue the log.
 struct Chain: Hashable {
-    /// The number it must have.
+    /// The number of the next batch.
     var batchNumber: UInt64
-    /// The position of its first payload.
+    /// The position of the next batch's first payload.
     var position: UInt64
-    /// The checksum of the batch before, 0 before the first.
+    /// The checksum of the previous batch, 0 before the first.
     var checksum: UInt32
 
-    /// What must follow a batch.
+    /// Creates the chain after a batch.
     init(after header: BatchHeader) {
         batchNumber = header.batchNumber &+ 1
         position = header.firstPosition &+ UInt64(header.count)
         checksum = header.checksum
     }
 
-    /// What a segment must begin with.
+    /// Creates the chain with which a segment begins.
     init(startOf header: SegmentHeader) {
         batchNumber = header.firstBatch
         position = header.firstPosition

@@ -1,30 +1,31 @@
 import CChecksum
 
-/// The checksum of this log: CRC-32C (Castagnoli), eight bytes at a step.
+/// The log's checksum: CRC-32C (Castagnoli), eight bytes per step.
 ///
-/// By the processor's instruction where it has one: ten gigabytes a second, in a debug build too.
-/// The tables give two gigabytes a second, and a third of one in a debug build.
+/// It uses the processor's instruction if there is one: ten gigabytes a second, in debug builds
+/// too. The fallback with tables reaches two gigabytes a second, and a third of one in a debug
+/// build.
 package enum CRC32C {
     /// The polynomial 0x1EDC6F41, bits reversed.
     static let polynomial: UInt32 = 0x82F6_3B78
 
-    /// Eight tables of 256: table k tells what a byte does that is followed by k zero bytes.
+    /// Eight tables of 256 entries: table k has the effect of a byte followed by k zero bytes.
     private static let tables: [UInt32] = makeTables()
 
-    /// The checksum of `bytes`, begun with `salt`; the salt 0 gives the usual CRC-32C.
+    /// Returns the checksum of `bytes`, starting from `salt`; a salt of 0 gives the usual CRC-32C.
     static func checksum(_ bytes: UnsafeRawBufferPointer, salt: UInt32 = 0) -> UInt32 {
         guard hasInstruction else { return checksumByTables(bytes, salt: salt) }
         return ~crc32c_by_instruction(~salt, bytes.baseAddress, bytes.count)
     }
 
-    /// The same without the instruction.
+    /// Returns the same checksum without the instruction.
     static func checksumByTables(_ bytes: UnsafeRawBufferPointer, salt: UInt32 = 0) -> UInt32 {
         tables.withUnsafeBufferPointer { ~advance(~salt, over: bytes, $0) }
     }
 
     private static let hasInstruction = crc32c_has_instruction()
 
-    /// The checksum of an array, for tests and headers.
+    /// Returns the checksum of a sequence of bytes, for tests and headers.
     package static func checksum(_ bytes: some Sequence<UInt8>, salt: UInt32 = 0) -> UInt32 {
         Array(bytes).withUnsafeBytes { checksum($0, salt: salt) }
     }

@@ -1,10 +1,11 @@
 public import TandemIO
 
 extension Journal {
-    /// Opens the journal in a directory, which it creates if missing, and recovers it.
+    /// Opens and recovers the journal in a directory, which is created if missing.
     ///
-    /// `appliedPosition` is what the store has applied: a log that ends before it is refused.
-    /// Throws `damaged` or `missing`, with nothing changed, for anything but a torn last batch.
+    /// `appliedPosition` is the last position that the store has applied; a log that ends before it
+    /// is refused. Throws `damaged` or `missing`, with nothing changed, for anything but a torn
+    /// last batch.
     public static func open(
         directory: String, fileSystem: any FileSystem, options: JournalOptions = JournalOptions(),
         identityIfNew: LogIdentity, appliedPosition: UInt64?
@@ -90,7 +91,7 @@ extension Journal {
         }
     }
 
-    /// Leaves the mark of relaxed durability, or takes an old one away, before anything is appended.
+    /// Creates the marker of relaxed durability, or removes an old one, before the first append.
     private func markRelaxed(_ wasRelaxed: Bool) throws(JournalError) {
         let path = directory + "/" + JournalDirectory.relaxedName
         guard wasRelaxed != (options.durability == .relaxed) else { return }

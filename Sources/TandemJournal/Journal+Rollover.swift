@@ -1,14 +1,14 @@
 import TandemIO
 
 extension Journal {
-    /// Begins a segment that continues the chain; durable, header and name, on return.
+    /// Begins a segment that continues the chain; its header and name are durable on return.
     ///
-    /// A segment without batches is replaced by the new one, which has the same name.
+    /// A segment without batches is replaced by the new one of the same name.
     func beginSegment(identity: LogIdentity, minimumBytes: Int) throws(JournalError) {
         let header = SegmentHeader(
             identity: identity, previousChecksum: chain.checksum, firstPosition: chain.position,
             firstBatch: chain.batchNumber, salt: options.makeSalt())
-        // What the header's chain vouches for must be on the disk before it.
+        // The batches that the header's chain refers to must be on the disk before the header.
         try sync()
         let made = try makeSegment(header, max(minimumBytes, options.segmentBytes))
         do throws(IOError) {
@@ -29,8 +29,10 @@ extension Journal {
         if isSealed { indexer.add([finished]) }
     }
 
-    /// Until the new name may be on the disk nothing of the log is touched, so no failure up to
-    /// there is one of the log.
+    /// Creates the file of the next segment; throws `noSpace` on failure.
+    ///
+    /// No failure here is fatal to the journal: existing files stay unchanged until the new name
+    /// may be on the disk.
     private func makeSegment(
         _ header: SegmentHeader, _ bytes: Int
     ) throws(JournalError) -> (file: any File, bytes: UInt64) {
@@ -39,8 +41,9 @@ extension Journal {
         }
     }
 
-    /// Writes the header into a zero-filled file and gives it its name, which the caller makes
-    /// durable; the file is removed if that fails.
+    /// Writes the header into a zero-filled file, and renames the file to its final name.
+    ///
+    /// The caller makes the name durable. The file is removed on failure.
     static func place(
         _ header: SegmentHeader, _ spare: String, _ directory: String,
         _ fileSystem: any FileSystem

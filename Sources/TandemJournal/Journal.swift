@@ -1,31 +1,31 @@
 import TandemIO
 
-/// A log in segment files: one writer, one batch in flight, each durable when `append` returns.
+/// A log in segment files, with one writer and one batch in flight.
 ///
-/// Bound to the thread that opened it. Its state:
+/// Each batch is durable when `append` returns. Bound to the thread that opened it. Its state:
 ///
 /// | Field | Meaning |
 /// |---|---|
-/// | `chain` | what the next batch must continue: its number, position and the checksum before it |
-/// | `current`, `end`, `capacity` | the last segment, where its batches end, how big it is |
-/// | `sealed` | the segments before it, oldest first |
-/// | `failure` | set by the first failed write or sync, and thrown ever after |
+/// | `chain` | the number and position of the next batch, and the checksum before it |
+/// | `current`, `end`, `capacity` | the last segment, the end of its batches, and its size |
+/// | `sealed` | the earlier segments, oldest first |
+/// | `failure` | set by the first failed write or sync, and thrown from then on |
 /// | `tail` | the last durable position, for readers on any thread |
 ///
-/// Always `tail.last == chain.position - 1`, unless a batch failed.
+/// `tail.last == chain.position - 1` holds unless a batch failed.
 ///
 ///     let (journal, report) = try Journal.open(
 ///         directory: "/var/lib/tandem/default/journal", fileSystem: RealFileSystem(),
 ///         identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
 public final class Journal: ChangeLog {
-    /// The version of the format of segments that this program writes and reads.
+    /// The version of the segment format that this program writes and reads.
     public static let format = SegmentFormat.version
 
     /// The directory of the segments.
     public let directory: String
-    /// Which log it is.
+    /// The identity of the log.
     public internal(set) var identity: LogIdentity
-    /// Where batches begin, for readers.
+    /// The offsets of batches, for readers.
     public let index: JournalIndex
     /// The last durable position, for readers.
     public let tail: CommittedTail
@@ -63,20 +63,21 @@ public final class Journal: ChangeLog {
         tail = CommittedTail(parts.chain.position - 1)
     }
 
-    /// Which positions it holds.
+    /// The range of readable positions.
     public var bounds: LogBounds {
         LogBounds(first: sealed.first?.first ?? currentFirst, last: tail.last)
     }
 
-    /// Its segments, oldest first; the last one is being written.
+    /// The segments, oldest first; the last one is being written.
     public var segments: [JournalSegment] {
         sealed + [JournalSegment(first: currentFirst, last: tail.last, bytes: capacity)]
     }
 
-    /// Appends a batch, which must not be empty; durable on return, as the options say.
+    /// Appends a batch, which must not be empty; its durability on return is that of the options.
     ///
-    /// One write and one flush. The batch keeps its payloads. Throws `noSpace` when nothing of it is in the
-    /// log and a later append may succeed, or `failed`, after which the journal takes nothing more.
+    /// Cost: one write and one flush. The batch keeps its payloads. Throws `noSpace` if nothing was
+    /// written and a later append may succeed. Throws `failed` after a failed write or flush; the
+    /// journal accepts no further batches then.
     @discardableResult
     public func append(
         expected: UInt64, batch: inout BatchBuilder
@@ -98,22 +99,23 @@ public final class Journal: ChangeLog {
         return .committed(positions)
     }
 
-    /// Makes sure that a batch of this many bytes (`frameBytes`) can be written.
+    /// Ensures that a batch of this many bytes (`frameBytes`) can be written.
     ///
-    /// Begins a new segment if need be. Throws `noSpace` if there can be none now: nothing is lost
-    /// then, and a later call may succeed.
+    /// Begins a new segment if necessary. Throws `noSpace` if no segment can be created now;
+    /// nothing is lost then, and a later call may succeed.
     public func reserve(bytes: Int) throws(JournalError) {
         if let failure { throw failure }
         if end + UInt64(bytes) <= capacity { return }
         try beginSegment(identity: identity, minimumBytes: SegmentFormat.headerBytes + bytes)
     }
 
-    /// Why the next segment could not be made ahead, if it could not.
+    /// The reason why the next segment could not be created in advance; nil if there is none.
     ///
-    /// Batches are taken as long as they fit the segment there is, so this foretells `noSpace`.
+    /// Batches are accepted as long as they fit into the current segment, so this predicts
+    /// `noSpace`.
     public var spareFailure: JournalError? { maker.failure.map(JournalError.noSpace) }
 
-    /// Begins a segment with the epoch raised by one; durable on return.
+    /// Begins a segment with the epoch incremented; durable on return.
     public func beginEpoch() throws(JournalError) {
         if let failure { throw failure }
         var next = identity
@@ -122,11 +124,13 @@ public final class Journal: ChangeLog {
         identity = next
     }
 
-    /// Drops whole segments whose last position is below one, oldest first; never the last segment.
+    /// Removes whole segments that end below a position, oldest first; never removes the last
+    /// segment.
     public func trim(below position: UInt64) throws(JournalError) {
         if let failure { throw failure }
         var dropped = false
-        // Before anything goes, so that what is missing beyond it was not removed here.
+        // Recorded before the first removal, so that a larger gap proves a removal by something
+        // else.
         let kept = sealed.first { $0.last >= position }?.first ?? currentFirst
         if kept > bounds.first { OldestPosition(directory, fileSystem).record(kept) }
         while let oldest = sealed.first, oldest.last < position {
@@ -144,10 +148,10 @@ public final class Journal: ChangeLog {
         }
     }
 
-    /// Makes everything that was appended durable; with full durability it is already.
+    /// Makes all appended batches durable; with full durability they already are.
     ///
-    /// Call it before anything that depends on the log reaches the disk. A failure is final, as one
-    /// of an append is.
+    /// Call it before anything that depends on the log reaches the disk. A failure is final, like
+    /// that of an append.
     public func sync() throws(JournalError) {
         if let failure { throw failure }
         guard options.durability == .relaxed else { return }
@@ -158,9 +162,9 @@ public final class Journal: ChangeLog {
         }
     }
 
-    /// Closes the files and gives up the lock; later appends throw `closed`.
+    /// Closes the files and releases the lock; later appends throw `closed`.
     ///
-    /// With relaxed durability everything is flushed first.
+    /// With relaxed durability all batches are flushed first.
     public func close() throws(JournalError) {
         guard failure?.code != .closed else { return }
         maker.discard()
@@ -195,9 +199,10 @@ public final class Journal: ChangeLog {
         }
     }
 
-    /// Ends the segment behind its last whole batch, durably; the next batch begins another segment.
+    /// Truncates the segment after its last complete batch, durably; the next batch begins another
+    /// segment.
     ///
-    /// A zero-filled segment has its blocks, but a file system that copies on write may want others.
+    /// A zero-filled segment has its blocks, but a copy-on-write file system may need new ones.
     private func cutPartialBatch() throws(JournalError) {
         do throws(IOError) {
             try current.truncate(to: end)
@@ -214,7 +219,8 @@ public final class Journal: ChangeLog {
         return failure
     }
 
-    /// Has the next segment made once this one is a quarter full, in haste when it is nearly full.
+    /// Starts to create the next segment when this one is a quarter full, and hurries when it is
+    /// nearly full.
     private func prepareSpare() {
         guard end > capacity / 4 else { return }
         maker.prepare(bytes: options.segmentBytes, inHaste: end > capacity / 4 * 3)

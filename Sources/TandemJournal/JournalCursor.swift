@@ -1,13 +1,13 @@
 public import TandemIO
 
-/// A cursor over segment files that takes no gaps: damage is thrown.
+/// A cursor over segment files that throws if it finds damage.
 public final class JournalCursor: ChangeCursor {
     private let reader: JournalReader
 
-    /// Walks with a reader.
+    /// Creates a cursor that uses a reader.
     public init(_ reader: JournalReader) { self.reader = reader }
 
-    /// The next entry; nil at the tail, where a later call may find more.
+    /// Returns the next entry, or nil at the tail, where a later call may find more.
     public func next() throws(JournalError) -> Entry? {
         switch try reader.next() {
         case nil: nil
@@ -16,23 +16,23 @@ public final class JournalCursor: ChangeCursor {
         }
     }
 
-    /// Goes on at a position further on.
+    /// Skips to a later position.
     public func pass(to position: UInt64) { reader.pass(to: position) }
 }
 
-/// What it takes to read a journal on another thread than its own.
+/// The values needed to read a journal on another thread than the journal's own.
 public struct JournalSource: Sendable {
     /// The directory of the segments.
     public let directory: String
-    /// Where batches begin.
+    /// The offsets of batches.
     public let index: JournalIndex
-    /// The last position that may be shown.
+    /// The last position that readers may return.
     public let tail: CommittedTail
 
-    /// A cursor of the calling thread that begins at a position.
+    /// Returns a cursor for the calling thread that begins at a position.
     ///
-    /// A position that was given up shows as `expired` at the first `next()`.
-    /// With the indexes of the segments it finds its place by them.
+    /// If the position was removed, the first `next()` throws `expired`. With `indexes`, the cursor
+    /// locates positions through the segments' indexes.
     public func read(
         from position: UInt64, fileSystem: any FileSystem, indexes: SegmentIndexes? = nil
     ) -> JournalCursor {
@@ -44,17 +44,17 @@ public struct JournalSource: Sendable {
 }
 
 extension Journal {
-    /// What it takes to read this journal on another thread.
+    /// The values needed to read this journal on another thread.
     public var source: JournalSource {
         JournalSource(directory: directory, index: index, tail: tail)
     }
 
-    /// A cursor of this journal's thread that begins at a position and ends at the durable tail.
+    /// Returns a cursor for this journal's thread, from a position to the durable tail.
     public func read(from position: UInt64) throws(JournalError) -> any ChangeCursor {
         try read(from: position, nil)
     }
 
-    /// The same, which finds its place by the indexes of the segments.
+    /// Returns a cursor that locates positions through the segments' indexes.
     public func read(
         from position: UInt64, _ indexes: SegmentIndexes?
     ) throws(JournalError) -> any ChangeCursor {
@@ -64,23 +64,24 @@ extension Journal {
         return source.read(from: position, fileSystem: fileSystem, indexes: indexes)
     }
 
-    /// The indexes of its segments, for one question: what was not indexed when that began is read.
+    /// Returns the indexes of the segments, for one query; segments that are not indexed yet are
+    /// read.
     public func indexes() -> SegmentIndexes {
         SegmentIndexes(
             directory: directory, fileSystem: fileSystem,
             sealed: SealedSegments(sealed.map(\.first) + [currentFirst]))
     }
 
-    /// Has indexes made anew that were found damaged.
+    /// Starts to rebuild indexes that were found damaged.
     public func renewIndexes(of segments: [UInt64]) {
         guard !segments.isEmpty else { return }
         let wanted = Set(segments)
         indexer.renew(sealed.filter { wanted.contains($0.first) })
     }
 
-    /// Waits until the indexes that are being made are made.
+    /// Waits until all indexes being built are complete.
     package func finishIndexes() { indexer.settle() }
 
-    /// How the making of indexes gets on.
+    /// The progress of index building.
     public var indexing: IndexingState { indexer.state }
 }

@@ -1,35 +1,35 @@
 import TandemIO
 
-/// The names in a journal's directory.
+/// The file names in a journal's directory.
 enum JournalDirectory {
-    /// Every segment's name ends so.
+    /// The suffix of segments.
     static let suffix = ".journal"
-    /// Held by the writer.
+    /// The lock file, locked by the writer.
     static let lockName = "lock"
-    /// The next segment while it is filled with zeros.
+    /// The next segment while it is being filled with zeros.
     static let spareName = "spare.new"
-    /// A copy of what was cut off a segment ends so; before it the segment's name and the offset.
+    /// The suffix of copies of cut data; the name begins with the segment's name and the offset.
     static let tornSuffix = ".torn"
-    /// The name of a segment's index ends so, in place of the segment's own ending.
+    /// The suffix of indexes, in place of the segment's suffix.
     static let indexSuffix = ".index"
-    /// An index while it is written.
+    /// An index while it is being written.
     static let newIndexName = "index.new"
-    /// There while a log is written with relaxed durability, and after that was cut short.
+    /// The marker of relaxed durability; it stays if the log was not closed.
     static let relaxedName = "relaxed"
 
-    /// The oldest position that trimming has left.
+    /// The record of the oldest position left by trimming.
     static let oldestName = "oldest"
 
-    /// "0000000000000001.journal" for 1.
+    /// Returns the name of a segment: "0000000000000001.journal" for 1.
     static func name(of position: UInt64) -> String { hexadecimal(position) + suffix }
 
-    /// "0000000000000001.index" for the index of segment 1.
+    /// Returns the name of a segment's index: "0000000000000001.index" for segment 1.
     static func indexName(of position: UInt64) -> String { hexadecimal(position) + indexSuffix }
 
-    /// The first position that a segment's name tells; nil for other names.
+    /// Returns the first position in a segment's name, or nil for other names.
     static func position(of name: String) -> UInt64? { position(of: name, suffix: suffix) }
 
-    /// The first position that a name with some ending tells; nil for other names.
+    /// Returns the first position in a name with the given suffix, or nil for other names.
     private static func position(of name: String, suffix: String) -> UInt64? {
         guard name.hasSuffix(suffix) else { return nil }
         let digits = name.dropLast(suffix.count)
@@ -40,7 +40,7 @@ enum JournalDirectory {
         return UInt64(digits, radix: 16)
     }
 
-    /// The first positions of all segments, in order.
+    /// Returns the first positions of all segments, in order.
     static func segments(
         in directory: String, _ fileSystem: any FileSystem
     ) throws(JournalError) -> [UInt64] {
@@ -50,9 +50,10 @@ enum JournalDirectory {
         return names.compactMap(position(of:)).sorted()
     }
 
-    /// Removes what is left of indexes whose segments are gone, and of one that was not finished.
+    /// Removes indexes whose segments no longer exist, and an unfinished index.
     ///
-    /// What can't be removed does no harm: a reader holds each index against its segment.
+    /// Errors are ignored: a leftover index is harmless, because a reader compares each index with
+    /// its segment.
     static func removeOrphans(in directory: String, _ fileSystem: any FileSystem) {
         guard let names = try? fileSystem.list(directory) else { return }
         let segments = Set(names.compactMap(position(of:)))
@@ -63,7 +64,7 @@ enum JournalDirectory {
         }
     }
 
-    /// The copies of what was cut off a segment, each with the offset that it was cut at.
+    /// Returns the copies of data cut off a segment, each with the offset of the cut.
     static func tornCopies(
         of first: UInt64, in directory: String, _ fileSystem: any FileSystem
     ) throws(IOError) -> [(offset: UInt64, path: String)] {
@@ -77,7 +78,7 @@ enum JournalDirectory {
         }
     }
 
-    /// A number as 16 hexadecimal digits.
+    /// Returns a number as 16 hexadecimal digits.
     static func hexadecimal(_ number: UInt64) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits

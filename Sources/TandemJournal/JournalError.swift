@@ -1,21 +1,22 @@
 public import TandemIO
 
-/// What is wrong with a log: what kind, where, and what to do.
+/// An error of a log: its kind, its location and the remedy.
 public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kinds of trouble.
+    /// The kinds of errors.
     public enum Code: String, Hashable, Sendable {
-        /// A write or sync failed. Final: the log takes nothing more until it is opened again.
+        /// A write or sync failed. Final: the log accepts nothing more until it is opened again.
         case failed
-        /// There is no room for the next batch, or no segment could be made for it. Nothing was
-        /// written; try again later.
+        /// There is no space for the next batch, or no segment could be created for it.
+        ///
+        /// Nothing was written; try again later.
         case noSpace
-        /// Bytes are not what was written.
+        /// Bytes differ from those that were written.
         case damaged
-        /// The log ends before what has been acknowledged or applied.
+        /// The log ends before an acknowledged or applied position.
         case missing
         /// The segment was written by a newer version.
         case unsupportedVersion
-        /// The position was given up by retention.
+        /// The position was removed by retention.
         case expired
         /// Another process has the log open.
         case locked
@@ -25,20 +26,20 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
         case closed
     }
 
-    /// What kind of trouble it is.
+    /// The kind of error.
     public var code: Code
     /// The file or directory.
     public var path: String
-    /// Where in the file, in bytes; nil where that has no meaning.
+    /// The offset in the file in bytes; nil if it does not apply.
     public var offset: UInt64?
-    /// What was found, and what was expected.
+    /// The finding, and what was expected.
     public var message: String
-    /// What to do about it.
+    /// The action that resolves the error.
     public var remedy: String
-    /// The call that failed, if one did.
+    /// The failed call, if there was one.
     public var cause: IOError?
 
-    /// Makes an error from its parts.
+    /// Creates an error from its components.
     public init(
         _ code: Code, _ path: String, at offset: UInt64? = nil, _ message: String, remedy: String,
         cause: IOError? = nil
@@ -54,7 +55,7 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error in one or two sentences.
     public var description: String {
         let place = offset.map { "\(path) at offset \($0)" } ?? path
-        // The system's errors name the path themselves.
+        // The messages of system errors contain the path.
         return (message.contains(path) ? "" : "\(place): ") + "\(message). \(remedy)"
     }
 
@@ -100,7 +101,7 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Runs file calls, with their errors turned into journal errors by `convert`.
+/// Runs file calls, and converts their errors to journal errors.
 func converting<Value>(
     _ convert: (IOError) -> JournalError, _ body: () throws(IOError) -> Value
 ) throws(JournalError) -> Value {

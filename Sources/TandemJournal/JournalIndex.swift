@@ -1,29 +1,29 @@
 import Synchronization
 import TandemIO
 
-/// Where batches begin, sparsely: about one mark per 64 KiB of each segment.
+/// A sparse cache of the offsets of batches: about one mark per 64 KiB of each segment.
 ///
-/// Shared by a journal and the readers over it, on any thread; filled by whoever passes first. Only
-/// a cache: where it knows nothing a reader finds its place by bisection, a few reads in a segment.
-/// Holds the marks of the last ``maximumSegments`` segments, so at most 16 KiB for each.
+/// Shared by a journal and its readers on any thread; the first reader to pass a batch adds its
+/// mark. If it has no mark, a reader locates a position by bisection, with a few reads in a
+/// segment. Holds the marks of the last ``maximumSegments`` segments, at most 16 KiB for each.
 public final class JournalIndex: Sendable {
-    /// A batch in a segment.
+    /// The position and offset of a batch in a segment.
     struct Mark: Hashable {
         var position: UInt64
         var offset: UInt64
     }
 
-    /// A position is found in this many bytes of reading or less.
+    /// The distance between marks, which limits the bytes read to find a position.
     static let spacingBytes: UInt64 = 65_536
-    /// Segments of which marks are kept; the oldest are forgotten first.
+    /// The number of segments whose marks are kept; the oldest are dropped first.
     static let maximumSegments = 64
 
     private let marks = Locked<[UInt64: [Mark]]>([:])
 
-    /// Makes an empty index.
+    /// Creates an empty cache.
     public init() {}
 
-    /// Remembers a batch if the last one remembered is far enough behind.
+    /// Adds a mark for a batch if the last mark is far enough before it.
     func note(segment: UInt64, position: UInt64, offset: UInt64) {
         marks.withLock { marks in
             if let last = marks[segment]?.last, offset < last.offset + Self.spacingBytes { return }
@@ -33,7 +33,7 @@ public final class JournalIndex: Sendable {
         }
     }
 
-    /// The last remembered batch that begins at or below a position, and where the next one is.
+    /// Returns the last mark at or below a position, and the offset of the next mark.
     func around(segment: UInt64, position: UInt64) -> (mark: Mark?, next: UInt64?) {
         marks.withLock { marks in
             guard let list = marks[segment] else { return (nil, nil) }
@@ -49,22 +49,22 @@ public final class JournalIndex: Sendable {
         }
     }
 
-    /// How many marks it holds.
+    /// The number of marks.
     var count: Int { marks.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
-    /// Forgets a segment.
+    /// Removes the marks of a segment.
     func drop(segment: UInt64) {
         marks.withLock { $0[segment] = nil }
     }
 }
 
-/// The last position that may be shown to others; moved by the writer, read on any thread.
+/// The last position that readers may return; moved by the writer, read on any thread.
 public final class CommittedTail: Sendable {
     private let position: Atomic<UInt64>
 
     init(_ position: UInt64) { self.position = Atomic(position) }
 
-    /// The last position that is durable.
+    /// The last durable position.
     public var last: UInt64 { position.load(ordering: .acquiring) }
 
     func move(to last: UInt64) { position.store(last, ordering: .releasing) }

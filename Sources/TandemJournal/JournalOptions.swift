@@ -1,35 +1,41 @@
 import TandemIO
 
-/// How a journal is kept.
+/// The options of a journal.
 public struct JournalOptions: Sendable {
-    /// How big segments are, 64 MiB by default: big enough that making one is rare, small enough
-    /// that retention, which drops whole segments, stays fine-grained.
+    /// The size of a segment in bytes, 64 MiB by default.
+    ///
+    /// A segment should be so large that creating one is rare, and so small that retention, which
+    /// removes whole segments, stays fine-grained.
     public var segmentBytes: Int = 64 << 20
-    /// When an append returns.
+    /// The guarantee under which an append returns.
     public var durability: Durability = .full
-    /// How much is read through when the journal is opened.
+    /// The extent of verification when the journal is opened.
     public var verification: Verification = .tail
-    /// Where a log begins that does not exist yet; above 1 after a restore from a snapshot.
+    /// The first position of a new log; above 1 after a restore from a snapshot.
     public var firstPositionIfNew: UInt64 = 1
-    /// Tells by what payloads are to be found; with it every sealed segment gets an index, without
-    /// it none is made.
+    /// Returns the keys by which payloads are found.
+    ///
+    /// If it is set, every sealed segment gets an index; otherwise none is built.
     public var payloadReading: PayloadReading?
-    /// Makes the number that a segment's checksums begin with, so that nobody who only supplies
-    /// payloads can forge a batch.
+    /// Returns the number with which a segment's checksums begin.
+    ///
+    /// The number prevents anyone who only supplies payloads from forging a batch.
     ///
     /// Random by default.
     public var makeSalt: @Sendable () -> UInt32 = {
         ThisProcess.randomBytes(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// What is checked when a journal is opened.
+    /// The extent of verification when a journal is opened.
     public enum Verification: Hashable, Sendable {
-        /// Every byte of all segments: a second or two a gigabyte.
+        /// Every byte of all segments is checked; takes a second or two per gigabyte.
         case full
-        /// Every byte of the last segment; of the others the header, the last batch, and that the
-        /// next segment continues it.
+        /// Every byte of the last segment is checked.
         ///
-        /// Whatever else is damaged is found when it is read.
+        /// For other segments, the header and the last batch are checked, and that the next segment
+        /// continues it.
+        ///
+        /// Other damage is found when it is read.
         case tail
     }
 
@@ -37,22 +43,25 @@ public struct JournalOptions: Sendable {
     public init() {}
 }
 
-/// What was found and done when a journal was opened.
+/// The findings and actions of opening a journal.
 public struct RecoveryReport: Hashable, Sendable {
     /// Whether the log was created.
     public var created = false
     /// The bounds after recovery.
     public var bounds = LogBounds(first: 1, last: 0)
-    /// Where the torn last batch began, if one was cut.
+    /// The offset of the torn last batch, if one was cut.
     public var cutOffset: UInt64?
-    /// The copy of what was cut.
+    /// The path of the copy of the cut data.
     public var tornCopy: String?
-    /// Whether the epoch was raised, because transactions that were acknowledged with relaxed
-    /// durability may be missing.
+    /// Whether the epoch was raised, because transactions acknowledged with relaxed durability may
+    /// be missing.
     public var raisedEpoch = false
-    /// Reports segments that are missing before the first one although retention did not remove them, with the remedy; nil if none is missing.
+    /// A message about segments missing before the first one that retention did not remove; nil if
+    /// there are none.
+    ///
+    /// It includes the remedy.
     public var missing: String?
 
-    /// A report of nothing.
+    /// Creates an empty report.
     public init() {}
 }

@@ -1,18 +1,19 @@
 import TandemIO
 
 extension JournalReader {
-    /// Reads the batch at the current offset, or finds out why there is none.
+    /// Reads the batch at the current offset, or determines why there is none.
     func advance() throws(JournalError) -> Step {
         guard let segment else { return try openSegment() }
         let read = try segment.readBatch(at: offset, after: chain)
         if case .batch(let header) = read { return .batch(header) }
-        // The window may be older than the file, so the verdict is on fresh bytes.
+        // The window may be older than the file, so decide on fresh bytes.
         segment.refresh()
         let (oldest, following) = try surroundings(of: segment)
         switch try segment.readBatch(at: offset, after: chain) {
         case .batch(let header): return .batch(header)
         case .end:
-            // An open file can be read after it was given up; what followed it is gone.
+            // An open file stays readable after its segment was removed, but the following segments
+            // are gone.
             let expected = chain?.position ?? position
             if let oldest, expected < oldest {
                 throw .expired(directory, expected, oldest: oldest)
@@ -22,9 +23,11 @@ extension JournalReader {
         }
     }
 
-    /// Where the oldest segment begins that matters here, and the one behind this.
+    /// Returns the first positions of the oldest relevant segment and of the segment after this
+    /// one.
     ///
-    /// Listed before the second look: what was appended before a rollover is seen then.
+    /// The directory is listed before the batch is read again, so that batches appended before a
+    /// rollover are seen.
     private func surroundings(
         of segment: SegmentFile
     ) throws(JournalError) -> (oldest: UInt64?, following: UInt64?) {
@@ -36,7 +39,10 @@ extension JournalReader {
         return (segments.first, segments.first { $0 > first })
     }
 
-    /// The positions of a sealed segment that the indexes know and that is still there: nothing has to be listed for it.
+    /// Returns the positions of the sealed segment that holds a position.
+    ///
+    /// Returns nil if the indexes don't know the segment or its file no longer exists. Avoids
+    /// listing the directory.
     private func known(holding position: UInt64) -> Range<UInt64>? {
         guard let known = indexes?.positions(holding: position), exists(known.lowerBound) else {
             return nil
@@ -48,7 +54,7 @@ extension JournalReader {
         fileSystem.exists(directory + "/" + JournalDirectory.name(of: segment))
     }
 
-    /// Opens the segment that holds the position, at the nearest batch that is known.
+    /// Opens the segment that holds the position, at the nearest known batch.
     private func openSegment() throws(JournalError) -> Step {
         if let known = known(holding: position) {
             return try open(known.lowerBound, following: known.upperBound)
@@ -61,7 +67,7 @@ extension JournalReader {
         return try open(first, following: segments.first { $0 > first })
     }
 
-    /// Opens a segment; one whose header can't be read is a gap up to the next.
+    /// Opens a segment; an unreadable header is a gap up to the next segment.
     private func open(_ first: UInt64, following: UInt64?) throws(JournalError) -> Step {
         do throws(JournalError) {
             let opened = try SegmentFile(directory, first: first, fileSystem)
@@ -74,7 +80,7 @@ extension JournalReader {
         }
     }
 
-    /// Goes to the batch that holds the position, or to one a little before it.
+    /// Moves to the batch that holds the position, or to one shortly before it.
     private func start(in opened: SegmentFile) throws(JournalError) {
         let first = opened.header.firstPosition
         offset = UInt64(SegmentFormat.headerBytes)
@@ -111,9 +117,9 @@ extension JournalReader {
                 firstMissing: missing, next: following))
     }
 
-    /// At zeros: the next segment, the tail of the log, or a hole.
+    /// Handles zeros: the next segment, the tail of the log, or a hole.
     private func ended(_ segment: SegmentFile, _ following: UInt64?) throws(JournalError) -> Step {
-        // An epoch that begins in an empty segment replaces the file under its name.
+        // An epoch that begins in an empty segment replaces the file of the same name.
         if offset == UInt64(SegmentFormat.headerBytes), !reopened {
             reopened = true
             self.segment = nil
@@ -134,10 +140,11 @@ extension JournalReader {
         return step
     }
 
-    /// At zeros in the last segment, which a lost write leaves too.
+    /// Handles zeros in the last segment, which a lost write can leave too.
     private func endedLast(_ segment: SegmentFile) throws(JournalError) -> Step {
         reopened = false
-        // A reader under a tail is the daemon's own, whose recovery has looked already.
+        // A reader with a tail belongs to the daemon, whose recovery has already searched for lost
+        // batches.
         if tail == nil, !searchedTail {
             searchedTail = true
             return try skip(segment, nil, "zeros in place of batches")
@@ -151,7 +158,7 @@ extension JournalReader {
         return try JournalDirectory.segments(in: directory, fileSystem).first { $0 > first }
     }
 
-    /// Reports a gap and stands behind it: at the next whole batch, or in the next segment.
+    /// Reports a gap and continues after it, at the next whole batch or in the next segment.
     private func skip(
         _ segment: SegmentFile, _ following: UInt64?, _ reason: String
     ) throws(JournalError) -> Step {
@@ -169,7 +176,8 @@ extension JournalReader {
             return .gap(gap(segment, start, reason, expected, found.header.firstPosition))
         }
         guard let following else {
-            // Nothing whole behind it: a batch being written, a torn one, or the clean end.
+            // No whole batch follows: a batch is being written, or is torn, or the log ends
+            // cleanly.
             if case .bad = again {
                 tailProblem = gap(segment, start, reason, expected, nil)
             } else {

@@ -1,40 +1,40 @@
 public import TandemIO
 
-/// Reads a journal's directory without a lock and without changing it, beside a writer or offline.
+/// A reader of a journal's directory that needs no lock and changes nothing.
 ///
-/// Damage is reported as a gap, and reading goes on behind it; the caller decides what that means.
-/// At the tail ``next()`` gives nil, and later calls give what was appended since. Bound to one
-/// thread; any number of readers may share an index.
+/// It works beside a writer or offline. Damage is reported as a gap, and reading continues after
+/// it; the caller decides what a gap means. At the tail ``next()`` returns nil, and later calls
+/// return newly appended entries. Bound to one thread; any number of readers may share an index.
 ///
-/// Without a ``CommittedTail`` a reader beside a living writer may see a batch that is written and
-/// not yet flushed, so what it shows is a person's business only.
+/// Without a ``CommittedTail``, a reader beside a running writer may return a batch that is written
+/// but not yet flushed. Such entries are suitable for display only.
 ///
 ///     let reader = try JournalReader(directory: path, fileSystem: RealFileSystem(), from: 1)
 ///     while let item = try reader.next() { show(item) }
 public final class JournalReader {
-    /// What a reader comes across.
+    /// An item returned by a reader.
     public enum Item: Hashable, Sendable {
         /// The next entry.
         case entry(Entry)
-        /// Something that can't be read; entries behind it follow.
+        /// A section that can't be read; later entries follow.
         case gap(Gap)
     }
 
-    /// A place that can't be read.
+    /// A section of a segment that can't be read.
     public struct Gap: Hashable, Sendable {
-        /// The segment.
+        /// The path of the segment.
         public var path: String
-        /// Where it begins.
+        /// The offset at which the section begins.
         public var offset: UInt64
-        /// What was found there.
+        /// The finding at the offset.
         public var reason: String
-        /// The position that was expected there.
+        /// The position expected at the offset.
         public var firstMissing: UInt64
-        /// The first position behind it; nil if nothing follows.
+        /// The first position after the section; nil if nothing follows.
         public var next: UInt64?
     }
 
-    /// The position of the entry that comes next.
+    /// The position of the next entry.
     public internal(set) var position: UInt64
 
     let directory: String
@@ -45,43 +45,47 @@ public final class JournalReader {
     var segment: SegmentFile?
     var offset: UInt64 = 0
     var chain: Chain?
-    /// The batch being given out, and where its next payload lies.
+    /// The current batch and its offset; the fields below locate its next payload.
     private var batch: BatchHeader?
     private var batchOffset: UInt64 = 0
     private var payloadStart = 0
     private var payloadPosition: UInt64 = 0
-    /// A segment whose header can't be read, already reported, with no segment behind it.
+    /// The last segment, if its unreadable header was already reported.
     var reportedSegment: UInt64?
-    /// Whether an empty segment was opened again, for an epoch may have replaced it.
+    /// Whether an empty segment was reopened, because an epoch may have replaced it.
     var reopened = false
-    /// Whether the zeros behind the end were searched for lost batches once.
+    /// Whether the zeros after the end were already searched for lost batches.
     var searchedTail = false
-    /// What stands in place of a batch at the tail: one being written, or a torn one; nil if the
-    /// log ends cleanly.
+    /// The bytes found at the tail instead of a batch: one being written or a torn one.
     ///
-    /// Set when ``next()`` gives nil.
+    /// Nil if the log ends cleanly.
+    ///
+    /// Valid when ``next()`` has returned nil.
     public internal(set) var tailProblem: Gap?
 
-    /// The segment that is being read, by its first position, and where in it the next batch will begin; nil before ``next()``.
+    /// The first position of the segment being read, and the offset of its next batch; nil before
+    /// ``next()``.
     ///
-    /// When ``next()`` has given nil, all whole batches are before it: a copy up to there has them all. Zeros don't tell where
-    /// a log ends, since batches may end in zeros.
+    /// After ``next()`` has returned nil, all whole batches lie before the offset, so a copy up to
+    /// it is complete. Zeros don't show where a log ends, because batches may end in zeros.
     public var end: (segment: UInt64, offset: UInt64)? {
         segment.map { ($0.header.firstPosition, offset) }
     }
 
-    /// What the segment that is being read says of the log; nil before ``next()``.
+    /// The identity in the header of the segment being read; nil before ``next()``.
     public var identity: LogIdentity? { segment?.header.identity }
 
-    /// The position behind the last batch that was passed, whether or not its entries were wanted; nil where that is unknown.
+    /// The position after the last batch passed, whether or not its entries were requested; nil if
+    /// unknown.
     ///
-    /// A reader that began at the highest position and was read to the tail so tells where the log ends, for the cost of
-    /// finding the last batch.
+    /// A reader that begins at the highest position and reads to the tail thus finds the end of the
+    /// log. This costs no more than finding the last batch.
     public var following: UInt64? { chain?.position }
 
-    /// Begins at a position.
+    /// Creates a reader that begins at a position.
     ///
-    /// Nothing is opened before the first ``next()``. With the indexes of the segments it finds its place by them.
+    /// Opens no file before the first ``next()``. With `indexes`, it locates positions through the
+    /// segments' indexes.
     public init(
         directory: String, fileSystem: any FileSystem, from position: UInt64,
         index: JournalIndex = JournalIndex(), tail: CommittedTail? = nil,
@@ -95,9 +99,10 @@ public final class JournalReader {
         self.indexes = indexes
     }
 
-    /// Goes on at a position further on; what lies between is left out, gaps in it too.
+    /// Skips to a later position; entries and gaps in between are not returned.
     ///
-    /// Where an index tells the place nothing of it is read. A position that was passed changes nothing.
+    /// If an index has the location, nothing in between is read. A position that was already passed
+    /// has no effect.
     public func pass(to target: UInt64) {
         guard target > position else { return }
         position = target
@@ -105,7 +110,7 @@ public final class JournalReader {
         batch = nil
         let place = indexes?.place(of: target)
         guard let segment, let place, place.segment == segment.header.firstPosition else {
-            // In a segment without an index walking a little is cheaper than a search.
+            // Without an index, reading over a few positions is cheaper than a search.
             if place != nil || target - (chain?.position ?? 0) > Self.walkedPositions { leave() }
             return
         }
@@ -113,7 +118,7 @@ public final class JournalReader {
         (offset, chain) = (place.offset, nil)
     }
 
-    /// So many positions are walked over rather than searched for.
+    /// The number of positions that are read over rather than searched for.
     private static let walkedPositions: UInt64 = 1_024
 
     private func leave() {
@@ -121,9 +126,9 @@ public final class JournalReader {
         (reopened, searchedTail) = (false, false)
     }
 
-    /// The next entry or gap; nil at the tail, where a later call may find more.
+    /// Returns the next entry or gap, or nil at the tail, where a later call may find more.
     ///
-    /// Throws `expired` if the position was given up, `unreadable` if a file can't be read.
+    /// Throws `expired` if the position was removed, and `unreadable` if a file can't be read.
     public func next() throws(JournalError) -> Item? {
         while true {
             if let tail, position > tail.last { return nil }
@@ -140,7 +145,7 @@ public final class JournalReader {
         }
     }
 
-    /// What an attempt to reach the next batch came to.
+    /// The outcome of an attempt to reach the next batch.
     enum Step {
         case batch(BatchHeader)
         case gap(Gap)
@@ -163,7 +168,8 @@ public final class JournalReader {
         chain = Chain(after: header)
     }
 
-    /// The next payload of the batch at or above `position`; nil, and no batch, at its end.
+    /// Returns the next payload of the batch at or above `position`; at its end, returns nil and
+    /// clears the batch.
     private func nextPayload(_ header: BatchHeader) throws(JournalError) -> Item? {
         guard let segment else { return nil }
         let prefix = SegmentFormat.payloadPrefixBytes
@@ -190,7 +196,7 @@ public final class JournalReader {
         return nil
     }
 
-    // The checksum matched, so this is our own mistake or a forgery; it is not passed on.
+    // The checksum matched, so this is a mistake of the writer or a forgery; it is not passed on.
     private func malformed(_ header: BatchHeader, _ path: String) -> Item {
         batch = nil
         let missing = payloadPosition

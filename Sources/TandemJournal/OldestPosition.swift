@@ -1,22 +1,22 @@
 package import TandemIO
 
-/// A note of the oldest position that trimming has left, in a file beside the segments.
+/// A record of the oldest position left by trimming, in a file beside the segments.
 ///
-/// A journal that begins later has lost segments to something else than trimming. The note is an aid, and no part of the log: a log
-/// without it is as good, so what can't be written is removed.
+/// If a journal begins later, something other than trimming removed segments. The record is only an
+/// aid: a log without it is equally valid, so a record that can't be written is removed.
 package struct OldestPosition {
     private let path: String
     private let directory: String
     private let fileSystem: any FileSystem
 
-    /// The note of the journal in a directory.
+    /// Creates an accessor of the record of the journal in a directory.
     package init(_ directory: String, _ fileSystem: any FileSystem) {
         self.directory = directory
         self.fileSystem = fileSystem
         path = directory + "/" + JournalDirectory.oldestName
     }
 
-    /// The position that was recorded; nil if there is none.
+    /// The recorded position; nil if there is none.
     package var recorded: UInt64? {
         guard fileSystem.exists(path),
             let bytes = try? fileSystem.contents(of: path, maximumBytes: 64)
@@ -24,7 +24,8 @@ package struct OldestPosition {
         return UInt64(String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" })
     }
 
-    /// The positions that a journal with an oldest position should have and has not, and what to do about it; nil if there are none.
+    /// Returns the missing positions before `first`, and a message with the remedy; nil if none are
+    /// missing.
     package func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)?
     {
         guard let recorded, recorded > 0, recorded < first else { return nil }
@@ -35,7 +36,7 @@ package struct OldestPosition {
         )
     }
 
-    /// Records a position before anything below it is removed; durable on return.
+    /// Records a position, durably on return; call it before positions below it are removed.
     func record(_ position: UInt64) {
         let draft = path + ".new"
         do throws(IOError) {

@@ -1,13 +1,13 @@
 import TandemIO
 
-/// Where a journal is and how it is kept.
+/// The location and options of a journal.
 struct JournalPlace {
     var directory: String
     var fileSystem: any FileSystem
     var options: JournalOptions
 }
 
-/// A log as recovery leaves it, ready for the writer.
+/// A recovered log, ready for the writer.
 struct RecoveredLog {
     var sealed: [JournalSegment]
     var file: any File
@@ -18,20 +18,21 @@ struct RecoveredLog {
     var index: JournalIndex
 }
 
-/// Opens a log after whatever happened to it.
+/// Opens a log after any interruption.
 ///
-/// The only code that shortens a segment.
+/// This is the only code that shortens a segment.
 ///
 /// The rules, numbered as in the page `SegmentFormat`:
-/// 1. Segments continue each other: same log, epochs never fall, positions, batch numbers and
-///    checksums follow. Anything else is damage.
-/// 2. Behind the last batch of a segment there are only zeros. In a segment that is not the last
-///    anything else is damage, for a segment is begun only after the one before was flushed.
-/// 3. In the last segment, what follows the last whole batch is a torn batch, and is cut, unless a
-///    later batch is whole: then an acknowledged batch is damaged.
-/// 4. The last batch that is kept is written again and flushed, for the page cache may hold what
-///    a failed flush did not bring to the disk; after relaxed durability the whole last segment.
-///    For the same reason what was ever cut off the last segment is cut again.
+/// 1. Segments continue each other: the log is the same, epochs never decrease, and positions,
+///    batch numbers and checksums follow. Anything else is damage.
+/// 2. Only zeros follow the last batch of a segment. In a segment that is not the last, anything
+///    else is damage, because a segment begins only after the previous one was flushed.
+/// 3. In the last segment, the bytes after the last whole batch are a torn batch, and are cut. If a
+///    later batch is whole, however, an acknowledged batch is damaged.
+/// 4. The last remaining batch is written again and flushed, because the page cache may hold data
+///    that a failed flush did not bring to the disk. After relaxed durability the whole last
+///    segment is written again. For the same reason, everything that was ever cut off the last
+///    segment is cut again.
 /// 5. Damage is refused, and nothing is changed.
 struct Recovery {
     let place: JournalPlace
@@ -47,7 +48,7 @@ struct Recovery {
         self.wasRelaxed = wasRelaxed
     }
 
-    /// Walks all segments, cuts a torn batch, and refuses damage.
+    /// Checks all segments, cuts a torn batch, and throws if it finds damage.
     mutating func run(
         _ segments: [UInt64], appliedPosition: UInt64?
     ) throws(JournalError) -> RecoveredLog {
@@ -72,7 +73,7 @@ struct Recovery {
             window: readsAll ? SegmentFile.recoveryWindow : SegmentFile.readerWindow)
     }
 
-    /// Checks that each segment continues the one before; the last one, opened.
+    /// Checks that each segment continues the previous one; returns the last one, opened.
     private mutating func walkSealed(_ segments: [UInt64]) throws(JournalError) -> SegmentFile {
         let isFull = place.options.verification == .full
         var segment = try open(
@@ -128,7 +129,7 @@ struct Recovery {
                 + "with checksum \(chain.checksum)")
     }
 
-    // Rules 1 and 2, as far as the end of a segment tells.
+    // Rules 1 and 2, as far as the end of a segment shows.
     private mutating func checkEnd(
         of segment: SegmentFile, before next: SegmentFile
     ) throws(JournalError) {
@@ -144,7 +145,7 @@ struct Recovery {
 
     private typealias Stop = (offset: UInt64, chain: Chain, problem: String?)
 
-    /// Follows the batches of a segment as far as they are whole.
+    /// Reads the batches of a segment up to the first that is not whole.
     private mutating func walk(_ segment: SegmentFile) throws(JournalError) -> Stop {
         var chain = Chain(startOf: segment.header)
         var offset = UInt64(SegmentFormat.headerBytes)
@@ -213,14 +214,15 @@ struct Recovery {
         last.refresh()
         try converting(JournalError.failed) { () throws(IOError) in
             try place.fileSystem.syncDirectory(place.directory)
-            // An append that found no room may have ended the segment here.
+            // An append that found no space may have ended the segment here.
             if try last.file.size() == end { try last.file.truncate(to: end) }
             try TornTail(place, last).eraseAgain(from: end)
         }
         if wasRelaxed { try rewriteAll(last, end: end) } else { try rewriteLastBatch(last) }
     }
 
-    /// With relaxed durability a flush covers many batches, all of this segment: one that failed may have lost any of them.
+    /// Writes the segment again: with relaxed durability a failed flush may have lost any of its
+    /// batches.
     private func rewriteAll(_ segment: SegmentFile, end: UInt64) throws(JournalError) {
         var offset: UInt64 = 0
         while offset < end, let range = try segment.loadSome(offset) {

@@ -1,34 +1,34 @@
-/// How much of the journal is kept.
+/// A policy that determines how much of the journal is kept.
 ///
-/// Whole segments are given up, oldest first, never the last one and never one that holds a
-/// transaction above the durable checkpoint. A segment goes
+/// Whole segments are removed, oldest first. The last segment is never removed, nor one with a
+/// transaction above the durable checkpoint. A segment is removed
 ///
-/// - when the journal is larger than ``keepBytes``, or the segment's last transaction is older than
-///   ``keepSeconds``, *and* no registered consumer and no connected session needs it any more;
-/// - when the journal is larger than ``capBytes``, whoever needs it: who does is expired.
+/// - if the journal is larger than ``keepBytes`` or the segment's last transaction is older than
+///   ``keepSeconds``, *and* no registered consumer and no connected session still needs it;
+/// - if the journal is larger than ``capBytes``; readers that still need the segment are expired.
 ///
-/// Without any of them all is kept, and the store can be rebuilt from the journal alone.
+/// Without any bound everything is kept, and the store can be rebuilt from the journal alone.
 ///
 ///     RetentionPolicy(keepBytes: 1 << 30, keepSeconds: 30 * 86_400, capBytes: 8 << 30)
 public struct RetentionPolicy: Hashable, Sendable {
-    /// Above this size what nobody needs is given up; nil for any size.
+    /// The size in bytes above which unneeded segments are removed; nil for any size.
     public var keepBytes: UInt64?
-    /// Beyond this age what nobody needs is given up; nil for any age.
+    /// The age in seconds beyond which unneeded segments are removed; nil for any age.
     public var keepSeconds: UInt64?
-    /// Above this size the oldest is given up in any case; nil for no cap.
+    /// The size in bytes above which the oldest segments are always removed; nil for no cap.
     public var capBytes: UInt64?
 
-    /// A policy of up to three bounds.
+    /// Creates a policy of up to three bounds.
     public init(keepBytes: UInt64? = nil, keepSeconds: UInt64? = nil, capBytes: UInt64? = nil) {
         self.keepBytes = keepBytes
         self.keepSeconds = keepSeconds
         self.capBytes = capBytes
     }
 
-    /// The policy of a daemon that is told nothing: 7 days or 1 GiB, and at most 4 GiB for those who lag.
+    /// The default policy: 7 days or 1 GiB, and at most 4 GiB for readers that lag.
     ///
-    /// The cap is above the size that is kept, so a consumer may lag by more than what is kept for nobody; it is finite, so a
-    /// consumer that never comes back can't fill the disk.
+    /// The cap exceeds the size that is kept, so a consumer may lag beyond that. The cap is finite,
+    /// so a consumer that never returns can't fill the disk.
     public static let standard = RetentionPolicy(
         keepBytes: 1 << 30, keepSeconds: 7 * 86_400, capBytes: 4 << 30)
 
@@ -36,18 +36,18 @@ public struct RetentionPolicy: Hashable, Sendable {
     public var keepsAll: Bool { keepBytes == nil && keepSeconds == nil && capBytes == nil }
 }
 
-/// What retention decides upon.
+/// The state on which retention decides.
 package struct RetentionState {
     /// All segments, oldest first; the last one is being written.
     package var segments: [JournalSegment]
-    /// Transactions above it are not on the disk in the store.
+    /// The durable checkpoint: the store does not have later transactions on the disk.
     package var checkpoint: UInt64
-    /// The positions up to which consumers and sessions need nothing more.
+    /// The floors: the positions up to which consumers and sessions need nothing more.
     package var floors: [UInt64]
-    /// Microseconds since 1970.
+    /// The time in microseconds since 1970.
     package var now: Int64
 
-    /// What there is, who needs what, and what time it is.
+    /// Creates a state from its components.
     package init(segments: [JournalSegment], checkpoint: UInt64, floors: [UInt64], now: Int64) {
         self.segments = segments
         self.checkpoint = checkpoint
@@ -56,18 +56,18 @@ package struct RetentionState {
     }
 }
 
-/// What is to be given up.
+/// The segments that are to be removed.
 package struct RetentionPlan: Hashable {
-    /// Segments that end below it go.
+    /// The bound of the removal: segments that end below this position are removed.
     package var trimBelow: UInt64
-    /// How many segments that are.
+    /// The number of these segments.
     package var segments: Int
-    /// How many bytes they have.
+    /// The size of these segments in bytes.
     package var bytes: UInt64
-    /// Whether somebody still needed some of it.
+    /// Whether a reader still needs any of them.
     package var expires: Bool
 
-    /// A plan of its parts.
+    /// Creates a plan from its components.
     package init(
         trimBelow: UInt64, segments: Int = 0, bytes: UInt64 = 0, expires: Bool = false
     ) {
@@ -77,7 +77,7 @@ package struct RetentionPlan: Hashable {
         self.expires = expires
     }
 
-    /// Takes one more segment.
+    /// Adds a segment to the plan.
     mutating func add(_ segment: JournalSegment) {
         trimBelow = segment.last + 1
         segments += 1
@@ -86,16 +86,16 @@ package struct RetentionPlan: Hashable {
 }
 
 extension RetentionPolicy {
-    /// Decides what goes, `limit` segments at most.
+    /// Returns the segments to remove, at most `limit`.
     ///
-    /// `time` gives the time of the last transaction of a segment, in microseconds since 1970, and is
-    /// asked for as few segments as possible; a segment of unknown age is not old.
+    /// `time` returns the time of a segment's last transaction in microseconds since 1970; it is
+    /// called for as few segments as possible. A segment of unknown age is not old.
     package func plan(
         _ state: RetentionState, limit: Int = Int.max, time: (JournalSegment) -> Int64?
     ) -> RetentionPlan {
         var plan = RetentionPlan(trimBelow: state.segments.first?.first ?? 1)
         var total = state.segments.reduce(0) { $0 + $1.bytes }
-        // Who is expired already holds nothing back.
+        // Readers that are already expired hold nothing back.
         let floors = state.floors.filter { $0 >= plan.trimBelow - 1 }
         for segment in state.segments.dropLast() where plan.segments < limit {
             guard segment.last <= state.checkpoint else { break }
@@ -112,9 +112,11 @@ extension RetentionPolicy {
         return plan
     }
 
-    /// When the oldest segment is old enough to go, in microseconds since 1970; nil where no time brings that about.
+    /// Returns the time at which the oldest segment becomes too old, in microseconds since 1970.
     ///
-    /// What somebody still needs is not waited for: those who move on are followed by a checkpoint, or it is looked at again.
+    /// Returns nil if no time makes it removable.
+    ///
+    /// Floors are ignored: when a reader advances, a checkpoint or a later check follows.
     package func due(_ state: RetentionState, time: (JournalSegment) -> Int64?) -> Int64? {
         guard let keepSeconds, state.segments.count > 1, let oldest = state.segments.first,
             oldest.last <= state.checkpoint, let time = time(oldest)
@@ -125,7 +127,7 @@ extension RetentionPolicy {
         return overflow || beyond || age < 0 ? nil : due
     }
 
-    /// Whether a segment's last transaction is older than what is kept.
+    /// Whether a segment's last transaction is older than `keepSeconds`.
     func isOld(
         _ segment: JournalSegment, _ now: Int64, _ time: (JournalSegment) -> Int64?
     ) -> Bool {

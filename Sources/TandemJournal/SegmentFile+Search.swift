@@ -1,14 +1,14 @@
 import TandemIO
 
-/// Finding batches in a segment without walking through it.
+/// Searches for batches in a segment without reading all of it.
 ///
-/// A batch is told from a payload that looks like one by its checksum, which begins with the
-/// segment's salt.
+/// The checksum, which begins with the segment's salt, distinguishes a batch from a payload that
+/// looks like one.
 extension SegmentFile {
-    /// A batch and where it lies.
+    /// A batch and its offset.
     typealias Found = (offset: UInt64, header: BatchHeader)
 
-    /// Finds the next whole batch above an offset with a number above `number`.
+    /// Returns the next whole batch above an offset with a number above `number`.
     func nextBatch(above offset: UInt64, number: UInt64) throws(JournalError) -> Found? {
         var offset = offset + UInt64(SegmentFormat.alignment)
         while let found = try nextMagic(from: offset) {
@@ -27,15 +27,16 @@ extension SegmentFile {
         while let range = try loadSome(offset) {
             let bytes = bytes(range.lowerBound, range.count)
             if let hit = bytes.firstMagic { return offset + UInt64(hit) }
-            // The window may end within a step of eight; the next begins at one.
+            // The window may end inside a step of eight; the next window begins at that step.
             offset += UInt64(max(8, range.count / 8 * 8))
         }
         return nil
     }
 
-    /// A batch at or below the one that holds a position, by bisection between two offsets.
+    /// Returns a batch at or below the one that holds a position, by bisection between two offsets.
     ///
-    /// Reads a few windows however big the segment is; nil if no probe found one.
+    /// Reads a few windows, regardless of the segment's size; returns nil if no probe found a
+    /// batch.
     func batch(
         nearest position: UInt64, from low: UInt64, below high: UInt64
     ) throws(JournalError) -> Found? {
@@ -55,16 +56,16 @@ extension SegmentFile {
         return best
     }
 
-    /// Whether what is read at once at an offset is all zeros.
+    /// Whether the window at an offset has only zeros.
     private func isZero(at offset: UInt64) throws(JournalError) -> Bool {
         refresh()
         guard let range = try loadSome(offset) else { return true }
         return bytes(range.lowerBound, range.count).isZero
     }
 
-    /// The last whole batch, if it ends the segment as the header of the next one says.
+    /// Returns the last whole batch if it ends the segment as the next segment's header specifies.
     ///
-    /// Sought from the end, so it reads little more than that batch.
+    /// Searches from the end, so it reads little more than that batch.
     func lastBatch(before next: SegmentHeader) throws(JournalError) -> Found? {
         guard let end = try contentEnd() else { return nil }
         let first = UInt64(SegmentFormat.headerBytes)
@@ -83,7 +84,7 @@ extension SegmentFile {
         return nil
     }
 
-    /// The offset behind the last byte of the file that is not zero; nil if there is none.
+    /// Returns the offset after the file's last non-zero byte; nil if there is none.
     private func contentEnd() throws(JournalError) -> UInt64? {
         var high = try size()
         while high > 0 {
@@ -99,7 +100,7 @@ extension SegmentFile {
         return nil
     }
 
-    /// Where batches may begin in a range of one window at most.
+    /// Returns the offsets at which batches may begin, in a range of at most one window.
     private func magics(in range: Range<UInt64>) throws(JournalError) -> [UInt64] {
         refresh()
         guard let loaded = try loadSome(range.lowerBound) else { return [] }
@@ -109,16 +110,16 @@ extension SegmentFile {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The first multiple of eight at which a batch's magic stands.
+    /// The first multiple of eight with a batch's magic.
     fileprivate var firstMagic: Int? {
-        // Whole runs of zeros are passed over at once.
+        // Zeros are skipped at once.
         if isZero { return nil }
         return stride(from: 0, to: count - 3, by: SegmentFormat.alignment).first {
             get(UInt32.self, at: $0) == SegmentFormat.batchMagic
         }
     }
 
-    /// All multiples of eight at which a batch's magic stands.
+    /// All multiples of eight with a batch's magic.
     fileprivate var magics: [Int] {
         stride(from: 0, to: count - 3, by: SegmentFormat.alignment).filter {
             get(UInt32.self, at: $0) == SegmentFormat.batchMagic

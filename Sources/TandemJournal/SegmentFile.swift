@@ -1,29 +1,29 @@
 import TandemIO
 
-/// What lies at an offset of a segment.
+/// The data at an offset of a segment.
 enum BatchRead {
-    /// A batch whose checksum matches and which continues the chain it was asked for.
+    /// A batch whose checksum matches and that continues the given chain.
     case batch(BatchHeader)
-    /// Zeros where a header would be, or no room for one.
+    /// Zeros instead of a header, or too few bytes for one.
     case end
-    /// Something else; a sentence tells what.
+    /// Anything else, with a description.
     case bad(String)
 }
 
-/// A segment opened for reading, through a window of bytes.
+/// A segment opened for reading through a window of bytes.
 ///
-/// Reports damage and decides nothing.
+/// It reports damage and leaves decisions to its callers.
 final class SegmentFile {
-    /// Readers read ahead by this much.
+    /// The read-ahead of readers, in bytes.
     static let readerWindow = 65_536
-    /// Recovery reads whole segments, so by more.
+    /// The read-ahead of recovery, which reads whole segments.
     static let recoveryWindow = 1 << 20
 
     let file: any File
     let header: SegmentHeader
     var path: String { file.path }
     let windowBytes: Int
-    /// Holds the window; grows to the largest batch read.
+    /// The buffer of the window; it grows to the largest batch read.
     private var buffer: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
     private var windowCount = 0
@@ -62,10 +62,10 @@ final class SegmentFile {
 
     deinit { buffer.deallocate() }
 
-    /// Forgets the bytes read so far, so that the next read sees the file as it is now.
+    /// Discards the window, so that the next read returns the file's current bytes.
     func refresh() { windowCount = 0 }
 
-    /// Reads the batch at an offset; with a chain, it must continue it.
+    /// Reads the batch at an offset; if a chain is given, the batch must continue it.
     func readBatch(at offset: UInt64, after chain: Chain?) throws(JournalError) -> BatchRead {
         let headerBytes = SegmentFormat.Batch.body
         guard let start = try load(offset, headerBytes) else { return .end }
@@ -111,13 +111,13 @@ final class SegmentFile {
         return .batch(header)
     }
 
-    /// The bytes of a batch just read, copied.
+    /// Returns a copy of the bytes of a batch just read.
     func frame(at offset: UInt64, _ header: BatchHeader) throws(JournalError) -> [UInt8]? {
         guard let start = try load(offset, header.frameBytes) else { return nil }
         return Array(bytes(start, header.frameBytes))
     }
 
-    /// The offset behind the last byte at or above `offset` that is not zero; nil if none is.
+    /// Returns the offset after the last non-zero byte at or above `offset`; nil if there is none.
     func endOfContent(from offset: UInt64) throws(JournalError) -> UInt64? {
         var end: UInt64?
         var offset = offset
@@ -130,18 +130,20 @@ final class SegmentFile {
         return end
     }
 
-    /// Whether the file has so many bytes at an offset; checked before room is made for them.
+    /// Whether the file has `count` bytes at an offset; checked before memory is allocated for
+    /// them.
     private func fits(_ offset: UInt64, _ count: Int) throws(JournalError) -> Bool {
         if isLoaded(offset, count) { return true }
         return offset + UInt64(count) <= (try size())
     }
 
-    /// The file's size in bytes, as it is now.
+    /// Returns the file's current size in bytes.
     func size() throws(JournalError) -> UInt64 {
         try converting(JournalError.unreadable) { () throws(IOError) in try file.size() }
     }
 
-    /// The index in the window of `count` bytes at an offset; nil where the file ends first.
+    /// Returns the index in the window of `count` bytes at an offset, or nil if the file ends
+    /// first.
     private func load(_ offset: UInt64, _ count: Int) throws(JournalError) -> Int? {
         if isLoaded(offset, count) { return Int(offset - windowStart) }
         let wanted = max(count, windowBytes)
@@ -162,18 +164,19 @@ final class SegmentFile {
         offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount)
     }
 
-    /// Some bytes at an offset, as indices of the window; nil at the end of the file.
+    /// Loads some bytes at an offset, and returns their indices in the window; nil at the end of
+    /// the file.
     func loadSome(_ offset: UInt64) throws(JournalError) -> Range<Int>? {
         guard let start = try load(offset, 1) else { return nil }
         return start..<windowCount
     }
 
-    /// Bytes of the window, valid until the next read.
+    /// Returns bytes of the window, valid until the next read.
     func bytes(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: buffer[start..<start + count])
     }
 
-    /// Calls `body` with the bytes of the window at an offset that was just read.
+    /// Calls `body` with the bytes at an offset that was just read.
     func withBytes<Result>(
         at offset: UInt64, count: Int, _ body: (UnsafeRawBufferPointer) -> Result
     ) throws(JournalError) -> Result? {

@@ -1,10 +1,10 @@
 import TandemIO
 
-/// One file being filled with zeros, by whatever thread runs it.
+/// A file being filled with zeros, by the thread that calls ``run(_:)``.
 ///
-/// Each chunk is flushed by itself, and then as much time is left to others as it took: a flush of
-/// an append waits for one chunk at most. The chunk and the pause were chosen by measuring appends
-/// beside it (`Tests/Benchmarks/run.sh journal`).
+/// Each chunk is flushed separately, followed by a pause as long as the chunk took. So a flush of
+/// an append waits for at most one chunk. Chunk size and pause were chosen by measuring concurrent
+/// appends (`Tests/Benchmarks/run.sh journal`).
 final class SegmentFill: Sendable {
     private struct State {
         var isUrgent: Bool
@@ -14,7 +14,7 @@ final class SegmentFill: Sendable {
     }
 
     private static let chunkBytes = 256 << 10
-    /// No pause is longer, however slow the disk is.
+    /// The longest pause in nanoseconds, even on a slow disk.
     private static let longestPause: UInt64 = 50_000_000
 
     let path: String
@@ -27,30 +27,30 @@ final class SegmentFill: Sendable {
         state = Locked(State(isUrgent: !isPaced))
     }
 
-    /// Whether `run` has come to its end.
+    /// Whether `run` has ended.
     var isDone: Bool { state.withLock { $0.isDone } }
 
-    /// Why there is no file, once it is done.
+    /// The reason why there is no file, once `run` has ended.
     var failure: IOError? { state.withLock { $0.failure } }
 
-    /// Leaves out the pauses from now on.
+    /// Skips all further pauses.
     func hurry() { state.withLock { $0.isUrgent = true } }
 
     /// Stops at the next chunk and removes the file.
     func cancel() { state.withLock { $0.isCancelled = true } }
 
-    /// Makes the file, on the disk when done; nothing is left of one that could not be made.
+    /// Creates the file, durably on return; removes it again on failure.
     func run(_ fileSystem: any FileSystem) {
         var failure: IOError?
         do throws(IOError) {
             if fileSystem.exists(path) { try fileSystem.remove(path) }
             let file = try fileSystem.open(path, .createNew)
             defer { file.close() }
-            // A full disk shows here, before a whole segment is written in vain.
+            // Detects a full disk early, before a whole segment is written.
             try file.reserve(UInt64(bytes))
             try fill(file)
         } catch {
-            // What was written so far must not take the room that is missing.
+            // The incomplete file must not occupy the space that is missing.
             try? fileSystem.remove(path)
             failure = error
         }

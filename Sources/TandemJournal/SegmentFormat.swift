@@ -1,17 +1,17 @@
 import TandemIO
 
-/// Where everything lies in a segment.
+/// The layout of a segment.
 ///
-/// The page `SegmentFormat` explains it; a test compares.
+/// The page `SegmentFormat` explains it; a test compares the two.
 ///
-/// Little-endian throughout. Each offset is derived from the one before.
+/// Little-endian throughout. Each offset is derived from the previous one.
 enum SegmentFormat {
-    /// The format this code writes, and the only one it reads.
+    /// The format version that this code writes, and the only one it reads.
     static let version: UInt32 = 1
 
     /// The segment header fills a page, so that no batch shares one with it.
     static let headerBytes = 4_096
-    /// "TANDEMJ1" as it stands in the file.
+    /// The bytes "TANDEMJ1".
     static let segmentMagic: UInt64 = 0x314A_4D45_444E_4154
 
     /// The fields of the segment header.
@@ -28,9 +28,9 @@ enum SegmentFormat {
         static let reserved = salt + 4
     }
 
-    /// "BTCH" as it stands in the file.
+    /// The bytes "BTCH".
     static let batchMagic: UInt32 = 0x4843_5442
-    /// Batches begin at multiples of this, so that a search may go by eight bytes.
+    /// The alignment of batches, so that a search can step by eight bytes.
     static let alignment = 8
 
     /// The fields of the batch header.
@@ -46,20 +46,20 @@ enum SegmentFormat {
         static let body = reserved + 4
     }
 
-    /// What the length in front of a payload takes.
+    /// The size of the length before each payload, in bytes.
     static let payloadPrefixBytes = 4
-    /// No position or batch number is above this: nothing that is counted on from them overflows.
+    /// The largest position or batch number, chosen so that derived numbers can't overflow.
     static let lastPosition = UInt64(Int64.max)
-    /// The longest body: lengths stay below 2³¹ with room for rounding.
+    /// The longest body in bytes: lengths stay below 2³¹ after rounding.
     static let maximumBodyBytes = 1 << 30
 
-    /// What a batch of this body takes in the file: header, body, padding.
+    /// Returns the size of a batch in the file: header, body and padding.
     static func frameBytes(body: Int) -> Int {
         (Batch.body + body + alignment - 1) & ~(alignment - 1)
     }
 }
 
-/// The head of a segment.
+/// The header of a segment.
 struct SegmentHeader: Hashable {
     var identity: LogIdentity
     var previousChecksum: UInt32
@@ -67,7 +67,7 @@ struct SegmentHeader: Hashable {
     var firstBatch: UInt64
     var salt: UInt32
 
-    /// The header page with its checksum.
+    /// Returns the header page with its checksum.
     func encoded() -> [UInt8] {
         typealias Field = SegmentFormat.Segment
         var bytes = [UInt8](repeating: 0, count: SegmentFormat.headerBytes)
@@ -87,7 +87,7 @@ struct SegmentHeader: Hashable {
         return bytes
     }
 
-    /// Reads a header page; a sentence saying what is wrong if it is none of ours.
+    /// Decodes a header page; fails with a description if the page is not a valid header.
     static func decode(_ page: UnsafeRawBufferPointer) -> Result<SegmentHeader, FormatProblem> {
         typealias Field = SegmentFormat.Segment
         guard page.count == SegmentFormat.headerBytes else {
@@ -124,7 +124,8 @@ struct SegmentHeader: Hashable {
 }
 
 extension SegmentHeader {
-    /// The header of the segment that begins at a position; nil where it can't be read or is another's.
+    /// Returns the header of the segment at a position; nil if it is unreadable or of another
+    /// segment.
     static func read(
         _ directory: String, first: UInt64, _ fileSystem: any FileSystem
     ) -> SegmentHeader? {
@@ -139,13 +140,13 @@ extension SegmentHeader {
     }
 }
 
-/// Why bytes are not what the format says.
+/// A violation of the format.
 enum FormatProblem: Error, Hashable {
     case damaged(String)
     case version(UInt32)
 }
 
-/// The head of a batch.
+/// The header of a batch.
 struct BatchHeader: Hashable {
     var checksum: UInt32 = 0
     var length: UInt32
@@ -154,13 +155,13 @@ struct BatchHeader: Hashable {
     var firstPosition: UInt64
     var previousChecksum: UInt32
 
-    /// What the batch takes in the file.
+    /// The size of the batch in the file.
     var frameBytes: Int { SegmentFormat.frameBytes(body: Int(length)) }
 
     /// The position of its last payload.
     var lastPosition: UInt64 { firstPosition &+ UInt64(count) &- 1 }
 
-    /// Reads a header without judging it, but for its magic.
+    /// Decodes a header; checks only its magic.
     init?(_ bytes: UnsafeRawBufferPointer) {
         typealias Field = SegmentFormat.Batch
         guard bytes.count >= Field.body,
@@ -185,7 +186,7 @@ struct BatchHeader: Hashable {
         self.previousChecksum = previousChecksum
     }
 
-    /// Writes the header in front of a frame whose body is in place; returns the checksum.
+    /// Writes the header before a frame's body, and returns the checksum.
     func seal(_ frame: UnsafeMutableRawBufferPointer, salt: UInt32) -> UInt32 {
         typealias Field = SegmentFormat.Batch
         frame.put(SegmentFormat.batchMagic, at: Field.magic)
@@ -200,7 +201,7 @@ struct BatchHeader: Hashable {
         return checksum
     }
 
-    /// The checksum that a whole frame, padding included, ought to carry.
+    /// Returns the checksum that a whole frame, padding included, should have.
     static func checksum(of frame: UnsafeRawBufferPointer, salt: UInt32) -> UInt32 {
         CRC32C.checksum(
             UnsafeRawBufferPointer(rebasing: frame[SegmentFormat.Batch.length...]), salt: salt)

@@ -1,11 +1,11 @@
 import TandemIO
 
-/// Makes the next segment, filled with zeros, before it is needed.
+/// Creates the next segment, filled with zeros, before it is needed.
 ///
-/// A write into a file's zeros changes no metadata, so its flush is one write; and a disk that is
-/// full shows before a batch is accepted. On the real file system a thread does it at a pace that
-/// leaves half of the disk's time to appends (see ``SegmentFill``). A spare that could not be made
-/// touched nothing of the log: it is removed and tried again.
+/// A write into a file's zeros changes no metadata, so its flush is a single write. A full disk is
+/// detected before a batch is accepted. On the real file system a thread creates the file, at a
+/// pace that leaves half of the disk's time to appends (see ``SegmentFill``). A failure does not
+/// affect the log: the spare is removed and created again later.
 final class SegmentMaker {
     private enum State {
         case none
@@ -13,14 +13,15 @@ final class SegmentMaker {
         case ready(bytes: Int)
     }
 
-    /// After a failure so many calls of `prepare` do nothing.
+    /// The number of calls of `prepare` that do nothing after a failure.
     private static let callsBetweenAttempts = 1_024
 
     private let path: String
     private let fileSystem: any FileSystem
     private var state = State.none
     private var callsToSkip = 0
-    /// Why there is no spare although one was wanted; nil when there is one, or none was wanted.
+    /// The reason why a requested spare could not be created; nil if there is one or none was
+    /// requested.
     private(set) var failure: IOError?
 
     init(directory: String, fileSystem: any FileSystem) {
@@ -28,9 +29,9 @@ final class SegmentMaker {
         self.fileSystem = fileSystem
     }
 
-    /// Begins to make a spare segment unless one is there; in haste it keeps no pace.
+    /// Starts to create a spare segment unless there is one; with `inHaste`, without pauses.
     ///
-    /// Cheap, and meant to be called after every append. A failure shows in `failure` and `take`.
+    /// Cheap, to be called after every append. `failure` and `take` report failures.
     func prepare(bytes: Int, inHaste: Bool = false) {
         switch state {
         case .ready: return
@@ -42,10 +43,11 @@ final class SegmentMaker {
         }
     }
 
-    /// The path of a zero-filled, synced file of at least `bytes`, which the caller renames.
+    /// Returns the path of a zero-filled, synced file of at least `bytes`, which the caller
+    /// renames.
     ///
-    /// Waits for the thread. Without a thread makes the file now, but after a failure it is for the
-    /// thread to try again, and the failure is thrown until it has succeeded.
+    /// Waits for the thread. If none runs, the file is created immediately. After a failure,
+    /// however, the thread tries again, and the failure is thrown until it has succeeded.
     func take(bytes: Int) throws(IOError) -> String {
         settle()
         if case .none = state, failure != nil {
@@ -62,7 +64,7 @@ final class SegmentMaker {
         return path
     }
 
-    /// Stops the thread and removes what nobody took.
+    /// Stops the thread and removes an unused spare.
     func discard() {
         if case .making(_, let fill) = state { fill.cancel() }
         settle()
@@ -92,7 +94,7 @@ final class SegmentMaker {
         try note(fill)
     }
 
-    /// Waits for the thread, if there is one, and takes its result over.
+    /// Waits for the thread, if one runs, and records its result.
     private func settle() {
         guard case .making(let thread, let fill) = state else { return }
         fill.hurry()

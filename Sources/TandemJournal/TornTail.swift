@@ -1,11 +1,11 @@
 import TandemIO
 
-/// Cuts a torn batch off a segment and keeps a copy of it beside.
+/// Cuts a torn batch off a segment, and keeps a copy of it.
 ///
-/// The copy is also the note of what must be zero on the disk: see ``eraseAgain(from:)``.
+/// The copy also records which range must be zero on the disk: see ``eraseAgain(from:)``.
 struct TornTail {
     private static let chunkBytes = 1 << 20
-    /// More copies of one offset than this mean that something else is wrong.
+    /// The largest number of copies at one offset; more indicate another problem.
     private static let maximumCopies = 100
 
     private let place: JournalPlace
@@ -16,15 +16,15 @@ struct TornTail {
         self.segment = segment
     }
 
-    /// Copies the range into a `.torn` file, then fills it with zeros; both durable on return.
+    /// Copies the range into a `.torn` file and fills it with zeros, both durably on return.
     ///
-    /// The copy's path is returned.
+    /// Returns the copy's path.
     func cut(_ range: Range<UInt64>) throws(JournalError) -> String {
         let path = try freeName(range.lowerBound)
         do throws(IOError) {
             try copy(range, to: path)
         } catch {
-            // Nothing was cut; half a copy would only take the room that is missing.
+            // Nothing was cut, and an incomplete copy would only occupy the missing space.
             try? place.fileSystem.remove(path)
             throw error.isOutOfSpace ? .noSpace(error) : .failed(error)
         }
@@ -33,11 +33,12 @@ struct TornTail {
         return path
     }
 
-    /// Fills with zeros again what earlier recoveries cut behind `end`; durable on return.
+    /// Fills the ranges that earlier recoveries cut after `end` with zeros again, durably on
+    /// return.
     ///
-    /// A recovery may have ended at the flush of its zeros: the page cache shows them, the disk may
-    /// still have the torn batch, and no later flush would bring them there. Each cut has a copy,
-    /// which is durable before anything is erased, so the copies tell the ranges.
+    /// A recovery may have failed at the flush of its zeros. The page cache then has the zeros, but
+    /// the disk may still have the torn batch, and no later flush would write them. Each cut has a
+    /// copy, which is durable before anything is erased, so the copies determine the ranges.
     func eraseAgain(from end: UInt64) throws(IOError) {
         let copies = try JournalDirectory.tornCopies(
             of: segment.header.firstPosition, in: place.directory, place.fileSystem)
@@ -73,7 +74,7 @@ struct TornTail {
         try place.fileSystem.syncDirectory(place.directory)
     }
 
-    // A power cut in between leaves a torn batch again, of which the copy has all.
+    // A power cut here leaves a torn batch again, and the copy is complete.
     private func erase(_ range: Range<UInt64>) throws(IOError) {
         try writeZeros(range)
         try segment.file.sync()

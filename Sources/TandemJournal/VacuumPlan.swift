@@ -1,17 +1,18 @@
-/// Bounds below which a journal is brought once, as `journalctl --vacuum-size` and its like do.
+/// Bounds to which a journal is reduced once, as by `journalctl --vacuum-size`.
 ///
-/// A segment is asked for when any of them says so, and then everything before it, never the last one.
+/// A segment is selected if it exceeds any bound. The selection ends at the first segment that
+/// exceeds none, and never includes the last segment.
 package struct Vacuum: Hashable, Sendable {
-    /// Segments go as long as the journal is larger than this, in bytes.
+    /// The size in bytes down to which the oldest segments are selected.
     package var keepBytes: UInt64?
-    /// Segments go whose last transaction is older than this, in seconds.
+    /// The age in seconds of the last transaction beyond which segments are selected.
     package var keepSeconds: UInt64?
-    /// Segments go that end below this position.
+    /// The bound by position: segments that end below it are selected.
     package var before: UInt64?
-    /// Whether what somebody needs goes, too.
+    /// Whether segments that a reader still needs are also removed.
     package var isForced: Bool
 
-    /// Bounds; without any nothing goes.
+    /// Creates bounds; without any, nothing is selected.
     package init(
         keepBytes: UInt64? = nil, keepSeconds: UInt64? = nil, before: UInt64? = nil,
         isForced: Bool = false
@@ -23,20 +24,21 @@ package struct Vacuum: Hashable, Sendable {
     }
 }
 
-/// What a ``Vacuum`` comes to.
+/// The outcome of planning a ``Vacuum``.
 package struct VacuumPlan: Hashable {
-    /// What goes now.
+    /// The segments to remove now.
     package var goes: RetentionPlan
-    /// Whether more would go another time.
+    /// Whether further segments could be removed by another call.
     package var isMore = false
-    /// How many bytes of what is asked for each of the state's floors needs, in their order.
+    /// The selected bytes that each of the state's floors still needs, in the order of the floors.
     package var held: [UInt64]
 }
 
 extension Vacuum {
-    /// Decides what goes, `limit` segments at most; `time` as of ``RetentionPolicy``.
+    /// Returns the segments to remove, at most `limit`; for `time` see ``RetentionPolicy``.
     ///
-    /// Who is expired already holds nothing back. Segments above the checkpoint are not asked for.
+    /// Readers that are already expired hold nothing back. Segments above the checkpoint are not
+    /// selected.
     package func plan(
         _ state: RetentionState, limit: Int = .max, time: (JournalSegment) -> Int64?
     ) -> VacuumPlan {
@@ -64,7 +66,7 @@ extension Vacuum {
         return plan
     }
 
-    /// The segments that are asked for, whoever needs them.
+    /// Returns the selected segments, regardless of the readers that need them.
     private func wanted(
         _ state: RetentionState, _ time: (JournalSegment) -> Int64?
     ) -> [JournalSegment] {

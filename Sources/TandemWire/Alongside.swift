@@ -1,9 +1,10 @@
 public import TandemModel
 
-/// A read that is to be answered at the very position of the verdicts it comes with.
+/// A piggybacked read, answered at the position of the verdicts requested with it.
 ///
-/// A context whose lists need verdicts merges up to the position of those; when others save all the while that is
-/// always beyond the answer to a read sent before. Both in one request stand at one position.
+/// A context whose lists need verdicts merges up to the position of the verdicts. While other
+/// clients save, that position is always later than the answer to a separate read sent before. In a
+/// single request both answers have the same position.
 public enum Alongside: WireCodable {
     /// A fetch.
     case fetch(Fetch)
@@ -33,9 +34,9 @@ public enum Alongside: WireCodable {
     }
 }
 
-/// The answer to a read that came with a question for verdicts.
+/// The answer to a piggybacked read.
 public enum AlongsideAnswer: WireCodable {
-    /// What a fetch found.
+    /// The answer to a fetch.
     case fetched(Fetched)
     /// Objects and members.
     case objects(Objects)

@@ -1,15 +1,19 @@
 import TandemModel
 
-/// Puts answers that come in parts together, for programs that speak the protocol by themselves and want each whole.
+/// An assembler that joins chunked answers, for programs that use the protocol directly and need
+/// complete answers.
 ///
 ///     if let answer = gatherer.take(envelope) { handle(answer) }
 package struct AnswerGatherer: Sendable {
     private var begun: [UInt32: Fetched] = [:]
 
-    /// Nothing was begun.
+    /// Creates an assembler without begun answers.
     package init() {}
 
-    /// The answer that is whole with a message: itself, or for the last part of one all of it; nil until then, and for parts of nothing.
+    /// Returns the answer completed by a message, or nil if there is none.
+    ///
+    /// A message that is not chunked is returned unchanged, and a last chunk returns the assembled
+    /// answer. The result is nil for other chunks, and for chunks of an unknown answer.
     package mutating func take(_ envelope: Envelope<DaemonMessage>) -> Envelope<DaemonMessage>? {
         switch envelope.message {
         case .fetched(let head) where head.hasMore:

@@ -1,36 +1,40 @@
 public import TandemModel
 public import TandemQuery
 
-/// Asks to delete all objects of a request, or to change them all alike.
+/// A request to delete all objects of a fetch request, or to change them all in the same way.
 ///
-/// The daemon works it off as several transactions of at most ``WireLimits/batchObjects`` objects, between the saves of others.
+/// The daemon processes it as several transactions of at most ``WireLimits/batchObjects`` objects,
+/// between the saves of other clients.
 public struct Batch: WireCodable {
-    /// What is done to each object.
+    /// The operation on each object.
     public enum Work: Hashable, Sendable {
-        /// It is deleted.
+        /// The object is deleted.
         case delete
-        /// These values are set.
+        /// The object's values are set.
         case update([SlotValue])
     }
 
-    /// The id under which the batch may be repeated: 16 random bytes by default, at most ``WireLimits/batchIDBytes``.
+    /// The id under which the batch may be retried: 16 random bytes by default, at most
+    /// ``WireLimits/batchIDBytes``.
     public var batchID: [UInt8]
-    /// What is to be done: a repeat must have the same.
+    /// The hash of the batch's content; a retry must have the same.
     public var contentHash: StableHash
-    /// The author, if it is another one than the hello's.
+    /// The author, if it differs from the hello's.
     public var author: String?
     /// The name of the context.
     public var context: String
-    /// The version of the model whose slots the values are of; see ``SaveRequest/modelVersion``.
+    /// The version of the model to which the slots of the values belong; see
+    /// ``SaveRequest/modelVersion``.
     public var modelVersion: UInt16
-    /// Which objects.
+    /// The fetch request that selects the objects.
     public var request: FetchRequest
-    /// What is done to each.
+    /// The operation on each object.
     public var work: Work
-    /// In a repetition the last position that was known when the batch was sent first; see ``SaveRequest/firstSentAt``.
+    /// In a retry, the last position known when the batch was first sent; see
+    /// ``SaveRequest/firstSentAt``.
     public var firstSentAt: UInt64?
 
-    /// A batch of the given content.
+    /// Creates a batch with the given content.
     public init(
         batchID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
         modelVersion: UInt16, request: FetchRequest, work: Work, firstSentAt: UInt64? = nil
@@ -97,16 +101,16 @@ extension Batch.Work {
     }
 }
 
-/// The answer to a batch: how far it came.
+/// The answer to a batch, with its progress.
 public struct Batched: WireCodable {
-    /// The position of its last transaction; the durable end when it wrote none.
+    /// The position of the batch's last transaction; the durable end if it wrote none.
     public var position: UInt64
-    /// How many objects are done.
+    /// The number of objects processed.
     public var count: UInt64
-    /// Why it ended before all were done, if it did.
+    /// The reason why the batch ended early; nil if all objects were processed.
     public var failure: TandemError?
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(position: UInt64, count: UInt64, failure: TandemError? = nil) {
         self.position = position
         self.count = count

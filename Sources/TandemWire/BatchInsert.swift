@@ -1,22 +1,23 @@
 public import TandemModel
 
-/// A part of a batch insert: some of its rows, in their order.
+/// A chunk of a batch insert: some of its rows, in order.
 ///
-/// The daemon inserts them as one transaction or several, each of which says how many rows the batch has come to
-/// (``BatchProgress/done``). Rows that it has come to already are passed over, so that a part may be sent again.
+/// The daemon inserts them as one transaction or several, each of which records how many rows of
+/// the batch are done (``BatchProgress/done``). Rows that are already done are skipped, so a chunk
+/// may be sent again.
 public struct BatchInsert: WireCodable {
-    /// What is inserted.
+    /// A row to insert.
     public struct Row: WireCodable {
-        /// The number of the new object, which the client leased.
+        /// The number of the new object, leased by the client.
         public var number: ObjectNumber
-        /// What stands for all rows of the batch up to this one, apart from their numbers.
+        /// The hash of all rows of the batch up to this one, without their numbers.
         public var hash: StableHash
-        /// What is set; the daemon fills in defaults.
+        /// The values to set; the daemon adds the defaults.
         public var values: [SlotValue]
-        /// Members of its to-many relationships: added ones.
+        /// The members to add to the object's to-many relationships.
         public var links: [LinkChange]
 
-        /// A row of the given content.
+        /// Creates a row with the given content.
         public init(
             number: ObjectNumber, hash: StableHash, values: [SlotValue], links: [LinkChange] = []
         ) {
@@ -27,34 +28,39 @@ public struct BatchInsert: WireCodable {
         }
     }
 
-    /// The id under which the batch may be repeated: 16 random bytes by default, at most ``WireLimits/batchIDBytes``.
+    /// The id under which the batch may be retried: 16 random bytes by default, at most
+    /// ``WireLimits/batchIDBytes``.
     public var batchID: [UInt8]
-    /// The author, if it is another one than the hello's.
+    /// The author, if it differs from the hello's.
     public var author: String?
     /// The name of the context.
     public var context: String
-    /// What happens where an existing object has the unique values of a row.
+    /// The policy for rows whose unique values an existing object has.
     public var policy: MergePolicy
-    /// The version of the model whose slots the values are of; see ``SaveRequest/modelVersion``.
+    /// The version of the model to which the slots of the values belong; see
+    /// ``SaveRequest/modelVersion``.
     public var modelVersion: UInt16
     /// The entity of the new objects.
     public var entity: EntityTag
-    /// How many rows of the batch come before these.
+    /// The number of the batch's rows before these.
     public var first: UInt64
-    /// What stands for the rows before these; before the first one, for entity and policy.
+    /// The hash of the rows before these; for the first chunk, the hash of entity and policy.
     public var before: StableHash
-    /// The rows, at most ``WireLimits/batchObjects``; without any, and not the last part, it asks how far the batch came.
+    /// The rows, at most ``WireLimits/batchObjects``.
+    ///
+    /// Without rows, and unless it is the last one, the chunk only requests the batch's progress.
     public var rows: [Row]
     /// Whether the batch has no more rows.
     public var isLast: Bool
-    /// Whether the answer names all rows that can't be inserted, as far as they were looked at, rather than the first.
+    /// Whether the answer lists all evaluated rows that can't be inserted, rather than the first.
     public var namesRefused: Bool
     /// The position in the last answer of this batch; 0 before the first.
     public var after: UInt64
-    /// In a repetition the last position that was known when the part was sent first; see ``SaveRequest/firstSentAt``.
+    /// In a retry, the last position known when the chunk was first sent; see
+    /// ``SaveRequest/firstSentAt``.
     public var firstSentAt: UInt64?
 
-    /// A part of the given content.
+    /// Creates a chunk with the given content.
     public init(
         batchID: [UInt8], author: String? = nil, context: String = "",
         policy: MergePolicy = .error, modelVersion: UInt16, entity: EntityTag, first: UInt64 = 0,
@@ -122,7 +128,7 @@ public struct BatchInsert: WireCodable {
 }
 
 extension BatchInsert.Row {
-    /// The fewest bytes that one takes.
+    /// The smallest size of a row in bytes.
     static let minimumBytes = 26
 
     /// Appends the binary form.
@@ -149,26 +155,27 @@ extension BatchInsert.Row {
     }
 }
 
-/// The answer to a part of a batch insert: how far the batch has come.
+/// The answer to a chunk of a batch insert, with the batch's progress.
 public struct BatchInserted: WireCodable {
-    /// The position of the batch's last transaction; the durable end when there is none.
+    /// The position of the batch's last transaction; the durable end if there is none.
     public var position: UInt64
-    /// How many rows are inserted.
+    /// The number of rows inserted.
     public var rows: UInt64
-    /// What stands for these rows: ``BatchInsert/Row/hash`` of the last one.
+    /// The hash of these rows: ``BatchInsert/Row/hash`` of the last one.
     public var hash: StableHash
     /// Whether the batch has ended.
     public var hasEnded: Bool
-    /// Why not all rows of the part are inserted, if they are not.
+    /// The reason why some rows of the chunk were not inserted; nil if all were.
     public var failure: TandemError?
-    /// Which row of the batch the failure is about, counted from 0; nil when it is about none.
+    /// The index in the batch of the row that failed, from 0; nil if the failure concerns no row.
     public var failedRow: UInt64?
-    /// The rows that can't be inserted, in their order, if the part asked for them (``BatchInsert/namesRefused``).
+    /// The rows that can't be inserted, in order, if the chunk requested them
+    /// (``BatchInsert/namesRefused``).
     ///
-    /// The first is the failed one; behind the last of them there may be more.
+    /// The first is the failed one; after the last there may be more.
     public var refused: [BatchRefusal]
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         position: UInt64, rows: UInt64, hash: StableHash, hasEnded: Bool,
         failure: TandemError? = nil, failedRow: UInt64? = nil, refused: [BatchRefusal] = []
@@ -211,18 +218,18 @@ public struct BatchInserted: WireCodable {
 
 /// A row of a batch insert that can't be inserted.
 public struct BatchRefusal: WireCodable {
-    /// Which row of the batch it is, counted from 0.
+    /// The index of the row in the batch, from 0.
     public var row: UInt64
-    /// Why.
+    /// The reason.
     public var error: TandemError
 
-    /// A refusal of a row.
+    /// Creates the refusal of a row.
     public init(row: UInt64, error: TandemError) {
         self.row = row
         self.error = error
     }
 
-    /// The fewest bytes that one takes.
+    /// The smallest size of a refusal in bytes.
     static let minimumBytes = 13
 
     /// Appends the binary form.

@@ -1,101 +1,100 @@
 public import TandemModel
 
-/// What a client does with its connection, as a value: no socket, no clock.
+/// The state machine of a client's connection, as a value without socket or clock.
 ///
-/// The owner tells what happened and does what the answer says. The machine hands out request ids,
-/// knows which requests have no answer yet, and holds the session's cursor: the last position that
-/// was announced. A push that names another predecessor is a gap: the connection is of no
-/// more use, connect again and resume at the old ``cursor``. The table of states stands in
-/// <doc:Protocol>.
+/// The owner reports events and carries out the returned actions. The machine assigns request ids,
+/// records the requests in flight, and holds the session's cursor: the last announced position. A
+/// push that names another predecessor is a gap. The connection is then unusable, and the client
+/// must connect again and resume at the old ``cursor``. <doc:Protocol> has the table of states.
 public struct ClientConnectionStateMachine: Hashable, Sendable {
-    /// Where the connection stands.
+    /// The state of the connection.
     public enum State: Hashable, Sendable {
         /// The socket is not connected yet.
         case connecting
-        /// The hello was sent, the welcome has not come.
+        /// The hello was sent, and the welcome has not arrived.
         case awaitingWelcome
         /// Requests may be sent.
         case ready
-        /// Over; make a new machine for a new connection.
+        /// The connection has ended; create a new machine for a new connection.
         case closed
     }
 
-    /// What to do after the socket has connected.
+    /// The action required after the socket has connected.
     public enum ConnectedAction: Hashable, Sendable {
         /// Send this hello.
         case send(Hello)
-        /// Close the socket; nobody wants it any more.
+        /// Close the socket, which is no longer wanted.
         case close
     }
 
-    /// What to do with a welcome.
+    /// The action required by a welcome.
     public enum WelcomeAction: Hashable, Sendable {
-        /// Pushes go on behind the position that was asked for.
+        /// Continue: pushes resume after the requested position.
         case resume
-        /// Pushes begin after the welcome's position: what was held before needs a refresh.
+        /// Refresh: pushes begin after the welcome's position, so cached data is stale.
         case refresh
-        /// The daemon breaks the protocol; the connection is closed.
+        /// Close the connection: the daemon violated the protocol.
         case close(TandemError)
     }
 
-    /// What to do with a push.
+    /// The action required by a push.
     public enum PushAction: Hashable, Sendable {
-        /// Take it; the cursor has moved.
+        /// Process the push; the cursor has moved.
         case deliver
-        /// Something was missed: the push names `got` as its predecessor. The machine is closed.
+        /// Handle a gap: the push names `got` as its predecessor, and the machine is closed.
         case gap(expected: UInt64, got: UInt64)
-        /// Drop it, the connection is not ready.
+        /// Drop the push: the connection is not ready.
         case ignore
     }
 
-    /// What to do with an answer.
+    /// The action required by an answer.
     public enum AnswerAction: Hashable, Sendable {
-        /// Give it to the request.
+        /// Resolve the request with the answer.
         case complete
-        /// Give it to the request, which gets more.
+        /// Pass the chunk to the request, which stays in flight.
         case partial
-        /// Nobody waits for it: drop it.
+        /// Drop the answer: no request has its id.
         case unknown
     }
 
-    /// What to do with a failure.
+    /// The action required by a failure.
     public enum FailureAction: Hashable, Sendable {
-        /// Give it to the request.
+        /// Resolve the request with the failure.
         case complete
-        /// Nobody waits for it: drop it.
+        /// Drop the failure: no request has its id.
         case unknown
-        /// It ends the connection. These requests are left without an answer.
+        /// End the connection; the listed requests stay unanswered.
         case close(unanswered: [UInt32])
     }
 
-    /// What to do when time is up.
+    /// The action required by a timeout.
     public enum TimeoutAction: Hashable, Sendable {
-        /// Close the socket: the welcome did not come.
+        /// Close the socket: the welcome did not arrive.
         case close
-        /// Nothing, it has come.
+        /// Do nothing: the welcome has arrived.
         case none
     }
 
-    /// Where the connection stands.
+    /// The state of the connection.
     public private(set) var state = State.connecting
-    /// The last announced position: where to resume after the connection is lost.
+    /// The last announced position, at which to resume after the connection is lost.
     public private(set) var cursor: UInt64
     private let hello: Hello
     private var requests = RequestTable()
     private var lastID: UInt32 = 0
 
-    /// A connection that will begin with `hello`.
+    /// Creates the machine of a connection that will begin with `hello`.
     public init(hello: Hello) {
         self.hello = hello
         cursor = hello.resume?.number ?? 0
     }
 
-    /// The requests without an answer, in no order.
+    /// The number of requests in flight.
     public var inFlightCount: Int { requests.count }
 
     // MARK: Handshake
 
-    /// The socket has connected.
+    /// Records that the socket has connected.
     public mutating func connected() -> ConnectedAction {
         switch state {
         case .connecting:
@@ -107,7 +106,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The welcome has come; it sets the cursor.
+    /// Records the arrival of the welcome, which sets the cursor.
     public mutating func received(_ welcome: Welcome) -> WelcomeAction {
         switch state {
         case .awaitingWelcome: break
@@ -127,7 +126,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         return .resume
     }
 
-    /// ``WireLimits/handshakeMilliseconds`` have passed since the beginning.
+    /// Records that ``WireLimits/handshakeMilliseconds`` have passed since the beginning.
     public mutating func handshakeTimedOut() -> TimeoutAction {
         switch state {
         case .connecting, .awaitingWelcome:
@@ -144,10 +143,10 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Requests
 
-    /// The id for a new request.
+    /// Returns the id for a new request.
     ///
-    /// Throws `TandemError`: `disconnected` when the connection is not ready,
-    /// `limitExceeded` when ``SessionLimits/requestsInFlight`` are without an answer.
+    /// Throws `disconnected` if the connection is not ready, and `limitExceeded` if
+    /// ``SessionLimits/requestsInFlight`` requests are in flight.
     public mutating func begin() throws(TandemError) -> UInt32 {
         guard case .ready = state else {
             throw TandemError(.disconnected, "The connection to the daemon is not ready.")
@@ -158,7 +157,8 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         return lastID
     }
 
-    /// An answer, or a part of one, has come that announces `position`, or nothing if that is nil.
+    /// Records the arrival of an answer or a chunk that announces `position`; nil announces
+    /// nothing.
     public mutating func received(
         answer id: UInt32, position: UInt64?, isLast: Bool = true
     ) -> AnswerAction {
@@ -169,7 +169,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         return isLast ? .complete : .partial
     }
 
-    /// A failure has come; with id 0 it ends the connection.
+    /// Records the arrival of a failure; one with id 0 ends the connection.
     public mutating func received(failure id: UInt32) -> FailureAction {
         guard id == 0 else {
             return received(answer: id, position: nil) == .complete ? .complete : .unknown
@@ -179,7 +179,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Pushes
 
-    /// A push has come that announces `position` after `previous`.
+    /// Records the arrival of a push that announces `position` after `previous`.
     public mutating func received(push previous: UInt64, position: UInt64) -> PushAction {
         guard case .ready = state else { return .ignore }
         guard previous == cursor, position > previous else {
@@ -192,7 +192,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     // MARK: End
 
-    /// The connection is over; gives the requests that are left without an answer, ascending.
+    /// Records the end of the connection, and returns the unanswered requests, ascending.
     public mutating func closed() -> [UInt32] {
         state = .closed
         return requests.removeAll()

@@ -1,93 +1,100 @@
 public import TandemModel
 
-/// A message from client to daemon.
+/// A message from the client to the daemon.
 ///
-/// What it carries is large and handed from one to another: so it is copied by reference.
+/// The enum is indirect because its payloads are large and passed on often; copying a message
+/// copies a reference.
 public indirect enum ClientMessage: WireMessage {
     /// The first message; answered by `welcome`.
     case hello(Hello)
-    /// Objects of a request; answered by `fetched`.
+    /// A request for the objects of a fetch; answered by `fetched`.
     case fetch(Fetch)
-    /// Rows and members by reference; answered by `objects`.
+    /// A request for rows and members by reference; answered by `objects`.
     case read(Read)
-    /// One transaction to write; answered by `saved`.
+    /// A transaction to write; answered by `saved`.
     case save(SaveRequest)
-    /// What changed for lists; answered by `verdicts`.
+    /// A request for the changes of lists; answered by `verdicts`.
     case verdicts(VerdictRequest)
     /// A wait for a position; answered by `synced`.
     case sync(Sync)
-    /// Transactions of the past; answered by `history`.
+    /// A request for past transactions; answered by `history`.
     case history(HistoryRequest)
-    /// A block of object numbers; answered by `lease`.
+    /// A request for a block of object numbers; answered by `lease`.
     case lease(count: UInt32)
-    /// The model; answered by `schema`.
+    /// A request for the model, or to install one; answered by `schema`.
     case schema(SchemaRequest)
-    /// The daemon's state; answered by `status`.
+    /// A request for the daemon's status; answered by `status`.
     case status
-    /// The content of a blob; answered by `blob`.
+    /// A request for the content of a blob; answered by `blob`.
     case blob(BlobReference)
-    /// The end of another client's connection, by its number in the status; answered by `disconnected`.
+    /// A request to end another client's connection, by its number in the status; answered by
+    /// `disconnected`.
     ///
-    /// With a request the connection goes on, and only that question of it ends, or with 0 all of them (``cancel``).
+    /// With `request` the connection stays open, and only that request (see ``isQuestion``) is
+    /// cancelled. With 0 all its requests are cancelled.
     case disconnect(client: UInt64, request: UInt32? = nil)
-    /// A consumer of the journal that comes, moves on or goes; answered by `consumer`.
+    /// A request to register, acknowledge for, reset or remove a consumer of the journal; answered
+    /// by `consumer`.
     case consumer(ConsumerRequest)
-    /// All objects of a request to delete or to change; answered by `batched`.
+    /// A request to delete or change all objects of a fetch request; answered by `batched`.
     case batch(Batch)
-    /// A pin that is taken, moved or given up; answered by `pinned`.
+    /// A request to take, move or release a pin; answered by `pinned`.
     case pin(PinRequest)
-    /// Rows of a batch insert; answered by `inserted`.
+    /// A chunk of a batch insert; answered by `inserted`.
     case insert(BatchInsert)
-    /// How a fetch is carried out; answered by `explained`.
+    /// A request for the plan of a fetch; answered by `explained`.
     case explain(Fetch)
-    /// The oldest part of the journal to be given up; answered by `vacuumed`.
+    /// A request to remove the oldest segments of the journal; answered by `vacuumed`.
     case vacuum(VacuumRequest)
-    /// The end of the question whose id it has (``isQuestion``); that is answered by `failure` then, or as ever.
+    /// A request to cancel the request with the same id, which must be one that only reads
+    /// (``isQuestion``).
+    ///
+    /// That request is then answered by `failure`, or as usual.
     case cancel
-    /// The daemon's configuration to be read again; answered by `status`.
+    /// A request to reload the daemon's configuration; answered by `status`.
     case reload
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         /// The first message.
         case hello = 1
-        /// Objects of a request.
+        /// A request for the objects of a fetch.
         case fetch
-        /// Rows and members by reference.
+        /// A request for rows and members by reference.
         case read
-        /// One transaction to write.
+        /// A transaction to write.
         case save
-        /// What changed for lists.
+        /// A request for the changes of lists.
         case verdicts
         /// A wait for a position.
         case sync
-        /// Transactions of the past.
+        /// A request for past transactions.
         case history
-        /// A block of object numbers.
+        /// A request for a block of object numbers.
         case lease
-        /// The model.
+        /// A request for the model, or to install one.
         case schema
-        /// The daemon's state.
+        /// A request for the daemon's status.
         case status
-        /// The content of a blob.
+        /// A request for the content of a blob.
         case blob
-        /// The end of another client's connection.
+        /// A request to end another client's connection.
         case disconnect
-        /// A consumer of the journal that comes, moves on or goes.
+        /// A request to register, acknowledge for, reset or remove a consumer.
         case consumer
-        /// All objects of a request to delete or to change.
+        /// A request to delete or change all objects of a fetch request.
         case batch
-        /// A pin that is taken, moved or given up.
+        /// A request to take, move or release a pin.
         case pin
-        /// Rows of a batch insert.
+        /// A chunk of a batch insert.
         case insert
-        /// How a fetch is carried out.
+        /// A request for the plan of a fetch.
         case explain
-        /// The oldest part of the journal to be given up.
+        /// A request to remove the oldest segments.
         case vacuum = 20
-        /// The end of a question.
+        /// A request to cancel another one.
         case cancel
-        /// The configuration to be read again.
+        /// A request to reload the configuration.
         case reload
     }
 
@@ -117,7 +124,7 @@ public indirect enum ClientMessage: WireMessage {
         }
     }
 
-    /// Whether it asks and does nothing else, so that it may be given up (``cancel``).
+    /// Whether the message is a request that only reads, so that it may be cancelled (``cancel``).
     public var isQuestion: Bool {
         switch self {
         case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true
@@ -186,12 +193,12 @@ public indirect enum ClientMessage: WireMessage {
         }
     }
 
-    /// The name of a type byte, nil if it is unknown.
+    /// Returns the name of a type byte, or nil if it is unknown.
     public static func name(type: UInt8) -> String? {
         Kind(rawValue: type).map { "\($0)" }
     }
 
-    /// The largest payload of a type in bytes, nil if it is unknown.
+    /// Returns the largest payload of a type in bytes, or nil if the type is unknown.
     public static func maximumBytes(type: UInt8) -> Int? {
         switch Kind(rawValue: type) {
         case nil: nil
@@ -200,7 +207,7 @@ public indirect enum ClientMessage: WireMessage {
         }
     }
 
-    /// 0 for the hello; all others are requests, or are about one.
+    /// Returns the rule for the id: 0 for the hello, and a request's id for all others.
     public static func requestID(type: UInt8) -> RequestIDRule {
         type == Kind.hello.rawValue ? .zero : .request
     }

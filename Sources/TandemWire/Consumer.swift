@@ -1,27 +1,31 @@
 public import TandemModel
 
-/// Registers a named consumer of the journal, moves it on, or removes it.
+/// A request to register, acknowledge for, reset or remove a named consumer of the journal.
 ///
-/// A consumer holds back what retention would give up, up to the daemon's cap. It belongs to the user who registered it.
+/// A consumer keeps segments from being removed by retention, up to the daemon's cap. It belongs to
+/// the user who registered it.
 public struct ConsumerRequest: WireCodable {
     /// The consumer's name, of 1 to 128 bytes without control characters.
     public var name: String
-    /// What is to be done.
+    /// The action on the consumer.
     public var action: Action
 
-    /// What can be done with a consumer.
+    /// The actions on a consumer.
     public enum Action: Hashable, Sendable {
-        /// It needs everything above a position, nil for the end; one that is known keeps its place unless it is expired.
+        /// Registers a consumer that needs everything after a position, or after the end if it is
+        /// nil.
+        ///
+        /// A registered consumer keeps its position unless it is expired.
         case register(at: Position?)
-        /// It needs nothing up to a position any more.
+        /// Acknowledges everything up to a position.
         case acknowledge(Position)
-        /// It is no more.
+        /// Removes the consumer.
         case remove
-        /// It needs everything above a position, nil for the end, wherever it was.
+        /// Moves the consumer to a position, forward or back, or to the end if it is nil.
         case reset(to: Position?)
     }
 
-    /// A request about the consumer `name`.
+    /// Creates a request about the consumer `name`.
     public init(name: String, action: Action) {
         self.name = name
         self.action = action
@@ -64,10 +68,11 @@ public struct ConsumerRequest: WireCodable {
 
 /// The answer to ``ConsumerRequest``.
 public struct ConsumerAnswer: WireCodable {
-    /// The last number that the consumer needs no more, or needed no more when it was removed; nil if there was none to remove.
+    /// The last acknowledged position, or that of a removed consumer; nil if there was none to
+    /// remove.
     public var acknowledged: UInt64?
 
-    /// An answer about a consumer that needs nothing up to a number.
+    /// Creates an answer about a consumer that has acknowledged everything up to a number.
     public init(acknowledged: UInt64?) { self.acknowledged = acknowledged }
 
     /// Appends the binary form.

@@ -1,18 +1,19 @@
 public import TandemModel
 
-/// A message from daemon to client.
+/// A message from the daemon to the client.
 ///
-/// What it carries is large and handed from one to another: so it is copied by reference.
+/// The enum is indirect because its payloads are large and passed on often; copying a message
+/// copies a reference.
 public indirect enum DaemonMessage: WireMessage {
     /// The answer to a hello.
     case welcome(Welcome)
-    /// A transaction of interest, pushed.
+    /// A pushed transaction that matches the session's interests.
     case transaction(TransactionPush)
-    /// Nothing of interest up to a position, pushed.
+    /// A pushed progress mark: no transaction up to a position matches the session's interests.
     case progress(ProgressPush)
     /// The answer to `fetch`.
     case fetched(Fetched)
-    /// A part of the answer to `fetch`, behind that.
+    /// A chunk of the answer to `fetch`, after its head.
     case part(FetchedPart)
     /// The answer to `read`.
     case objects(Objects)
@@ -30,34 +31,34 @@ public indirect enum DaemonMessage: WireMessage {
     case schema(SchemaAnswer)
     /// The answer to `status`: JSON.
     case status(String)
-    /// The answer to any request that failed; with request id 0 the connection ends.
+    /// The answer to any failed request; with request id 0 it ends the connection.
     case failure(TandemError)
     /// The answer to `blob`: the content.
     case blob([UInt8])
-    /// Whether saves are taken, pushed when it changes.
+    /// The daemon's read-only state, pushed when it changes.
     case state(StatePush)
-    /// The answer to `disconnect`: whether there was such a client.
+    /// The answer to `disconnect`: whether the client or request existed.
     case disconnected(Bool)
-    /// The answer to `consumer`: what it acknowledged.
+    /// The answer to `consumer`: the acknowledged position.
     case consumer(ConsumerAnswer)
-    /// The answer to `batch`: how far it came.
+    /// The answer to `batch`: its progress.
     case batched(Batched)
-    /// The answer to `pin`: where it is and for how long.
+    /// The answer to `pin`: its position and duration.
     case pinned(PinAnswer)
-    /// The answer to `insert`: how far the batch came.
+    /// The answer to `insert`: the batch's progress.
     case inserted(BatchInserted)
     /// The answer to `explain`.
     case explained(Explained)
-    /// The answer to `vacuum`: what went, and who needs the rest.
+    /// The answer to `vacuum`: the removed segments, and the holders of others.
     case vacuumed(Vacuumed)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         /// The answer to a hello.
         case welcome = 64
-        /// A transaction of interest.
+        /// A transaction that matches the session's interests.
         case transaction
-        /// Nothing of interest up to a position.
+        /// A progress mark.
         case progress
         /// The answer to `fetch`.
         case fetched
@@ -77,11 +78,11 @@ public indirect enum DaemonMessage: WireMessage {
         case schema
         /// The answer to `status`.
         case status
-        /// The answer to any request that failed.
+        /// The answer to any failed request.
         case failure
         /// The answer to `blob`.
         case blob
-        /// Whether saves are taken.
+        /// The daemon's read-only state.
         case state
         /// The answer to `disconnect`.
         case disconnected
@@ -97,11 +98,11 @@ public indirect enum DaemonMessage: WireMessage {
         case explained
         /// The answer to `vacuum`.
         case vacuumed = 88
-        /// A part of the answer to `fetch`.
+        /// A chunk of the answer to `fetch`.
         case part
     }
 
-    /// The position that an answer announces, which moves the session's cursor.
+    /// The position that an answer announces, to which the session's cursor moves.
     ///
     /// Nil for pushes, which name a predecessor, and for answers that announce nothing.
     public var announcedPosition: UInt64? {
@@ -120,7 +121,7 @@ public indirect enum DaemonMessage: WireMessage {
         }
     }
 
-    /// Whether no part of the same answer follows.
+    /// Whether this is the last message of its answer.
     public var isLastOfAnswer: Bool {
         switch self {
         case .fetched(let answer): !answer.hasMore
@@ -129,17 +130,20 @@ public indirect enum DaemonMessage: WireMessage {
         }
     }
 
-    /// The name of a type byte, nil if it is unknown.
+    /// Returns the name of a type byte, or nil if it is unknown.
     public static func name(type: UInt8) -> String? {
         Kind(rawValue: type).map { "\($0)" }
     }
 
-    /// The largest payload of a type in bytes, nil if it is unknown.
+    /// Returns the largest payload of a type in bytes, or nil if the type is unknown.
     public static func maximumBytes(type: UInt8) -> Int? {
         Kind(rawValue: type) == nil ? nil : WireLimits.daemonMessageBytes
     }
 
-    /// 0 for welcome and pushes, of state too; any for a failure; all others answer a request.
+    /// Returns the rule for the id.
+    ///
+    /// The id is 0 for the welcome and for pushes, including `state`. A failure may have any id,
+    /// and all other messages answer a request.
     public static func requestID(type: UInt8) -> RequestIDRule {
         switch Kind(rawValue: type) {
         case .welcome, .transaction, .progress, .state: .zero

@@ -1,71 +1,71 @@
 public import TandemModel
 
-/// What a daemon does with one session, as a value: no socket, no clock.
+/// The state machine of a daemon's session, as a value without socket or clock.
 ///
-/// The owner tells what happened and does what the answer says. The machine checks the order of
-/// messages and the requests in flight, and holds the session's cursor, which every push names as
-/// its predecessor. That every transaction up to an answer's position is pushed before the answer
-/// is the owner's part. The table of states stands in <doc:Protocol>.
+/// The owner reports events and carries out the returned actions. The machine checks the order of
+/// messages and the requests in flight. It also holds the session's cursor, which every push names
+/// as its predecessor. The owner has to push every transaction up to an answer's position before
+/// the answer. <doc:Protocol> has the table of states.
 public struct DaemonSessionStateMachine: Hashable, Sendable {
-    /// Where the session stands.
+    /// The state of the session.
     public enum State: Hashable, Sendable {
-        /// Nothing has come yet.
+        /// No message has arrived.
         case awaitingHello
-        /// The hello is being looked at.
+        /// The hello is being checked.
         case greeting
-        /// Requests are taken, pushes are sent.
+        /// Requests are accepted, and pushes are sent.
         case ready
-        /// Over.
+        /// The session has ended.
         case closed
     }
 
-    /// What to do with a hello.
+    /// The action required by a hello.
     public enum HelloAction: Hashable, Sendable {
         /// Check model and resume position, then send the welcome (``welcomed(cursor:)``).
         case greet
         /// Send this failure under id 0, then close.
         case refuse(TandemError)
-        /// Drop it, the session is over.
+        /// Drop the hello: the session has ended.
         case ignore
     }
 
-    /// What to do with a request.
+    /// The action required by a request.
     public enum RequestAction: Hashable, Sendable {
-        /// Carry it out and answer (``answered(id:position:)``).
+        /// Carry the request out and answer it (``answered(id:position:isLast:)``).
         case run
-        /// Answer with this failure at once; the session goes on.
+        /// Answer with this failure at once; the session continues.
         case refuse(TandemError)
         /// Send this failure under id 0, then close.
         case close(TandemError)
-        /// Drop it, the session is over.
+        /// Drop the request: the session has ended.
         case ignore
     }
 
-    /// What to do when time is up.
+    /// The action required by a timeout.
     public enum TimeoutAction: Hashable, Sendable {
-        /// Say so by a failure under id 0, then close.
+        /// Report the timeout by a failure under id 0, then close.
         case close
-        /// Nothing, the hello has come.
+        /// Do nothing: the hello has arrived.
         case none
     }
 
-    /// Where the session stands.
+    /// The state of the session.
     public private(set) var state = State.awaitingHello
-    /// The last announced position: what the next push names as its predecessor.
+    /// The last announced position, which the next push names as its predecessor.
     public private(set) var cursor: UInt64 = 0
     private var requests = RequestTable()
 
-    /// A session that has just been accepted, with room for so many requests without an answer.
+    /// Creates the machine of a newly accepted session with a limit of requests in flight.
     public init(requestsInFlight: Int = WireLimits.requestsInFlight) {
         requests.limit = requestsInFlight
     }
 
-    /// How many requests are without an answer.
+    /// The number of requests in flight.
     public var inFlightCount: Int { requests.count }
 
     // MARK: Handshake
 
-    /// A hello has come.
+    /// Records the arrival of a hello.
     public mutating func received(_ hello: Hello) -> HelloAction {
         switch state {
         case .awaitingHello: break
@@ -86,9 +86,9 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         return .greet
     }
 
-    /// The welcome is being sent: pushes begin after `cursor`.
+    /// Records that the welcome is being sent; pushes begin after `cursor`.
     ///
-    /// False when the session was closed meanwhile; then don't send it.
+    /// Returns false if the session was closed in the meantime; don't send the welcome then.
     public mutating func welcomed(cursor: UInt64) -> Bool {
         switch state {
         case .greeting:
@@ -101,7 +101,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The time that the daemon gives a client for its hello has passed since the beginning.
+    /// Records that the time limit for the hello has passed.
     public mutating func helloTimedOut() -> TimeoutAction {
         switch state {
         case .awaitingHello:
@@ -113,7 +113,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
 
     // MARK: Requests
 
-    /// A request has come.
+    /// Records the arrival of a request.
     public mutating func received(request id: UInt32) -> RequestAction {
         switch state {
         case .ready: break
@@ -131,9 +131,11 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         return .run
     }
 
-    /// An answer, or a part of one, is being sent that announces `position`, or nothing if that is nil.
+    /// Records that an answer or a chunk that announces `position` is being sent; nil announces
+    /// nothing.
     ///
-    /// False when nobody waits for it any more; then don't send it. The request is without an answer until the last part.
+    /// Returns false if the request is no longer in flight; don't send the answer then. The request
+    /// stays in flight until its last chunk.
     public mutating func answered(id: UInt32, position: UInt64?, isLast: Bool = true) -> Bool {
         guard case .ready = state, isLast ? requests.remove(id) : requests.contains(id) else {
             return false
@@ -144,9 +146,11 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
 
     // MARK: Pushes
 
-    /// A push at `position` is being sent; gives the predecessor that it has to name.
+    /// Records that a push at `position` is being sent, and returns the predecessor that it has to
+    /// name.
     ///
-    /// Nil when there is nothing to send: the session is not ready or knows the position already.
+    /// Returns nil if nothing is to be sent: the session is not ready or knows the position
+    /// already.
     public mutating func pushing(_ position: UInt64) -> UInt64? {
         guard case .ready = state, position > cursor else { return nil }
         defer { cursor = position }
@@ -155,7 +159,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
 
     // MARK: End
 
-    /// The session is over; gives the requests that nobody waits for any more, ascending.
+    /// Records the end of the session, and returns its requests in flight, ascending.
     public mutating func closed() -> [UInt32] {
         state = .closed
         return requests.removeAll()

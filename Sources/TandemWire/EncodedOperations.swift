@@ -2,25 +2,25 @@ public import TandemModel
 
 /// The operations of a save in their binary form.
 public struct EncodedOperations: Hashable, Sendable {
-    /// How many there are.
+    /// The number of operations.
     public let count: Int
     /// The new objects, in the order of insertion.
     public let inserts: [ObjectReference]
-    /// Their number and all of them, as in a ``SaveRequest``.
+    /// The number of operations and the operations, as in a ``SaveRequest``.
     public let bytes: [UInt8]
 
-    /// The same as values.
+    /// Returns the operations as values.
     ///
-    /// Throws `CodingError` only for operations that no ``SaveOperation`` can be.
+    /// Throws `CodingError` only for bytes that no ``SaveOperation`` can have.
     public func decoded() throws(CodingError) -> [SaveOperation] {
         var reader = ByteReader(bytes)
         return try reader.list(of: SaveOperation.self, itemBytes: SaveOperation.minimumBytes)
     }
 }
 
-/// Writes the operations of a save one after another, without making values of them first.
+/// A writer that encodes the operations of a save directly, without creating values of them.
 ///
-/// An insert and an update are followed by as many values as they announce, and then by their links.
+/// After an insert or an update, write as many values as it announced, and then its links.
 ///
 ///     var writer = SaveOperationWriter(count: 1)
 ///     writer.update(team, baseVersion: 7, values: 1)
@@ -33,14 +33,14 @@ public struct SaveOperationWriter: Sendable {
     private var written = 0
     private var inserts: [ObjectReference] = []
 
-    /// A writer of `count` operations.
+    /// Creates a writer of `count` operations.
     public init(count: Int) {
         self.count = count
         writer = ByteWriter(capacity: 8 + 64 * count)
         writer.count(count)
     }
 
-    /// Begins a new object with a number of values.
+    /// Begins an insert with a number of values.
     public mutating func insert(_ object: ObjectReference, values: Int) {
         written += 1
         inserts.append(object)
@@ -48,26 +48,27 @@ public struct SaveOperationWriter: Sendable {
         writer.count(values)
     }
 
-    /// Begins an update with a number of values; see ``SaveOperation/update(object:baseVersion:values:links:)``.
+    /// Begins an update with a number of values; see
+    /// ``SaveOperation/update(object:baseVersion:values:links:)``.
     public mutating func update(_ object: ObjectReference, baseVersion: UInt64, values: Int) {
         written += 1
         writer.beginUpdate(object, baseVersion)
         writer.count(values)
     }
 
-    /// Writes the end of an object, which is an operation by itself.
+    /// Writes a deletion, which is complete by itself.
     public mutating func delete(_ object: ObjectReference, baseVersion: UInt64) {
         written += 1
         writer.delete(object, baseVersion)
     }
 
-    /// Writes a value of the insert that was begun.
+    /// Writes a value of the current insert.
     public mutating func value(_ slot: Int, _ value: Value) {
         writer.count(slot)
         value.encode(into: &writer)
     }
 
-    /// Writes a value of the update that was begun, and what it was based on.
+    /// Writes a value of the current update, and the base value of the change.
     public mutating func value(_ slot: Int, _ value: Value, base: Value?) {
         writer.saveValue(slot, value, base: base)
     }
@@ -75,9 +76,9 @@ public struct SaveOperationWriter: Sendable {
     /// Writes the links, which end an insert or update.
     public mutating func links(_ links: [LinkChange]) { writer.list(links) { $0.link($1) } }
 
-    /// All that was written.
+    /// Returns everything that was written.
     ///
-    /// Traps unless it is as many operations as were announced.
+    /// Traps unless the number of operations is the announced one.
     public consuming func finish() -> EncodedOperations {
         precondition(written == count, "\(count) operations were announced, \(written) written.")
         return EncodedOperations(count: count, inserts: inserts, bytes: writer.bytes)
@@ -87,7 +88,7 @@ public struct SaveOperationWriter: Sendable {
 // MARK: The form of an operation
 
 extension ByteWriter {
-    /// The kind of an operation and its object.
+    /// Writes the kind of an insert and its object.
     mutating func beginInsert(_ object: ObjectReference) {
         filled(11) {
             $0.storeBytes(of: 1, as: UInt8.self)
@@ -115,7 +116,7 @@ extension ByteWriter {
         }
     }
 
-    /// A value that an update sets, and what it was.
+    /// Writes a value that an update sets, and its base value.
     mutating func saveValue(_ slot: Int, _ value: Value, base: Value?) {
         count(slot)
         value.encode(into: &self)

@@ -1,24 +1,25 @@
 public import TandemModel
 public import TandemQuery
 
-/// The answer to `explain`: the plan of a fetch, which was carried out, and what it read.
+/// The answer to `explain`: the plan of a fetch that was carried out, and the amounts it read.
 public struct Explained: WireCodable {
-    /// The position that was read at.
+    /// The position at which the fetch read.
     public var position: UInt64
     /// The plan, as a tree in preorder.
     public var steps: [FetchPlanStep]
     /// The number of rows read to find the answer; its rows may be read a second time.
     public var rowsRead: UInt64
-    /// The number of keys of indexes and links that were read.
+    /// The number of index and link keys read.
     public var keysRead: UInt64
     /// The number of objects or groups in the answer; for a count, the count.
     public var returned: UInt64
     /// The kind of answer.
     public var output: FetchOutput
-    /// Whether the daemon's thread answered when the request came; otherwise the read was queued.
+    /// Whether the daemon's thread answered when the request arrived; otherwise the read was
+    /// queued.
     public var atOnce: Bool
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         position: UInt64, steps: [FetchPlanStep], rowsRead: UInt64, keysRead: UInt64,
         returned: UInt64, output: FetchOutput, atOnce: Bool

@@ -1,9 +1,9 @@
 public import TandemModel
 public import TandemQuery
 
-/// Asks for the objects of a fetch request.
+/// A request for the objects of a fetch request.
 public struct Fetch: WireCodable {
-    /// What is wanted of the objects.
+    /// The data to return for the objects.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         /// Rows and versions.
         case rows
@@ -11,32 +11,33 @@ public struct Fetch: WireCodable {
         case references
         /// Their number only.
         case count
-        /// Some of their values, or aggregates of groups of them.
+        /// Some of their values, or aggregates over groups.
         case columns
-        /// The rows, or where the objects stand where these are many: to open a list.
+        /// The rows, or the objects' placements if there are many; used to open a list.
         case list
     }
 
     /// The request.
     public var request: FetchRequest
-    /// What is wanted of the objects.
+    /// The data to return for the objects.
     public var kind: Kind
-    /// To-one key paths whose objects' rows come along.
+    /// The to-one key paths whose objects' rows are returned too.
     public var related: [[String]]
-    /// Entities that are added to the session's interests at or below the answer's position.
+    /// The entities added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
-    /// The position to read at; 0 is now.
+    /// The position to read at; 0 means the end.
     public var at: UInt64
-    /// The pin that keeps the position readable, by its number; 0 for none.
+    /// The number of the pin that keeps the position readable; 0 for none.
     ///
-    /// Once that has ended the daemon answers `historyExpired`, whether or not the journal reaches back.
+    /// After the pin has ended, the daemon answers `historyExpired`, even if the journal still has
+    /// the position.
     public var lease: UInt32
-    /// Which values are wanted, for ``Kind/columns`` and no other kind.
+    /// The values to return; set only for ``Kind/columns``.
     public let columns: FetchColumns?
-    /// What the list is, for ``Kind/list`` and no other kind.
+    /// The details of the list; set only for ``Kind/list``.
     public let list: ListDetails?
 
-    /// A fetch of the given content; with columns or the details of a list it is of their kind.
+    /// Creates a fetch; `columns` or `list` determine its kind if they are set.
     public init(
         request: FetchRequest, kind: Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], at: UInt64 = 0,
@@ -104,24 +105,26 @@ extension StoredObjects: WireCodable {}
 
 /// The answer to ``Fetch``.
 public struct Fetched: WireCodable {
-    /// The position that the objects were read at.
+    /// The position at which the objects were read.
     public var position: UInt64
-    /// How many objects the answer has, with those that follow in parts; for ``Fetch/Kind/count``, how many match.
+    /// The number of objects of the answer, including those in later chunks; for
+    /// ``Fetch/Kind/count``, the number of matches.
     public var count: UInt64
     /// The objects in the request's order, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: StoredObjects
     /// The objects in the request's order, for ``Fetch/Kind/references``.
     public var references: [ObjectReference]
-    /// The objects that the `related` key paths lead to, each once.
+    /// The objects reached by the `related` key paths, each once.
     public var related: [StoredObject]
-    /// The rows of values in order, for ``Fetch/Kind/columns``; each has as many as there are columns.
+    /// The rows of values in order, for ``Fetch/Kind/columns``; each row has a value per column.
     public var values: [[Value]]
-    /// Where the objects stand, for ``Fetch/Kind/list`` of more objects than those whose rows are wanted.
+    /// The placements of the objects, for a ``Fetch/Kind/list`` of more objects than the limit of
+    /// rows.
     public var places: ListPlaces?
-    /// Whether the objects follow in parts (``FetchedPart``); then there are none of them here.
+    /// Whether the objects follow in chunks (``FetchedPart``); the answer itself then has none.
     public var hasMore: Bool
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         position: UInt64, count: UInt64, objects: StoredObjects = [],
         references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],

@@ -1,10 +1,11 @@
 public import TandemModel
 public import TandemQuery
 
-/// What belongs to a ``Fetched`` that came before, of which it is a part: the next of its objects, in its order.
+/// A chunk of an answer: the next objects of an earlier ``Fetched``, in its order.
 ///
-/// A large answer comes so, one message behind the other with others between them: who asked can work on what is there while the rest
-/// is made, and nobody waits for more than a part of it to be made.
+/// A large answer is sent as several messages, with other messages in between. The client can
+/// process the objects that have arrived while the daemon prepares the rest. No other request waits
+/// for more than one chunk.
 public struct FetchedPart: WireCodable {
     /// The next objects, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: StoredObjects
@@ -12,12 +13,13 @@ public struct FetchedPart: WireCodable {
     public var references: [ObjectReference]
     /// The next rows of values, for ``Fetch/Kind/columns``.
     public var values: [[Value]]
-    /// Where the next objects stand, for ``Fetch/Kind/list``; the names of sections and what is reached came with the ``Fetched``.
+    /// The placements of the next objects, for ``Fetch/Kind/list``; the ``Fetched`` has the section
+    /// names and the reached objects.
     public var places: ListPlaces?
-    /// Whether more parts follow.
+    /// Whether more chunks follow.
     public var hasMore: Bool
 
-    /// A part of the given content.
+    /// Creates a chunk with the given content.
     public init(
         objects: StoredObjects = [], references: [ObjectReference] = [], values: [[Value]] = [],
         places: ListPlaces? = nil, hasMore: Bool
@@ -29,7 +31,7 @@ public struct FetchedPart: WireCodable {
         self.hasMore = hasMore
     }
 
-    /// How many objects, references or rows it has.
+    /// The number of objects, references or rows in the chunk.
     public var count: Int {
         objects.count + references.count + values.count + (places?.count ?? 0)
     }
@@ -56,10 +58,12 @@ public struct FetchedPart: WireCodable {
 }
 
 extension Fetched {
-    /// Adds a part behind what is there; false, and nothing is added, for one that does not belong to it.
+    /// Appends a chunk; returns false, without a change, if the chunk does not belong to the
+    /// answer.
     ///
-    /// That is one without objects, one that names what the answer does not have, and one with which it would have more objects than it
-    /// says, or fewer at the end.
+    /// A chunk does not belong to the answer if it is empty, or refers to sections or objects that
+    /// the answer lacks. The same holds if the total would exceed ``count``, or be less than it
+    /// after the last chunk.
     public mutating func append(_ part: FetchedPart) -> Bool {
         let total = UInt64(bodyCount + part.count)
         guard part.count > 0 else { return false }
@@ -74,12 +78,13 @@ extension Fetched {
         return true
     }
 
-    /// How many objects, references or rows it has here; of these kinds it has one.
+    /// The number of objects, references or rows in this message; an answer has only one of these
+    /// kinds.
     public var bodyCount: Int {
         max(objects.count, references.count, values.count, places?.count ?? 0)
     }
 
-    /// The same without what comes in parts.
+    /// Returns the head of the chunked answer, without the objects.
     func headOfParts() -> Fetched {
         var head = self
         (head.objects, head.references, head.values) = ([], [], [])
@@ -92,7 +97,7 @@ extension Fetched {
 }
 
 extension ByteWriter {
-    /// Rows of values.
+    /// Writes rows of values.
     mutating func rows(_ rows: [[Value]]) {
         list(rows) { writer, row in
             writer.list(row) { $1.encode(into: &$0) }
@@ -101,7 +106,7 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    /// Rows of values.
+    /// Reads rows of values.
     mutating func rows() throws(CodingError) -> [[Value]] {
         try list(itemBytes: 1) { reader throws(CodingError) in
             try reader.list(itemBytes: 1, limit: FetchColumns.maximumColumns) {

@@ -1,14 +1,18 @@
 import TandemModel
 import TandemQuery
 
-/// An answer to a fetch as the messages that it goes out in: itself, or without its objects and then these in parts.
+/// A chunker that splits an answer to a fetch into messages: the answer itself, or its head and
+/// chunks.
 ///
 ///     var parts = FetchedParts(answer)
-///     while let message = parts.next() { send(message) }
+///     while let message = parts.nextMessage() { send(message) }
 ///
-/// State: `rest` is the answer, of which `next` objects were given.
+/// State: `rest` is the answer, of which the first `next` objects were returned.
 public struct FetchedParts: Sendable {
-    /// About so many bytes a part has: so few that neither side notices making one, and many to each look at a socket.
+    /// The approximate size of a chunk in bytes.
+    ///
+    /// Small enough that producing a chunk blocks neither side noticeably, and large enough that
+    /// few socket operations are needed.
     public static let partBytes = 256 << 10
     private static let referenceBytes = 10
 
@@ -20,7 +24,7 @@ public struct FetchedParts: Sendable {
     private let valueBytes: Int
     private let allBytes: Int
 
-    /// The messages of an answer, whose parts have about so many bytes.
+    /// Creates the chunker of an answer, with chunks of about `partBytes`.
     public init(_ answer: Fetched, partBytes: Int = partBytes) {
         rest = answer
         self.partBytes = partBytes
@@ -29,13 +33,13 @@ public struct FetchedParts: Sendable {
         allBytes = answer.heldBytes + valueBytes
     }
 
-    /// About the bytes that are held until the last message is made.
+    /// The approximate memory held until the last message is returned, in bytes.
     public var bytes: Int { rest == nil ? 0 : allBytes }
 
-    /// Whether all were given.
+    /// Whether all messages were returned.
     public var isDone: Bool { rest == nil }
 
-    /// The next message; nil when there is none.
+    /// Returns the next message, or nil if there is none.
     public mutating func nextMessage() -> DaemonMessage? {
         guard let answer = rest else { return nil }
         if !hasBegun {
@@ -51,7 +55,7 @@ public struct FetchedParts: Sendable {
         return .part(part)
     }
 
-    /// Behind which object the next part ends.
+    /// Returns the index after the last object of the next chunk.
     private func end(of answer: Fetched) -> Int {
         if !answer.objects.isEmpty { return answer.objects.endOfPart(from: next, bytes: partBytes) }
         var bytes = Self.referenceBytes
@@ -62,7 +66,7 @@ public struct FetchedParts: Sendable {
 }
 
 extension Fetched {
-    /// About the bytes of everything but values.
+    /// The approximate size of everything but values, in bytes.
     fileprivate var heldBytes: Int {
         let reference = MemoryLayout<ObjectReference>.stride
         let known = (places?.reached.count ?? 0) + references.count
@@ -81,7 +85,7 @@ extension Fetched {
 }
 
 extension [Value] {
-    /// About the bytes that a row of values is held in.
+    /// The approximate memory of a row of values, in bytes.
     fileprivate var heldBytes: Int {
         reduce(32 + count * MemoryLayout<Value>.stride) { bytes, value in
             switch value {

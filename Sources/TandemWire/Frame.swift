@@ -2,19 +2,19 @@ import TandemModel
 
 /// The constants of a frame: a header of 12 bytes and a payload; see <doc:Protocol>.
 public enum Frame {
-    /// Where the payload's length is, in bytes; 4 bytes.
+    /// The offset of the payload's length, which has 4 bytes.
     public static let lengthOffset = 0
-    /// Where the type of the message is; 1 byte.
+    /// The offset of the message type, which has 1 byte.
     public static let typeOffset = lengthOffset + 4
-    /// Where the flags are; 1 byte.
+    /// The offset of the flags, which have 1 byte.
     public static let flagsOffset = typeOffset + 1
-    /// Where the reserved bytes are; 2 bytes, always 0.
+    /// The offset of the 2 reserved bytes, which are always 0.
     public static let reservedOffset = flagsOffset + 1
-    /// Where the request id is; 4 bytes.
+    /// The offset of the request id, which has 4 bytes.
     public static let idOffset = reservedOffset + 2
-    /// The length of the header.
+    /// The length of the header in bytes.
     public static let headerBytes = idOffset + 4
-    /// The flag of a frame that is not the last one of its message.
+    /// The flag of all frames of a message but the last.
     public static let moreFlag: UInt8 = 1
 }
 
@@ -24,12 +24,12 @@ public struct FrameHeader: Hashable, Sendable {
     public var length: UInt32
     /// The type of the message.
     public var type: UInt8
-    /// True when more frames of this message follow.
+    /// Whether more frames of this message follow.
     public var hasMore: Bool
     /// The request that the message belongs to, 0 for none.
     public var id: UInt32
 
-    /// A header of the given content.
+    /// Creates a header with the given content.
     public init(length: UInt32, type: UInt8, hasMore: Bool = false, id: UInt32) {
         self.length = length
         self.type = type
@@ -52,7 +52,7 @@ public struct FrameHeader: Hashable, Sendable {
         swap(&writer.bytes, &output)
     }
 
-    /// Reads the 12 bytes at `offset`, which must be there.
+    /// Decodes the 12 bytes at `offset`, which must exist.
     ///
     /// Throws ``WireError`` for flags and reserved bits that this version does not know.
     init(at offset: Int, of bytes: [UInt8]) throws(WireError) {

@@ -1,18 +1,18 @@
-/// The received bytes that have not been taken yet.
+/// The received bytes that are not yet consumed.
 ///
-/// Taken bytes stay at the front until they are half of the array, so each byte is moved at most
-/// once on average, however the input is cut.
+/// Consumed bytes stay at the front until they are half of the array. So each byte is moved at most
+/// once on average, whatever the sizes of the appended pieces.
 struct FrameBuffer: Sendable {
-    /// The array, of which the first `start` bytes have been taken.
+    /// The bytes; the first `start` of them are consumed.
     private(set) var bytes: [UInt8] = []
-    /// The room that is kept between messages.
+    /// The capacity in bytes that is kept between messages.
     private static let keptBytes = 256 << 10
     private var start = 0
 
-    /// The number of bytes that have not been taken.
+    /// The number of bytes that are not consumed.
     var count: Int { bytes.count - start }
 
-    /// Appends bytes, moving what is left to the front first if that is the smaller part.
+    /// Appends bytes; first moves the remaining bytes to the front if they are the smaller part.
     mutating func append(_ more: UnsafeRawBufferPointer) {
         if start == bytes.count {
             bytes.removeAll(keepingCapacity: true)
@@ -24,7 +24,7 @@ struct FrameBuffer: Sendable {
         bytes.append(contentsOf: more)
     }
 
-    /// Takes a frame header if all of it is there, or throws ``WireError``.
+    /// Consumes a frame header if it is complete, or throws ``WireError``.
     mutating func header() throws(WireError) -> FrameHeader? {
         guard count >= Frame.headerBytes else {
             giveBack()
@@ -35,14 +35,15 @@ struct FrameBuffer: Sendable {
         return header
     }
 
-    /// Frees what a large message needed once all of it was taken, so that a connection that waits for the next one is small.
+    /// Releases the memory of a large message after it was consumed, so that idle connections stay
+    /// small.
     private mutating func giveBack() {
         guard start == bytes.count, bytes.capacity > FrameBuffer.keptBytes else { return }
         bytes = []
         start = 0
     }
 
-    /// Takes `count` bytes, which must be there; the range holds until the next append.
+    /// Consumes `count` bytes, which must exist; the range is valid until the next append.
     mutating func take(_ count: Int) -> Range<Int> {
         precondition(count >= 0 && count <= self.count, "The frame is not complete.")
         defer { start += count }

@@ -7,41 +7,41 @@ public struct Envelope<Message: WireMessage>: Hashable, Sendable {
     /// The message.
     public var message: Message
 
-    /// A message that belongs to the request `id`.
+    /// Creates an envelope for a message that belongs to the request `id`.
     public init(id: UInt32, message: Message) {
         self.id = id
         self.message = message
     }
 }
 
-/// What a daemon receives.
+/// The decoder of a daemon.
 public typealias ClientMessageDecoder = FrameDecoder<ClientMessage>
 
-/// What a client receives.
+/// The decoder of a client.
 public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 
-/// Takes bytes as they come and gives messages; `Message` says which side this is.
+/// A decoder that turns received bytes into messages; `Message` determines the side.
 ///
 ///     var decoder = ClientMessageDecoder()
 ///     decoder.append(received)
 ///     while let envelope = try decoder.next() { handle(envelope) }
 ///
-/// Every length is compared with its limit when the header is there, before anything is kept for
-/// it. However the bytes are cut, the messages are the same. Cost: constant per byte. Take all
-/// messages after each append: then no more is buffered than one frame, the bytes of one append,
-/// and one unfinished message.
+/// Every length is compared with its limit when the header is complete, before memory is reserved
+/// for it. The messages don't depend on how the bytes are split. Cost: constant per byte. Remove
+/// all messages after each append. Then the buffer holds at most one frame, the bytes of one
+/// append, and one unfinished message.
 public struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
     private var step = Step.header
     private var parts: [UInt8] = []
-    /// Whether the rest of the message that has begun is discarded.
+    /// Whether the rest of the current message is discarded.
     private var isSkipping = false
-    /// What a frame may have, if it is less than the protocol's bound.
+    /// The largest frame payload in bytes, if smaller than the protocol's limit.
     public var frameBytes = WireLimits.frameBytes
-    /// What a message may have, if it is less than its type may.
+    /// The largest message in bytes, if smaller than the limit of its type.
     public var messageBytes = Int.max
 
-    /// Where in a message the decoder stands.
+    /// The position of the decoder within a message.
     private enum Step {
         /// Before the first frame of a message.
         case header
@@ -49,23 +49,23 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         case payload(FrameHeader)
         /// Before another frame of the message that began with this header.
         case continuation(FrameHeader)
-        /// Behind a violation; nothing can be understood any more.
+        /// After a violation; the stream can no longer be decoded.
         case failed(WireError)
     }
 
-    /// A decoder at the beginning of a stream.
+    /// Creates a decoder at the beginning of a stream.
     public init() {}
 
-    /// Bytes that were appended and are no part of a message yet given, headers included.
+    /// The number of appended bytes that belong to no returned message, headers included.
     public var bufferedBytes: Int { input.count + parts.count }
 
-    /// True when the stream may end here: no message has been begun.
+    /// Whether the stream may end here, because no message has begun.
     public var isAtBoundary: Bool {
         guard case .header = step else { return false }
         return input.count == 0
     }
 
-    /// The type and request of a message of which a first frame came that says more follow; nil for none.
+    /// The type and request of an incomplete message of several frames; nil if there is none.
     public var unfinished: (type: UInt8, id: UInt32)? {
         guard !isSkipping else { return nil }
         switch step {
@@ -89,10 +89,10 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     /// Appends received bytes from a buffer, which is copied.
     public mutating func append(_ bytes: UnsafeRawBufferPointer) { input.append(bytes) }
 
-    /// The next whole message, or nil until more bytes are appended.
+    /// Returns the next complete message, or nil if more bytes are needed.
     ///
-    /// Throws ``WireError`` for what breaks the protocol, and the same again ever after: close the
-    /// connection.
+    /// Throws ``WireError`` on a violation of the protocol, and the same error from then on: close
+    /// the connection.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
     public mutating func next() throws(WireError) -> Envelope<Message>? {
@@ -125,7 +125,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         }
     }
 
-    /// Takes the payload of a frame; gives the message if it was the last one.
+    /// Consumes the payload of a frame, and returns the message if it was the last frame.
     private mutating func finishFrame(
         _ header: FrameHeader
     ) throws(WireError) -> Envelope<Message>? {

@@ -1,17 +1,17 @@
 import TandemModel
 
-/// Puts messages into frames.
+/// An encoder of messages as frames.
 ///
 ///     var output: [UInt8] = []
 ///     try FrameEncoder.encode(ClientMessage.status, id: 7, into: &output)
 public enum FrameEncoder {
     /// Appends a message as frames.
     ///
-    /// Its frames have `frameBytes`, it has at most `messageBytes`. Throws ``WireError`` when it is
-    /// larger than that or than its type may be; `output` is then as before. An
-    /// id that does not fit the type (0 for hello, welcome and pushes; not 0 for requests and
-    /// answers) traps. Cost: the payload is written once; a message of several frames is copied
-    /// once more.
+    /// The frames have at most `frameBytes` of payload, and the message at most `messageBytes`.
+    /// Throws ``WireError`` if the message exceeds this or the limit of its type; `output` is then
+    /// unchanged. Traps if the id does not fit the type (0 for hello, welcome and pushes; not 0 for
+    /// requests and answers). Cost: the payload is written once; a message of several frames is
+    /// copied once more.
     @specialized(where Message == ClientMessage)
     @specialized(where Message == DaemonMessage)
     public static func encode<Message: WireMessage>(
@@ -39,7 +39,7 @@ public enum FrameEncoder {
         finish(from: start, type: type, id: id, frameBytes, &output)
     }
 
-    /// The bytes that a payload takes with the headers of its frames.
+    /// Returns the size of a payload together with the headers of its frames.
     public static func encodedBytes(
         payload: Int, frameBytes: Int = WireLimits.frameBytes
     ) -> Int {
@@ -47,7 +47,7 @@ public enum FrameEncoder {
         return payload + frames * Frame.headerBytes
     }
 
-    /// Completes the header at `start`; cuts a payload that is too long for one frame.
+    /// Completes the header at `start`; splits a payload that is too long for one frame.
     private static func finish(
         from start: Int, type: UInt8, id: UInt32, _ frameBytes: Int, _ output: inout [UInt8]
     ) {
@@ -63,7 +63,8 @@ public enum FrameEncoder {
         cut(payload, type: type, id: id, frameBytes, &output)
     }
 
-    /// Cuts the payload that begins at a place into frames, the last one first, each moved by the headers that come before it.
+    /// Splits the payload at an offset into frames, the last one first, each moved by the headers
+    /// before it.
     private static func cut(
         _ payload: Int, type: UInt8, id: UInt32, _ frameBytes: Int, _ output: inout [UInt8]
     ) {
@@ -89,7 +90,7 @@ public enum FrameEncoder {
 }
 
 extension RequestIDRule {
-    /// True when the id fits.
+    /// Returns whether the rule allows the id.
     func allows(_ id: UInt32) -> Bool {
         switch self {
         case .zero: id == 0

@@ -1,23 +1,23 @@
 public import TandemModel
 
-/// The first message of a connection: who the client is and where it wants to go on.
+/// The first message of a connection: the client's identity, and the position at which to resume.
 public struct Hello: WireCodable {
     /// The version of the protocol that the client speaks.
     public var protocolVersion: UInt16
     /// The name under which the client's saves appear in the journal; self-declared.
     public var author: String
-    /// The client's model as JSON; nil takes the daemon's.
+    /// The client's model as JSON; nil to use the daemon's model.
     public var model: String?
-    /// The last position that the client has seen, to go on behind it; nil starts at the end.
+    /// The last position that the client has seen, after which to resume; nil to start at the end.
     public var resume: Position?
     /// The entities whose transactions are pushed, by name; subentities are listed too.
     public var interests: [String]
-    /// How many numbers for new objects come with the welcome; nil for as many as the daemon gives.
+    /// The number of object numbers to lease with the welcome; nil for the daemon's default.
     ///
-    /// Numbers are not given back: who makes no objects asks for none.
+    /// Numbers are never returned, so a client that creates no objects should request none.
     public var numbers: UInt32?
 
-    /// A hello of the given content.
+    /// Creates a hello with the given content.
     public init(
         protocolVersion: UInt16 = WireLimits.protocolVersion, author: String = "",
         model: String? = nil, resume: Position? = nil, interests: [String] = [],
@@ -41,7 +41,7 @@ public struct Hello: WireCodable {
         if let numbers { writer.uint32(numbers) }
     }
 
-    /// Reads the binary form; of another version only the version, the rest is unknown.
+    /// Reads the binary form; for another protocol version, reads only the version.
     public init(from reader: inout ByteReader) throws(CodingError) {
         self.init(protocolVersion: try reader.uint16())
         guard protocolVersion == WireLimits.protocolVersion else {
@@ -56,9 +56,9 @@ public struct Hello: WireCodable {
     }
 }
 
-/// The answer to a hello: where the daemon stands and what the client needs to begin.
+/// The answer to a hello: the daemon's position, and the data that the client needs to start.
 public struct Welcome: WireCodable {
-    /// The version of the protocol that is spoken from now on.
+    /// The version of the protocol used from now on.
     public var protocolVersion: UInt16
     /// The log's id.
     public var log: LogID
@@ -68,9 +68,9 @@ public struct Welcome: WireCodable {
     ///
     /// Pushes begin after the hello's `resume` if that was accepted, otherwise after this.
     public var position: UInt64
-    /// True when pushes go on after the hello's `resume`.
+    /// Whether pushes resume after the hello's `resume`.
     ///
-    /// False when history expired or no position was named.
+    /// False if history expired or the hello had no position.
     public var resumed: Bool
     /// The store's model in `CompiledModel`'s binary form; nil in a store without one.
     public var model: [UInt8]?
@@ -78,14 +78,14 @@ public struct Welcome: WireCodable {
     public var lease: Lease
     /// The position above which every save id is still known.
     public var saveIDFloor: UInt64
-    /// True when no saves are accepted for now.
+    /// Whether saves are refused at present.
     public var isReadOnly: Bool
     /// The daemon's name and version.
     public var server: String
-    /// What the daemon asks the client to keep to.
+    /// The limits that the client has to observe.
     public var limits: SessionLimits
 
-    /// A welcome of the given content.
+    /// Creates a welcome with the given content.
     public init(
         protocolVersion: UInt16 = WireLimits.protocolVersion, log: LogID, epoch: UInt32,
         position: UInt64, resumed: Bool, model: [UInt8]?, lease: Lease, saveIDFloor: UInt64 = 0,
@@ -141,12 +141,12 @@ public struct Welcome: WireCodable {
 public struct Lease: WireCodable {
     /// The first number.
     public var first: UInt64
-    /// How many there are; never reaching beyond the largest number.
+    /// The number of object numbers; the block never exceeds the largest number.
     public var count: UInt32
-    /// The epoch with which the block dies.
+    /// The epoch with which the block expires.
     public var epoch: UInt32
 
-    /// The block of `count` numbers from `first`.
+    /// Creates a block of `count` numbers from `first`.
     public init(first: UInt64, count: UInt32, epoch: UInt32) {
         self.first = first
         self.count = count

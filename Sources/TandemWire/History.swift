@@ -1,13 +1,13 @@
 public import TandemModel
 
-/// Asks to hear when the daemon's durable end has reached a number.
+/// A request to be answered when the daemon's durable end has reached a number.
 public struct Sync: WireCodable {
-    /// The number; 0 is answered at once.
+    /// The number; 0 is answered immediately.
     public var number: UInt64
-    /// How long to wait before the answer is a `timeout`.
+    /// The time after which the answer is a `timeout`.
     public var timeoutMilliseconds: UInt32
 
-    /// A wait for `number`.
+    /// Creates a wait for `number`.
     public init(number: UInt64 = 0, timeoutMilliseconds: UInt32 = 30_000) {
         self.number = number
         self.timeoutMilliseconds = timeoutMilliseconds
@@ -26,20 +26,20 @@ public struct Sync: WireCodable {
     }
 }
 
-/// Asks for transactions of the past.
+/// A request for past transactions.
 public struct HistoryRequest: WireCodable {
-    /// Transactions after this number are wanted.
+    /// The number after which transactions are requested.
     public var from: UInt64
-    /// The last number wanted; 0 is the end.
+    /// The last requested number; 0 means the end.
     public var to: UInt64
-    /// The entities wanted; empty is all.
+    /// The requested entities; empty for all.
     public var interests: [EntityTag]
-    /// At most this many transactions.
+    /// The largest number of transactions to return.
     public var limit: UInt32
-    /// What transactions have to meet.
+    /// The condition that transactions have to satisfy.
     public var condition: HistoryCondition
 
-    /// A question about the transactions after `from`, up to `to`.
+    /// Creates a request for the transactions after `from`, up to `to`.
     public init(
         from: UInt64, to: UInt64 = 0, interests: [EntityTag] = [], limit: UInt32 = 1_000,
         condition: HistoryCondition = HistoryCondition()
@@ -72,16 +72,16 @@ public struct HistoryRequest: WireCodable {
 
 /// The answer to ``HistoryRequest``.
 ///
-/// Its position is not announced by it: the predecessors of pushes do not count it.
+/// It does not announce its position: the predecessors of pushes ignore it.
 public struct History: WireCodable {
-    /// The answer covers everything up to this number.
+    /// The number up to which the answer is complete.
     public var position: UInt64
-    /// The transactions in order, only with the chunks of the entities that were asked for.
+    /// The transactions in order, with only the chunks of the requested entities.
     public var transactions: [EncodedTransaction]
-    /// False when the limit was reached: ask again from `position`.
+    /// Whether all requested transactions are included; if false, request the rest from `position`.
     public var isComplete: Bool
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(position: UInt64, transactions: [EncodedTransaction], isComplete: Bool) {
         self.position = position
         self.transactions = transactions
@@ -108,7 +108,8 @@ public struct History: WireCodable {
 }
 
 extension EncodedTransaction {
-    /// Takes bytes that lie at `offset` of a message, which an error then names.
+    /// Creates a transaction from bytes at `offset` of a message; errors name offsets in the
+    /// message.
     init(wire bytes: [UInt8], at offset: Int) throws(CodingError) {
         do {
             try self.init(bytes: bytes)

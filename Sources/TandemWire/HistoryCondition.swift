@@ -1,24 +1,31 @@
 public import TandemModel
 public import TandemQuery
 
-/// Which transactions of a history are wanted, apart from their entities; a transaction has to meet every part.
+/// A condition on the transactions of a history, apart from their entities; all its parts must be
+/// satisfied.
 ///
-/// A model that was installed always comes along, for what follows means nothing without it.
+/// Installed models are always included, because later transactions can't be interpreted without
+/// them.
 public struct HistoryCondition: WireCodable {
-    /// Saved by one of these; empty is by anybody.
+    /// The authors, of whom one must have saved the transaction; empty for any author.
     public var authors: [String]
-    /// Changing one of these, at most ``WireLimits/historyObjects``; empty is any object.
+    /// The objects, of which the transaction must change one, at most
+    /// ``WireLimits/historyObjects``; empty for any object.
     public var objects: [ObjectReference]
-    /// Changing, inserting or deleting a value of one of these, at most ``WireLimits/names``; empty is any property.
+    /// The properties, of which the transaction must change, insert or delete a value, at most
+    /// ``WireLimits/names``.
+    ///
+    /// Empty for any property.
     public var properties: [ObservedProperty]
-    /// The version of the model whose slots `properties` are of; without any it does not matter.
+    /// The version of the model to which the slots of `properties` belong; ignored without
+    /// properties.
     public var modelVersion: UInt16
-    /// Not saved before this time, in microseconds since 1970.
+    /// The earliest time of the save, in microseconds since 1970.
     public var since: Int64?
-    /// Saved before this time, in microseconds since 1970.
+    /// The end of the time range, exclusive, in microseconds since 1970.
     public var until: Int64?
 
-    /// A condition of the given parts; without any it is always met.
+    /// Creates a condition from its parts; without any it is always satisfied.
     public init(
         authors: [String] = [], objects: [ObjectReference] = [],
         properties: [ObservedProperty] = [], modelVersion: UInt16 = 0, since: Int64? = nil,

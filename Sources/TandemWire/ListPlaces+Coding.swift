@@ -2,17 +2,18 @@ public import TandemModel
 public import TandemQuery
 
 extension ListPlaces: WireCodable {
-    /// The fewest bytes that an object takes: its number, and where its key ends.
+    /// The smallest size of an object in bytes: its number, and the end offset of its key.
     private static let minimumBytes = 12
 
-    /// Appends the binary form, one column behind the other: so a hundred thousand objects are a few copies.
+    /// Appends the binary form column by column, so that a hundred thousand objects take only a few
+    /// copies.
     public func encode(into writer: inout ByteWriter) {
         writer.names(sections)
         writer.references(reached)
         encodePart(into: &writer)
     }
 
-    /// Appends the binary form without names of sections and what is reached.
+    /// Appends the binary form of a chunk: without section names and reached objects.
     func encodePart(into writer: inout ByteWriter) {
         writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
         writer.count(hops)
@@ -25,7 +26,10 @@ extension ListPlaces: WireCodable {
         for runs in linkRuns { writer.runs(runs) }
     }
 
-    /// Reads the binary form; throws `CodingError`, also for a place beyond the names or those reached, and for runs that end before the objects.
+    /// Reads the binary form or throws `CodingError`.
+    ///
+    /// It also throws for an index beyond the names or the reached objects, and for runs that don't
+    /// cover all objects.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let sections = try reader.names(limit: .max)
         let reached = try reader.references()
@@ -33,7 +37,7 @@ extension ListPlaces: WireCodable {
         try readObjects(from: &reader, sections: sections.count, reached: reached.count)
     }
 
-    /// Reads the binary form of a part; what it names is checked by ``append(_:)``.
+    /// Reads the binary form of a chunk; ``append(_:)`` checks the indices in it.
     init(partFrom reader: inout ByteReader) throws(CodingError) {
         self.init(hops: try reader.hops())
         let most = Int(UInt32.max)
@@ -74,7 +78,7 @@ extension ListDetails: WireCodable {
 }
 
 extension ByteWriter {
-    /// Numbers as they are.
+    /// Writes numbers of fixed size.
     fileprivate mutating func column<Number: FixedWidthInteger & BitwiseCopyable>(
         _ numbers: [Number]
     ) {
@@ -85,7 +89,7 @@ extension ByteWriter {
         }
     }
 
-    /// The lengths and values of runs.
+    /// Writes the lengths and values of runs.
     fileprivate mutating func runs(_ runs: [ListPlaces.Run]) {
         count(runs.count)
         var start = 0
@@ -113,7 +117,8 @@ extension ByteReader {
         let width = MemoryLayout<Number>.size
         let (size, isTooMuch) = count.multipliedReportingOverflow(by: width)
         let range = try take(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
-        // An array of nothing made so would be written where all empty ones are.
+        // Avoids an empty array made this way: its count would be written to the shared storage of
+        // empty arrays.
         guard count > 0 else { return [] }
         return bytes.withUnsafeBytes { bytes in
             [Number](unsafeUninitializedCapacity: count) { numbers, made in
@@ -127,7 +132,7 @@ extension ByteReader {
         }
     }
 
-    /// Where things end that lie one behind the other.
+    /// Reads a column of ascending end offsets.
     fileprivate mutating func ends(of count: Int) throws(CodingError) -> [UInt32] {
         let start = offset
         let ends: [UInt32] = try column(of: count)
@@ -141,7 +146,7 @@ extension ByteReader {
         return ends
     }
 
-    /// Runs of so many objects in all, of values below some number.
+    /// Reads runs that cover `count` objects, with values below `limit`.
     fileprivate mutating func runs(
         of count: Int, below limit: Int
     ) throws(CodingError) -> [ListPlaces.Run] {

@@ -1,16 +1,17 @@
 public import TandemModel
 
-/// Takes, moves or gives up a pin: a position at which a client goes on reading while others save.
+/// A request to take, move or release a pin: a position at which a client keeps reading while
+/// others save.
 ///
-/// A pin is a lease. It holds back what retention would give up of the journal, ends after a time and with its
-/// connection, and reads name it (``Fetch/lease``, ``Read/lease``).
+/// A pin is a lease. It keeps segments from being removed by retention, and ends after a time and
+/// with its connection. Reads refer to it by ``Fetch/lease`` and ``Read/lease``.
 public struct PinRequest: WireCodable {
     /// The pin's number, which the client chooses; not 0.
     public var lease: UInt32
-    /// Where it is from now on, for the whole time again; 0 gives it up.
+    /// The new position of the pin, whose time starts again; 0 releases it.
     public var position: UInt64
 
-    /// A request about the pin `lease`.
+    /// Creates a request about the pin `lease`.
     public init(lease: UInt32, position: UInt64) {
         self.lease = lease
         self.position = position
@@ -31,12 +32,12 @@ public struct PinRequest: WireCodable {
 
 /// The answer to ``PinRequest``.
 public struct PinAnswer: WireCodable {
-    /// Where the pin is; 0 when it was given up.
+    /// The position of the pin; 0 if it was released.
     public var position: UInt64
-    /// Seconds until it ends if it is not moved.
+    /// The seconds until the pin ends, unless it is moved.
     public var seconds: UInt64
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(position: UInt64, seconds: UInt64) {
         self.position = position
         self.seconds = seconds

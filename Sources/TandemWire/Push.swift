@@ -1,16 +1,16 @@
 public import TandemModel
 
-/// A transaction that interests the session.
+/// A transaction that matches the session's interests.
 ///
-/// `previous` is the last position that the session announced before, by a push or by an answer:
-/// a receiver that stands elsewhere has missed something.
+/// `previous` is the last position announced to the session, by a push or by an answer. A receiver
+/// with another cursor has missed a transaction.
 public struct TransactionPush: WireCodable {
-    /// The last position announced before.
+    /// The last position announced before this one.
     public var previous: UInt64
     /// The transaction, with the chunks of the session's interests.
     public var transaction: EncodedTransaction
 
-    /// A push of `transaction` after `previous`.
+    /// Creates a push of `transaction` after `previous`.
     public init(previous: UInt64, transaction: EncodedTransaction) {
         self.previous = previous
         self.transaction = transaction
@@ -22,7 +22,7 @@ public struct TransactionPush: WireCodable {
         writer.raw(transaction.bytes)
     }
 
-    /// Reads the binary form, which takes all that is left, or throws `CodingError`.
+    /// Reads the binary form, which extends to the end of the message, or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         previous = try reader.uint64()
         let start = reader.offset
@@ -30,14 +30,14 @@ public struct TransactionPush: WireCodable {
     }
 }
 
-/// Nothing that interests the session happened up to a position.
+/// A progress mark: up to a position, no transaction matched the session's interests.
 public struct ProgressPush: WireCodable {
-    /// The last position announced before.
+    /// The last position announced before this one.
     public var previous: UInt64
-    /// The position announced now.
+    /// The position announced by this mark.
     public var position: UInt64
 
-    /// A mark at `position` after `previous`.
+    /// Creates a mark at `position` after `previous`.
     public init(previous: UInt64, position: UInt64) {
         self.previous = previous
         self.position = position

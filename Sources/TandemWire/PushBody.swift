@@ -1,9 +1,10 @@
 public import TandemModel
 
-/// What is the same of a transaction's push for every session: made once, sent by reference.
+/// The bytes of a transaction's push that are the same for all sessions: encoded once, and sent by
+/// reference.
 ///
-/// A push is a head of ``headBytes``, which names the session's predecessor, and this body. Of a transaction that
-/// fits a frame the body is the transaction's own bytes, in the same storage.
+/// A push consists of a head of ``headBytes``, which names the session's predecessor, and this
+/// body. If the transaction fits into one frame, the body is its bytes, in the same storage.
 ///
 ///     let body = try PushBody(transaction)
 ///     body.appendHead(previous: 17, to: &output)
@@ -11,19 +12,20 @@ public import TandemModel
 public struct PushBody: Hashable, Sendable {
     /// The number of the transaction.
     public let position: UInt64
-    /// Everything behind the head, headers of further frames included.
+    /// The bytes after the head, including the headers of further frames.
     public let bytes: [UInt8]
     /// The header of the first frame.
     private let header: FrameHeader
 
-    /// The bytes of a head: the header of the first frame and the predecessor.
+    /// The size of a head: the header of the first frame and the predecessor.
     public static let headBytes = Frame.headerBytes + predecessorBytes
     private static let predecessorBytes = 8
     private static let type = DaemonMessage.Kind.transaction.rawValue
 
-    /// The body of a push of `transaction`.
+    /// Creates the body of a push of `transaction`.
     ///
-    /// Throws ``WireError`` when the transaction is too large for a message. Cost: none for one frame, else one copy.
+    /// Throws ``WireError`` if the transaction is too large for a message. Cost: none for one
+    /// frame, otherwise one copy.
     public init(_ transaction: EncodedTransaction) throws(WireError) {
         let count = Self.predecessorBytes + transaction.bytes.count
         guard count <= WireLimits.daemonMessageBytes else {
@@ -48,7 +50,7 @@ public struct PushBody: Hashable, Sendable {
         withUnsafeBytes(of: previous.littleEndian) { output.append(contentsOf: $0) }
     }
 
-    /// Puts headers between the frames behind the first.
+    /// Returns the bytes with headers inserted before all frames after the first.
     private static func cut(_ bytes: [UInt8], after first: Int) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(FrameEncoder.encodedBytes(payload: bytes.count))

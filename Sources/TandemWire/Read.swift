@@ -1,27 +1,29 @@
 public import TandemModel
 
-/// Asks for the rows of known objects, and for the members of to-many relationships.
+/// A request for the rows of known objects, and for the members of to-many relationships.
 public struct Read: WireCodable {
-    /// The objects whose rows are wanted.
+    /// The objects whose rows are requested.
     public var objects: [ObjectReference]
-    /// The to-many relationships whose members are wanted.
+    /// The to-many relationships whose members are requested.
     public var members: [MemberRequest]
-    /// The version of the model whose slots `members` are of; without any it does not matter.
+    /// The version of the model to which the slots of `members` belong; ignored without members.
     ///
-    /// Under another model they would be other relationships: the daemon answers `schemaMismatch`.
+    /// In another model the slots would denote other relationships, so the daemon answers
+    /// `schemaMismatch`.
     public var modelVersion: UInt16
-    /// Entities that are added to the session's interests at or below the answer's position.
+    /// The entities added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
-    /// The position to read at; 0 is now.
+    /// The position to read at; 0 means the end.
     public var at: UInt64
-    /// The pin that keeps the position readable, by its number; 0 for none.
+    /// The number of the pin that keeps the position readable; 0 for none.
     ///
-    /// Once that has ended the daemon answers `historyExpired`, whether or not the journal reaches back.
+    /// After the pin has ended, the daemon answers `historyExpired`, even if the journal still has
+    /// the position.
     public var lease: UInt32
-    /// Whether the rows of the members come along, each once.
+    /// Whether the rows of the members are returned too, each once.
     public var memberRows: Bool
 
-    /// A read of the given content.
+    /// Creates a read with the given content.
     public init(
         objects: [ObjectReference] = [], members: [MemberRequest] = [],
         modelVersion: UInt16 = 0, interests: [EntityTag] = [], at: UInt64 = 0,
@@ -66,7 +68,7 @@ public struct MemberRequest: WireCodable {
     /// The slot of the relationship in the owner's entity.
     public var slot: Int
 
-    /// The relationship in `slot` of `owner`.
+    /// Creates a request for the members of the relationship in `slot` of `owner`.
     public init(owner: ObjectReference, slot: Int) {
         self.owner = owner
         self.slot = slot
@@ -87,16 +89,16 @@ public struct MemberRequest: WireCodable {
 
 /// The answer to ``Read``.
 public struct Objects: WireCodable {
-    /// The position that everything was read at.
+    /// The position at which everything was read.
     public var position: UInt64
-    /// The objects that exist, and behind them members whose rows come along.
+    /// The objects that exist, followed by the members whose rows were requested.
     public var objects: [StoredObject]
-    /// The objects that do not.
+    /// The requested objects that don't exist.
     public var missing: [ObjectReference]
-    /// The members that were asked for.
+    /// The requested members.
     public var members: [MemberList]
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         position: UInt64, objects: [StoredObject] = [], missing: [ObjectReference] = [],
         members: [MemberList] = []
@@ -130,12 +132,12 @@ public struct MemberList: WireCodable {
     public var owner: ObjectReference
     /// The slot of the relationship in the owner's entity.
     public var slot: Int
-    /// The members: by number, or in their own order if the relationship is ordered.
+    /// The members: ordered by number, or by rank if the relationship is ordered.
     public var members: [ObjectReference]
-    /// Where each of them stands, as many as members; nil in a relationship without order.
+    /// The rank of each member; nil if the relationship is unordered.
     public var ranks: [Rank]?
 
-    /// The members of the relationship in `slot` of `owner`.
+    /// Creates the list of members of the relationship in `slot` of `owner`.
     public init(
         owner: ObjectReference, slot: Int, members: [ObjectReference], ranks: [Rank]? = nil
     ) {
@@ -146,7 +148,7 @@ public struct MemberList: WireCodable {
         self.ranks = ranks
     }
 
-    /// Appends the binary form: where ranks follow, the slot is written with ``PropertyMask/capacity`` more.
+    /// Appends the binary form; if ranks follow, ``PropertyMask/capacity`` is added to the slot.
     public func encode(into writer: inout ByteWriter) {
         writer.reference(owner)
         writer.count(ranks == nil ? slot : slot + PropertyMask.capacity)

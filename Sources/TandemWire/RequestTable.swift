@@ -1,14 +1,14 @@
 import TandemModel
 
-/// The ids of the requests without an answer; at most ``SessionLimits/requestsInFlight``.
+/// The ids of the requests in flight; at most ``SessionLimits/requestsInFlight``.
 ///
-/// So few that an array beats a set.
+/// Stored in an array, because there are only few.
 struct RequestTable: Hashable, Sendable {
     private var ids: [UInt32] = []
-    /// How many there may be.
+    /// The largest number of requests in flight.
     var limit = WireLimits.requestsInFlight
 
-    /// What exceeding the limit is answered with.
+    /// The error for a request that exceeds the limit.
     var limitError: TandemError {
         TandemError(
             .limitExceeded,
@@ -16,19 +16,19 @@ struct RequestTable: Hashable, Sendable {
                 + "limits.requestsInFlight is \(limit)")
     }
 
-    /// How many there are.
+    /// The number of requests in flight.
     var count: Int { ids.count }
 
-    /// True when there is no room for another.
+    /// Whether the limit is reached.
     var isFull: Bool { ids.count >= limit }
 
-    /// True when the request has no answer yet.
+    /// Returns whether a request is in flight.
     func contains(_ id: UInt32) -> Bool { ids.contains(id) }
 
     /// Adds a request.
     mutating func insert(_ id: UInt32) { ids.append(id) }
 
-    /// Removes a request; false if there is none of that id.
+    /// Removes a request; returns false if there is none with that id.
     mutating func remove(_ id: UInt32) -> Bool {
         guard let index = ids.firstIndex(of: id) else { return false }
         ids.swapAt(index, ids.count - 1)
@@ -36,7 +36,7 @@ struct RequestTable: Hashable, Sendable {
         return true
     }
 
-    /// Removes all and gives them, ascending.
+    /// Removes and returns all requests, ascending.
     mutating func removeAll() -> [UInt32] {
         defer { ids = [] }
         return ids.sorted()

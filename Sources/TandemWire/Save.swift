@@ -1,34 +1,37 @@
 public import TandemModel
 
-/// Asks to write what a context changed, as one transaction.
+/// A request to write the changes of a context as one transaction.
 public struct SaveRequest: WireCodable {
-    /// The id under which the save may be repeated: 16 random bytes by default, at most 64.
+    /// The id under which the save may be retried: 16 random bytes by default, at most 64.
     public var saveID: [UInt8]
-    /// What is saved, apart from the numbers of new objects: a repeat must have the same.
+    /// The hash of the save's content without the numbers of new objects; a retry must have the
+    /// same.
     public var contentHash: StableHash
-    /// The author, if it is another one than the hello's.
+    /// The author, if it differs from the hello's.
     public var author: String?
     /// The name of the context.
     public var context: String
-    /// What happens where others changed the same objects.
+    /// The policy for objects that others have changed as well.
     public var policy: MergePolicy
-    /// The version of the model whose slots and tags the operations are of.
+    /// The version of the model to which the slots and tags of the operations belong.
     ///
-    /// Under another model they would mean other properties: the daemon refuses the save with `schemaMismatch`, unless it is a
-    /// repeat of one that happened. 0, which no model has, is refused by every store.
+    /// In another model they would denote other properties. The daemon therefore refuses the save
+    /// with `schemaMismatch`, unless it is a retry of a save that was written. No model has the
+    /// version 0, so every store refuses it.
     public var modelVersion: UInt16
-    /// What changed, inserts in the order of insertion.
+    /// The changes, with inserts in the order of insertion.
     public var operations: [SaveOperation]
-    /// What changed in binary form, from a saver who writes that at once; then ``operations`` is empty.
+    /// The changes in binary form, from a client that encodes them directly; ``operations`` is then
+    /// empty.
     public var encoded: EncodedOperations?
-    /// Whether nothing is to be done but to answer what became of an earlier save under this id, if it is known.
+    /// Whether the daemon should only return the outcome of an earlier save with this id, if known.
     public var onlyAsks: Bool
-    /// In a repetition the last position that was known when the save was sent first.
+    /// In a retry, the last position known when the save was first sent.
     ///
-    /// When the daemon no longer knows the ids of saves after it, it answers `unknownOutcome`.
+    /// If the daemon no longer knows the ids of saves after it, it answers `unknownOutcome`.
     public var firstSentAt: UInt64?
 
-    /// A save of the given content.
+    /// Creates a save with the given content.
     public init(
         saveID: [UInt8], contentHash: StableHash, author: String? = nil, context: String = "",
         policy: MergePolicy = .error, modelVersion: UInt16, operations: [SaveOperation] = [],
@@ -56,7 +59,7 @@ public struct SaveRequest: WireCodable {
         }
     }
 
-    /// Whether nothing changed.
+    /// Whether the save has no operations.
     public var isEmpty: Bool { encoded.map { $0.count == 0 } ?? operations.isEmpty }
 
     /// Appends the binary form.
@@ -97,16 +100,16 @@ public struct SaveRequest: WireCodable {
     }
 }
 
-/// A value that a save sets, and what it was when the change was made.
+/// A value that a save sets, and the base value of the change.
 public struct SaveValue: WireCodable {
     /// The slot of the property.
     public var slot: Int
     /// The new value.
     public var value: Value
-    /// The value that the change was based on; nil when the saver did not know it.
+    /// The value on which the change was based; nil if the client did not know it.
     public var base: Value?
 
-    /// A new value over a known or unknown base.
+    /// Creates a new value with a known or unknown base.
     public init(slot: Int, value: Value, base: Value? = nil) {
         self.slot = slot
         self.value = value
@@ -124,22 +127,23 @@ public struct SaveValue: WireCodable {
     }
 }
 
-/// The answer to a save: where it is in the journal and what became of it.
+/// The answer to a save: its position in the journal, and its outcome.
 ///
-/// A repetition under the same id gets the first answer again, but for ``isRepeat``.
+/// A retry with the same id gets the first answer again, except for ``isRepeat``.
 public struct Saved: WireCodable {
-    /// The position of the save; the durable end when nothing was written.
+    /// The position of the save; the durable end if nothing was written.
     public var position: UInt64
-    /// False when there was no net effect.
+    /// Whether the save was written; false if it had no net effect.
     public var wrote: Bool
-    /// True when the save was known under its id already.
+    /// Whether a save with this id was already known.
     public var isRepeat: Bool
-    /// What each insert of the request became, in its order.
+    /// The outcome of each insert of the request, in order.
     ///
-    /// Its own object, the existing object that took its place by a uniqueness constraint, or nil when the same save deleted it.
+    /// It is the insert's own object, or the existing object that replaced it because of a
+    /// uniqueness constraint. It is nil if the same save deleted the object.
     public var inserted: [ObjectReference?]
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         position: UInt64, wrote: Bool, isRepeat: Bool = false, inserted: [ObjectReference?] = []
     ) {

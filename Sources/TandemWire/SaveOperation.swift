@@ -1,15 +1,15 @@
 public import TandemModel
 
-/// What a save does to one object.
+/// An operation of a save on one object.
 public enum SaveOperation: WireCodable {
-    /// A new object with what was set, the daemon fills in defaults; no link is a removed one.
+    /// An insert with the set values; the daemon adds the defaults, and no link may be a removal.
     case insert(object: ObjectReference, values: [SlotValue], links: [LinkChange])
-    /// Other values and links, based on a version; 0 takes whatever the store has.
+    /// An update of values and links, based on a version; 0 accepts any stored version.
     ///
-    /// Under the policy `overwrite` the values are every attribute and to-one relationship.
+    /// With the policy `overwrite`, the values include every attribute and to-one relationship.
     case update(
         object: ObjectReference, baseVersion: UInt64, values: [SaveValue], links: [LinkChange])
-    /// The end of an object, based on a version; 0 takes whatever the store has.
+    /// A deletion, based on a version; 0 accepts any stored version.
     case delete(object: ObjectReference, baseVersion: UInt64)
 
     /// The object.
@@ -20,7 +20,7 @@ public enum SaveOperation: WireCodable {
         }
     }
 
-    /// The fewest bytes that one takes.
+    /// The smallest size of an operation in bytes.
     static let minimumBytes = 13
 
     /// Appends the binary form.

@@ -1,23 +1,23 @@
 public import TandemModel
 
-/// Reads the store's model, or installs another one.
+/// A request to read the store's model, or to install another one.
 public struct SchemaRequest: WireCodable {
-    /// What is to be done with a model.
+    /// The purpose of sending a model.
     public enum Purpose: UInt8, Hashable, Sendable, CaseIterable {
-        /// It is installed if everything in it is there already or an addition.
+        /// The model is installed if it differs from the current one only by additions.
         case apply
-        /// What migrating to it would do is told.
+        /// The effect of a migration to the model is reported.
         case preview
-        /// It is installed whatever that costs, if what is stored keeps its rules.
+        /// The model is installed at any cost, if the stored data satisfies its rules.
         case migrate
     }
 
-    /// The model, as JSON; nil reads.
+    /// The model as JSON; nil to read the current one.
     public var model: String?
-    /// What is to be done with it.
+    /// The purpose of sending the model.
     public var purpose: Purpose
 
-    /// A request to install `model`, or to read.
+    /// Creates a request to install `model`, or to read the current one.
     public init(model: String? = nil, purpose: Purpose = .apply) {
         self.model = model
         self.purpose = purpose
@@ -40,16 +40,17 @@ public struct SchemaRequest: WireCodable {
     }
 }
 
-/// The answer to ``SchemaRequest``: the model that is now in force.
+/// The answer to ``SchemaRequest``: the current model.
 public struct SchemaAnswer: WireCodable {
-    /// The position at which it is in force.
+    /// The position at which the model is in force.
     public var position: UInt64
-    /// The model in `CompiledModel`'s binary form; nil when the store has none.
+    /// The model in `CompiledModel`'s binary form; nil if the store has none.
     public var model: [UInt8]?
-    /// What migrating does or did, a `MigrationReport` as JSON; nil where that was not asked.
+    /// The planned or completed migration, a `MigrationReport` as JSON; nil if it was not
+    /// requested.
     public var report: String?
 
-    /// The `model` in force at `position`.
+    /// Creates an answer with the `model` in force at `position`.
     public init(position: UInt64, model: [UInt8]?, report: String? = nil) {
         self.position = position
         self.model = model

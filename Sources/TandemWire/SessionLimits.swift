@@ -1,21 +1,22 @@
 public import TandemModel
 
-/// What a daemon asks a client to keep to; part of the welcome.
+/// The limits that a client has to observe; part of the welcome.
 ///
-/// A daemon may be configured to take less than ``WireLimits`` allows, never more frames or bytes
-/// than the protocol knows. Who does not keep to it is refused with `limitExceeded`, or, where a
-/// frame or message is too large, disconnected.
+/// A daemon may be configured to accept less than ``WireLimits`` allows, but never larger frames or
+/// messages. A client that exceeds a limit is refused with `limitExceeded`, or disconnected if a
+/// frame or message is too large.
 public struct SessionLimits: WireCodable {
-    /// The payload of one frame from the client.
+    /// The largest payload of a frame from the client, in bytes.
     public var frameBytes: Int
-    /// The payload of one message from the client, in all its frames.
+    /// The largest payload of a message from the client over all its frames, in bytes.
     public var messageBytes: Int
-    /// Requests without an answer.
+    /// The largest number of requests in flight.
     public var requestsInFlight: Int
-    /// Open controllers of the connection, and questions in one verdict request.
+    /// The largest number of open controllers of the connection, and of items in one verdict
+    /// request.
     public var controllers: Int
 
-    /// The limits of a daemon that was not told otherwise.
+    /// Creates limits; the defaults are those of a daemon without other settings.
     public init(
         frameBytes: Int = WireLimits.frameBytes,
         messageBytes: Int = WireLimits.clientMessageBytes,

@@ -1,17 +1,18 @@
 public import TandemModel
 
-/// Whether the daemon takes saves, pushed when that changes and after a welcome while it does not.
+/// The daemon's read-only state, pushed when it changes, and after a welcome while saves are
+/// refused.
 ///
-/// It says nothing of positions and moves no cursor. A session that is slow to read hears the latest state only.
+/// It has no position and moves no cursor. A slow reader receives only the latest state.
 public struct StatePush: WireCodable {
-    /// True while no saves are taken; reads and pushes go on.
+    /// Whether saves are refused; reads and pushes continue.
     public var isReadOnly: Bool
-    /// Since when, in microseconds since 1970.
+    /// The start of the state, in microseconds since 1970.
     public var since: Int64
-    /// Why no saves are taken and what to do; empty when they are.
+    /// The reason why saves are refused, with the remedy; empty if they are accepted.
     public var reason: String
 
-    /// A state that began at a time.
+    /// Creates a state that began at a time.
     public init(isReadOnly: Bool, since: Int64, reason: String) {
         self.isReadOnly = isReadOnly
         self.since = since

@@ -20,7 +20,7 @@ extension TandemError: WireCodable {
         }
     }
 
-    /// Reads the binary form or throws `CodingError`, also for a code that is unknown here.
+    /// Reads the binary form or throws `CodingError`, also for an unknown error code.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard let code = Code(rawValue: try reader.string()) else {

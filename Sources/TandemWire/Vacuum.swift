@@ -1,21 +1,25 @@
 public import TandemModel
 
-/// Asks for the oldest part of the journal to be given up, once, whatever retention keeps.
+/// A request to remove the oldest segments of the journal once, regardless of the retention
+/// settings.
 ///
-/// A segment goes when any of the bounds says so. Without force nothing goes that a consumer, a client or a pin needs.
+/// A segment is selected if it exceeds any of the bounds. Without `isForced`, segments that a
+/// consumer, a client or a pin needs are kept.
 public struct VacuumRequest: WireCodable {
-    /// Segments go as long as the journal is larger than this, in bytes; nil for any size.
+    /// The size in bytes down to which the oldest segments are selected; nil for any size.
     public var keepBytes: UInt64?
-    /// Segments go whose last transaction is older than this, in seconds; nil for any age.
+    /// The age in seconds of the last transaction beyond which segments are selected; nil for any
+    /// age.
     public var keepSeconds: UInt64?
-    /// Segments go that end below this position; nil for none.
+    /// The bound by position: segments that end below it are selected; nil for none.
     public var before: UInt64?
-    /// Whether those who need it are expired, instead of holding it back.
+    /// Whether readers that need selected segments are expired, instead of holding the segments
+    /// back.
     public var isForced: Bool
-    /// Whether it is only to be said what would go.
+    /// Whether the daemon only reports the segments that it would remove.
     public var isDryRun: Bool
 
-    /// A request with up to three bounds.
+    /// Creates a request with up to three bounds.
     public init(
         keepBytes: UInt64? = nil, keepSeconds: UInt64? = nil, before: UInt64? = nil,
         isForced: Bool = false, isDryRun: Bool = false
@@ -48,45 +52,45 @@ public struct VacuumRequest: WireCodable {
 
 /// The answer to ``VacuumRequest``.
 public struct Vacuumed: WireCodable {
-    /// The oldest position that was there before.
+    /// The oldest position before the request.
     public var first: UInt64
-    /// The oldest position that is kept.
+    /// The oldest position after the request.
     public var trimBelow: UInt64
-    /// How many segments went.
+    /// The number of segments removed.
     public var segments: UInt32
-    /// Their bytes.
+    /// The size of the removed segments in bytes.
     public var bytes: UInt64
-    /// How many segments are kept.
+    /// The number of segments kept.
     public var keptSegments: UInt32
-    /// Their bytes.
+    /// The size of the kept segments in bytes.
     public var keptBytes: UInt64
-    /// Whether the same request would give up more.
+    /// Whether the same request would remove more.
     public var isMore: Bool
-    /// Who needs something of what was asked for.
+    /// The readers that need any of the selected segments.
     public var holders: [Holder]
 
-    /// Somebody who needs a part of the journal.
+    /// A reader that needs a part of the journal.
     public struct Holder: WireCodable {
-        /// Who that can be.
+        /// The kinds of holders.
         public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
             /// A registered consumer.
             case consumer = 1
-            /// A connected client that was not yet sent it.
+            /// A connected client to which the part was not yet sent.
             case client
             /// A client that reads at an earlier position.
             case pin
         }
 
-        /// Who it is.
+        /// The kind of the holder.
         public var kind: Kind
-        /// What people know it by.
+        /// The name of the holder, for display.
         public var name: String
-        /// It needs everything above this position.
+        /// The position after which the holder needs everything.
         public var position: UInt64
-        /// How many bytes of what was asked for it needs.
+        /// The number of selected bytes that it needs.
         public var bytes: UInt64
 
-        /// Somebody who needs what is above a position.
+        /// Creates a holder that needs everything after a position.
         public init(kind: Kind, name: String, position: UInt64, bytes: UInt64 = 0) {
             self.kind = kind
             self.name = name
@@ -115,7 +119,7 @@ public struct Vacuumed: WireCodable {
         }
     }
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         first: UInt64, trimBelow: UInt64, segments: UInt32, bytes: UInt64, keptSegments: UInt32,
         keptBytes: UInt64, isMore: Bool, holders: [Holder]

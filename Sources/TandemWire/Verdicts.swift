@@ -1,18 +1,21 @@
 public import TandemModel
 public import TandemQuery
 
-/// Asks what transactions since a position mean for lists that the client can't decide itself.
+/// A request for the effect of transactions since a position on lists that the client can't
+/// evaluate itself.
 public struct VerdictRequest: WireCodable {
     /// The position up to which the client has merged.
     public var from: UInt64
     /// The lists, at most ``WireLimits/verdictItems``.
     public var items: [VerdictItem]
-    /// What is to be read at the same position.
+    /// The read to answer at the same position.
     public var alongside: Alongside?
-    /// The position that the client goes to, forth or back; 0 is the end, and then something may be read alongside.
+    /// The position to which the client moves, forward or back; 0 means the end.
+    ///
+    /// A piggybacked read is allowed only with 0.
     public var at: UInt64
 
-    /// A question about `items`, which are merged up to `from`.
+    /// Creates a request about `items`, which are merged up to `from`.
     public init(
         from: UInt64, items: [VerdictItem], alongside: Alongside? = nil, at: UInt64 = 0
     ) {
@@ -42,16 +45,16 @@ public struct VerdictRequest: WireCodable {
     }
 }
 
-/// One list that verdicts are wanted for.
+/// A list for which verdicts are requested.
 public struct VerdictItem: WireCodable {
-    /// What the list fetches.
+    /// The fetch request of the list.
     public var request: FetchRequest
     /// The key path of its section names.
     public var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
     public var refreshKeyPaths: [String]
 
-    /// A list of the given declaration.
+    /// Creates a list with the given declaration.
     public init(
         request: FetchRequest, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = []
     ) {
@@ -79,14 +82,15 @@ public struct VerdictItem: WireCodable {
 public struct Verdicts: WireCodable {
     /// The position of the verdicts; every transaction of interest up to it was pushed before.
     public var position: UInt64
-    /// For each list of the request, every candidate.
+    /// The verdicts on every candidate, for each list of the request.
     public var items: [[Verdict]]
-    /// What to-one paths of sort, section and predicate of the matching objects lead to.
+    /// The objects reached by to-one paths of the sort order, section and predicate from matching
+    /// objects.
     public var related: [StoredObject]
-    /// What was read at that position, if that was asked for.
+    /// The answer to the piggybacked read, if there was one.
     public var alongside: AlongsideAnswer?
 
-    /// An answer of the given content.
+    /// Creates an answer with the given content.
     public init(
         position: UInt64, items: [[Verdict]], related: [StoredObject] = [],
         alongside: AlongsideAnswer? = nil
@@ -119,20 +123,20 @@ public struct Verdicts: WireCodable {
     }
 }
 
-/// What became of one candidate for a list.
+/// The state of one candidate for a list.
 public struct Verdict: WireCodable {
     /// The candidate.
     public var object: ObjectReference
-    /// True when it is in the list now.
+    /// Whether the candidate is now in the list.
     public var matches: Bool
-    /// True when a refresh path reaches other values than at the request's position.
+    /// Whether a refresh path reaches other values than at the request's position.
     public var refreshed: Bool
-    /// The row's version; 0 when the object is gone.
+    /// The row's version; 0 if the object was deleted.
     public var version: UInt64
-    /// The row, nil when the object is gone.
+    /// The row; nil if the object was deleted.
     public var row: Row?
 
-    /// A verdict on `object`.
+    /// Creates a verdict on `object`.
     public init(
         object: ObjectReference, matches: Bool, refreshed: Bool = false, version: UInt64,
         row: Row?

@@ -1,12 +1,12 @@
 public import TandemModel
 public import TandemQuery
 
-/// A part of a message, with its one binary form.
+/// A component of a message with a unique binary form.
 public protocol WireCodable: Hashable, Sendable {
     /// Appends the binary form.
     func encode(into writer: inout ByteWriter)
 
-    /// Reads the binary form. Throws `CodingError` at the first byte that does not fit.
+    /// Reads the binary form; throws `CodingError` at the first invalid byte.
     init(from reader: inout ByteReader) throws(CodingError)
 }
 
@@ -54,9 +54,10 @@ extension ByteWriter {
 // MARK: Reading
 
 extension ByteReader {
-    /// Reads a count and that many items of at least `itemBytes` bytes; at most `limit` of them.
+    /// Reads a count and that many items of at least `itemBytes` bytes each; throws if there are
+    /// more than `limit`.
     ///
-    /// The list grows with what was really read, never with what the count claims.
+    /// Memory grows with the items actually read, whatever the count claims.
     mutating func list<Item>(
         itemBytes: Int, limit: Int = .max,
         _ read: (inout ByteReader) throws(CodingError) -> Item

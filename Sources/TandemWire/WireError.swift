@@ -1,13 +1,14 @@
 public import TandemModel
 
-/// Why bytes from the other side can't be taken, or a message can't be sent.
+/// A violation of the protocol by received bytes, or the reason why a message can't be sent.
 ///
-/// After one on receipt the connection is of no more use: tell the peer (``tandemError``) and close
-/// it.
+/// After a violation in received bytes the connection is unusable: report it to the peer
+/// (``tandemError``) and close the connection.
 public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of violation it is.
+    /// The kind of violation.
     public enum Code: String, Hashable, Sendable, CaseIterable {
-        /// A header breaks the rules: flags, reserved bits, id, or an empty part.
+        /// A header violates the rules: flags, reserved bits, id, or an empty frame that is not the
+        /// last.
         case badFrame
         /// A frame's payload is longer than allowed.
         case frameTooLarge
@@ -15,24 +16,24 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case messageTooLarge
         /// No message of this type goes in this direction.
         case unknownType
-        /// A message began before the one before had ended.
+        /// A message began before the previous one had ended.
         case interleaved
         /// A payload does not have the form of its type.
         case malformed
     }
 
-    /// What kind of violation it is.
+    /// The kind of violation.
     public var code: Code
-    /// What was expected and what was found.
+    /// The expectation and the finding.
     public var reason: String
-    /// The type byte of the message, 0 when there is none.
+    /// The type byte of the message; 0 if there is none.
     public var type: UInt8
     /// The request id of the message.
     public var id: UInt32
-    /// The offset in the payload, with ``Code/malformed``.
+    /// The offset in the payload, for ``Code/malformed``.
     public var offset: Int?
 
-    /// A violation by the message of the given type and id.
+    /// Creates a violation by the message of the given type and id.
     public init(_ code: Code, _ reason: String, type: UInt8, id: UInt32, offset: Int? = nil) {
         self.code = code
         self.reason = reason
@@ -41,13 +42,13 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// One line for a log.
+    /// The error as one line for a log.
     public var description: String {
         let place = offset.map { " at offset \($0)" } ?? ""
         return "\(code.rawValue): message type \(type), request \(id)\(place): \(reason)"
     }
 
-    /// The same for callers and peers: `limitExceeded` for sizes, `usage` for everything else.
+    /// The error for callers and peers: `limitExceeded` for sizes, `usage` for everything else.
     public var tandemError: TandemError {
         switch code {
         case .frameTooLarge, .messageTooLarge: TandemError(.limitExceeded, description)

@@ -1,51 +1,59 @@
 public import TandemModel
 
-/// The bounds of the protocol, all in one place.
+/// The limits of the protocol, all in one place.
 ///
-/// A daemon can be configured to other requests in flight, bytes queued and controllers, and to
-/// smaller frames and messages than these: ``SessionLimits``.
-/// What exceeds one is answered with an error or closes the connection; nothing is dropped
-/// silently.
+/// A daemon can be configured with other limits on requests in flight, queued bytes and
+/// controllers, and with smaller frames and messages: ``SessionLimits``. Exceeding a limit is
+/// answered with an error or closes the connection; nothing is dropped silently.
 public enum WireLimits {
-    /// The version of the protocol that this build speaks: another one for every change of what messages are made of.
+    /// The protocol version of this build; it changes with every change of a message's format.
     public static let protocolVersion: UInt16 = 3
-    /// The payload of one frame: no peer has to hold more than this to see the next header.
+    /// The largest payload of a frame in bytes: a peer buffers at most this much before the next
+    /// header.
     public static let frameBytes = 1 << 20
-    /// What a message has room for around a transaction.
+    /// The space in a message for data around a transaction, in bytes.
     public static let aroundTransaction = 64 << 10
-    /// A message from client to daemon: a transaction of 16 MiB and what is around it.
+    /// The largest message from client to daemon in bytes: a transaction of 16 MiB and the data
+    /// around it.
     public static let clientMessageBytes = (16 << 20) + aroundTransaction
-    /// A hello, which anybody may send: room for a model in JSON, not for a transaction.
+    /// The largest hello in bytes, which any peer may send: enough for a model in JSON, but not for
+    /// a transaction.
     public static let helloBytes = 4 << 20
-    /// A message from daemon to client: bounds what a damaged length could make a client collect.
+    /// The largest message from daemon to client in bytes; it limits the effect of a damaged length
+    /// on a client.
     public static let daemonMessageBytes = 1 << 30
-    /// Requests of one connection without an answer.
+    /// The largest number of requests in flight of one connection.
     public static let requestsInFlight = 64
-    /// Bytes that were received from one connection and are not handled yet; then it is not read.
+    /// The received but unprocessed bytes of one connection above which it is not read.
     public static let inboundQueueBytes = 4 << 20
-    /// Milliseconds from the connection to the hello, and from the hello to the welcome.
+    /// The time from the connection to the hello, and from the hello to the welcome, in
+    /// milliseconds.
     public static let handshakeMilliseconds: Int64 = 5_000
-    /// Open controllers of one connection, and the questions in one verdict request.
+    /// The largest number of open controllers of one connection, and of items in one verdict
+    /// request.
     public static let controllers = 256
-    /// The questions in one verdict request, whatever a daemon is configured to.
+    /// The largest number of items in one verdict request, whatever the daemon's configuration.
     public static let verdictItems = 4_096
-    /// The bytes of a save id.
+    /// The largest save id in bytes.
     public static let saveIDBytes = 64
-    /// The bytes of a batch's id.
+    /// The largest batch id in bytes.
     public static let batchIDBytes = saveIDBytes - 8
-    /// The objects of one transaction of a batch, apart from what a delete rule takes along with a single one, and the rows
-    /// of one part of a batch insert.
+    /// The largest number of objects in one transaction of a batch, and of rows in one chunk of a
+    /// batch insert.
+    ///
+    /// Objects that a delete rule adds for a single object are not counted.
     public static let batchObjects = 1_000
-    /// The objects of which one condition on a history may name some.
+    /// The largest number of objects in one condition on a history.
     public static let historyObjects = 1 << 16
-    /// The names, properties or key paths in one list: more entities than any model has in practice.
+    /// The largest number of names, properties or key paths in one list: more entities than any
+    /// model has in practice.
     public static let names = 4_096
-    /// The hops of one key path.
+    /// The largest number of hops in one key path.
     public static let keyPathHops = 64
-    /// The bytes of the name of an author or a context, in UTF-8.
+    /// The largest name of an author or a context, in bytes of UTF-8.
     public static let nameBytes = 256
 
-    /// Throws `usage` for a name of more than ``nameBytes``; `kind` says whose it is.
+    /// Throws `usage` for a name longer than ``nameBytes``; `kind` describes its owner.
     public static func check(name: String, of kind: String) throws(TandemError) {
         let bytes = name.utf8.count
         guard bytes > nameBytes else { return }

@@ -1,16 +1,16 @@
 public import TandemModel
 
-/// How the id in a message's frames is used.
+/// The rule for the request id in a message's frames.
 public enum RequestIDRule: Hashable, Sendable {
     /// The id is 0: the message belongs to no request.
     case zero
     /// The id is that of a request, never 0.
     case request
-    /// Either.
+    /// The id is 0 or that of a request.
     case any
 }
 
-/// All messages of one direction.
+/// The messages of one direction.
 public protocol WireMessage: Hashable, Sendable {
     /// The type byte.
     var type: UInt8 { get }
@@ -21,12 +21,12 @@ public protocol WireMessage: Hashable, Sendable {
     /// Reads the payload of a message of `type`, up to the reader's end.
     init(type: UInt8, from reader: inout ByteReader) throws(CodingError)
 
-    /// The name of the type, as in the table of the protocol's page; nil for an unknown type.
+    /// Returns the name of a type, as in the table of the protocol's page; nil for an unknown type.
     static func name(type: UInt8) -> String?
 
-    /// The largest payload of a type, in bytes; nil for an unknown type.
+    /// Returns the largest payload of a type in bytes; nil for an unknown type.
     static func maximumBytes(type: UInt8) -> Int?
 
-    /// How a type uses the request id.
+    /// Returns the rule for the request id of a type.
     static func requestID(type: UInt8) -> RequestIDRule
 }

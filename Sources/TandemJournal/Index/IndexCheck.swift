@@ -1,21 +1,23 @@
 package import TandemIO
 
-/// Looks whether the index of a segment is what it ought to be; changes nothing.
+/// A read-only check of whether the index of a segment is correct.
 package struct IndexCheck {
     private let directory: String
     private let fileSystem: any FileSystem
 
-    /// Looks into a directory of segments.
+    /// Creates a check for a directory of segments.
     package init(directory: String, fileSystem: any FileSystem) {
         self.directory = directory
         self.fileSystem = fileSystem
     }
 
-    /// What is wrong with the index of the segment that begins at a position and is sealed by the one at another, as a sentence
-    /// without its end; nil for nothing, and where there is no index.
+    /// Returns the problem of a segment's index, or nil if there is none.
     ///
-    /// Reads every page of the index. With `reading` it is made once more and compared, which reads the segment through; where the
-    /// segment itself is damaged nothing is compared.
+    /// The segment begins at `first` and is sealed by the one at `next`. The result is a sentence
+    /// without a full stop. It is also nil if the segment has no index.
+    ///
+    /// Reads every page of the index. With `reading`, the index is also rebuilt and compared, which
+    /// reads the whole segment. Nothing is compared if the segment itself is damaged.
     package func problem(
         of first: UInt64, before next: UInt64, comparing reading: PayloadReading? = nil
     ) -> String? {
@@ -32,7 +34,7 @@ package struct IndexCheck {
         }
     }
 
-    /// The path of a segment's index.
+    /// Returns the path of a segment's index.
     package func path(of first: UInt64) -> String {
         directory + "/" + JournalDirectory.indexName(of: first)
     }
@@ -58,7 +60,7 @@ package struct IndexCheck {
         }
     }
 
-    /// Whether the segment was given up while it was looked at.
+    /// Whether the segment was removed during the check.
     private func isGone(_ first: UInt64) -> Bool {
         !fileSystem.exists(directory + "/" + JournalDirectory.name(of: first))
     }

@@ -1,22 +1,25 @@
-/// Where everything lies in the index of a segment.
+/// The layout of a segment's index.
 ///
-/// The page `IndexFormat` explains it; a test compares.
+/// The page `IndexFormat` explains it; a test compares the two.
 enum IndexFormat {
-    /// The format this code writes, and the only one it reads.
+    /// The format version that this code writes, and the only one it reads.
     static let version: UInt32 = 1
-    /// "TANDEMI1" as it stands in the file.
+    /// The bytes "TANDEMI1".
     static let magic: UInt64 = 0x3149_4D45_444E_4154
-    /// Header and every page of the body have this size.
+    /// The size of the header and of each page of the body, in bytes.
     static let pageBytes = 4_096
-    /// So much of a page is the body's, the rest its checksum.
+    /// The part of a page that belongs to the body; the rest is its checksum.
     static let pageBody = pageBytes - 4
-    /// A record of directory or marks: two numbers.
+    /// The size of a record of the directory or the marks: two numbers.
     static let recordBytes: UInt64 = 16
-    /// A leaf ends behind the entry with which it has so many bytes.
+    /// The size at which a leaf ends: with the entry that reaches it.
     static let leafBytes = 512
-    /// Marks lie so far apart in the segment, but where a batch is longer.
+    /// The distance between marks in the segment in bytes, unless a batch is longer.
     static let markSpacing: UInt64 = 16_384
-    /// Members of more than so many payloads of one segment are not told apart: making the index takes 16 bytes for each.
+    /// The largest number of indexed members of one segment's payloads; building an index takes 16
+    /// bytes for each.
+    ///
+    /// A segment with more is indexed by groups only.
     static let maximumPostings = 1 << 22
 
     /// The fields of the header.
@@ -39,13 +42,15 @@ enum IndexFormat {
         static let end = bodyBytes + 8
     }
 
-    /// Set where members are not told apart.
+    /// The flag of an index without members.
     static let withoutMembers: UInt32 = 1
-    /// Set where no payload has a stamp.
+    /// The flag of a segment in which no payload has a stamp.
     static let withoutStamps: UInt32 = 2
 
-    /// The checksum of a page of the body; it begins with the segment's salt and the page's number, so that a page of another
-    /// index or another place does not pass.
+    /// Returns the checksum of a page of the body.
+    ///
+    /// It begins with the segment's salt and the page's number, so that a page of another index or
+    /// at another offset does not pass.
     static func checksum(
         ofPage number: UInt64, _ page: UnsafeRawBufferPointer, salt: UInt32
     ) -> UInt32 {
@@ -55,17 +60,17 @@ enum IndexFormat {
     }
 }
 
-/// Which segment an index is of: all that would differ if it were another.
+/// The identity of an indexed segment: all values that differ between segments.
 struct IndexedSegment: Hashable {
     var identity: LogIdentity
     var salt: UInt32
     var firstPosition: UInt64
-    /// The position behind its last.
+    /// The position after its last one.
     var nextPosition: UInt64
     /// The checksum of its last batch.
     var endChecksum: UInt32
 
-    /// The segment with a header, which is sealed by the one that follows it.
+    /// Creates the identity of a segment that is sealed by the next one.
     init(_ header: SegmentHeader, before next: SegmentHeader) {
         identity = header.identity
         salt = header.salt
@@ -74,7 +79,7 @@ struct IndexedSegment: Hashable {
         endChecksum = next.previousChecksum
     }
 
-    /// Reads the fields of an index's header.
+    /// Decodes the fields of an index's header.
     fileprivate init(_ page: UnsafeRawBufferPointer) {
         typealias Field = IndexFormat.Header
         identity = LogIdentity(
@@ -87,29 +92,29 @@ struct IndexedSegment: Hashable {
         endChecksum = page.get(UInt32.self, at: Field.endChecksum)
     }
 
-    /// Its positions.
+    /// The positions of the segment.
     var positions: Range<UInt64> { firstPosition..<nextPosition }
 }
 
-/// The head of an index.
+/// The header of an index.
 struct IndexHeader: Hashable {
     var segment: IndexedSegment
-    /// Whether members are told apart.
+    /// Whether the index has members.
     var hasMembers = true
-    /// The lowest and the highest stamp; nil where no payload has one.
+    /// The lowest and the highest stamp; nil if no payload has one.
     var stamps: ClosedRange<Int64>?
-    /// How many records the directory has.
+    /// The number of records in the directory.
     var leaves: UInt64 = 0
-    /// How many records the marks have.
+    /// The number of marks.
     var marks: UInt64 = 0
-    /// How long the body is: entries, directory, marks.
+    /// The size of the body in bytes: entries, directory, marks.
     var bodyBytes: UInt64 = 0
 
-    /// Where the marks begin in the body.
+    /// The start of the marks in the body.
     var marksStart: UInt64 { bodyBytes - marks * IndexFormat.recordBytes }
-    /// Where the directory begins in the body, and the entries end.
+    /// The start of the directory in the body, which is the end of the entries.
     var leavesStart: UInt64 { marksStart - leaves * IndexFormat.recordBytes }
-    /// How big the file is.
+    /// The size of the file in bytes.
     var fileBytes: UInt64 {
         let pages = (bodyBytes + UInt64(IndexFormat.pageBody) - 1) / UInt64(IndexFormat.pageBody)
         return (pages + 1) * UInt64(IndexFormat.pageBytes)
@@ -117,7 +122,7 @@ struct IndexHeader: Hashable {
 
     init(_ segment: IndexedSegment) { self.segment = segment }
 
-    /// The header page with its checksum.
+    /// Returns the header page with its checksum.
     func encoded() -> [UInt8] {
         typealias Field = IndexFormat.Header
         var bytes = [UInt8](repeating: 0, count: IndexFormat.pageBytes)
@@ -145,7 +150,7 @@ struct IndexHeader: Hashable {
         return bytes
     }
 
-    /// Reads a header page.
+    /// Decodes a header page.
     init(page bytes: [UInt8]) throws(IndexDamage) {
         typealias Field = IndexFormat.Header
         guard bytes.count == IndexFormat.pageBytes else {
@@ -171,7 +176,7 @@ struct IndexHeader: Hashable {
         }
     }
 
-    /// What is wrong with a page that is to be a header.
+    /// Returns the problem of a header page, or nil if it is valid.
     private static func problem(_ page: UnsafeRawBufferPointer) -> String? {
         typealias Field = IndexFormat.Header
         guard page.get(UInt64.self, at: Field.magic) == IndexFormat.magic else {

@@ -1,40 +1,42 @@
-/// What payloads are found by in a ``SegmentIndex``: a group, of which there are few, or a member, of which there are many.
+/// A key by which a ``SegmentIndex`` finds payloads: a group, of which there are few, or a member,
+/// of which there are many.
 ///
-/// The journal does not know what they mean; in Tandem groups are entities and members objects.
+/// The journal does not interpret keys. In Tandem, groups are entities and members are objects.
 public struct IndexKey: Hashable, Comparable, Sendable {
-    /// The number that it has in the file.
+    /// The key's number in the file.
     let code: UInt64
 
     private init(code: UInt64) { self.code = code }
 
-    /// A group; 65535 is none, for it has the place of ``unread``.
+    /// Returns the key of a group; 65535 is not allowed, because its code is that of ``unread``.
     public static func group(_ number: UInt16) -> IndexKey {
         IndexKey(code: firstGroup + UInt64(number))
     }
 
-    /// A member.
+    /// Returns the key of a member.
     ///
-    /// One of the last 65,536 numbers there are is taken for a group too, which gives a payload too many.
+    /// The last 65,536 numbers share their codes with groups, so a query for one of them may find
+    /// too many payloads.
     public static func member(_ number: UInt64) -> IndexKey { IndexKey(code: number) }
 
-    /// Where payloads stand whose keys are not known: they may be any.
+    /// The key of payloads whose keys are unknown; every query includes them.
     static let unread = IndexKey(code: .max)
     private static let firstGroup = UInt64.max - 0xFFFF
 
-    /// Orders as the file does: members by number, then groups.
+    /// Returns whether a key comes before another in the file: members by number, then groups.
     public static func < (a: IndexKey, b: IndexKey) -> Bool { a.code < b.code }
 }
 
-/// What a payload is to be found by.
+/// The keys of a payload.
 public struct PayloadKeys: Hashable, Sendable {
-    /// Its groups, each once.
+    /// The groups, each once.
     public var groups: [UInt16]
-    /// Its members, in any order.
+    /// The members, in any order.
     public var members: [UInt64]
-    /// A number that rises by and large, in Tandem the time.
+    /// A number that mostly rises; in Tandem the time.
     public var stamp: Int64
 
-    /// The keys of a payload.
+    /// Creates the keys of a payload.
     public init(groups: [UInt16], members: [UInt64], stamp: Int64) {
         self.groups = groups
         self.members = members
@@ -42,22 +44,22 @@ public struct PayloadKeys: Hashable, Sendable {
     }
 }
 
-/// Tells the keys of a payload; nil when it can't be read, which lets every question find it.
+/// Returns the keys of a payload, or nil if it can't be read; every query then includes it.
 public typealias PayloadReading = @Sendable (_ payload: [UInt8]) -> PayloadKeys?
 
-/// Which payloads are looked for.
+/// A query for payloads by key and stamp.
 public struct IndexQuestion: Hashable, Sendable {
-    /// Those with one of these keys; nil for any.
+    /// The keys of which payloads must have at least one; nil for any payload.
     public var keys: [IndexKey]?
-    /// These too, whatever their stamps.
+    /// Further keys, whose payloads match with any stamp.
     public var always: [IndexKey]
-    /// With a stamp among these.
+    /// The stamps that payloads must have.
     public var stamps: ClosedRange<Int64>
 
-    /// More keys are not looked up: everything is read.
+    /// The number of keys from which an index is not used and everything is read.
     static let maximumKeys = 1_024
 
-    /// A question.
+    /// Creates a query.
     public init(
         keys: [IndexKey]?, always: [IndexKey] = [],
         stamps: ClosedRange<Int64> = .min ... .max
@@ -67,12 +69,13 @@ public struct IndexQuestion: Hashable, Sendable {
         self.stamps = stamps
     }
 
-    /// Whether an index may leave anything out.
+    /// Whether an index can exclude any payloads.
     public var isSelective: Bool {
         keys.map { $0.count + always.count < Self.maximumKeys } ?? (stamps != .min ... .max)
     }
 
-    /// The keys to look up in a segment with these stamps; nil where nothing can be left out.
+    /// Returns the keys to look up in a segment with these stamps; nil if no payload can be
+    /// excluded.
     func keys(ifStamps held: ClosedRange<Int64>?) -> Set<IndexKey>? {
         let mayMeet = held.map(stamps.overlaps) ?? false
         guard mayMeet else { return Set(always).union([.unread]) }

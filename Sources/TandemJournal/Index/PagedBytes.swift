@@ -1,28 +1,29 @@
-/// The body of an index: bytes at addresses from 0 on, in pages that carry a checksum each.
+/// The body of an index: bytes with addresses from 0, in pages with a checksum each.
 ///
-/// So a question reads the few pages that it needs, and finds damage in any of them. Keeps the last pages read.
+/// A query reads only the pages it needs, and detects damage in any of them. The last pages read
+/// are cached.
 final class PagedBytes {
-    /// Gives the page of a number, as it is in the file; fewer bytes at its end.
+    /// Returns the page with a number as it is in the file, or fewer bytes at its end.
     typealias Source = (_ page: UInt64) throws(IndexDamage) -> [UInt8]
 
-    /// So many pages are kept.
+    /// The capacity of the cache in pages.
     static let keptPages = 16
 
     let count: UInt64
     private let salt: UInt32
     private let source: Source
     private var kept: [UInt64: [UInt8]] = [:]
-    /// How many pages were asked of the source.
+    /// The number of pages read from the source.
     private(set) var reads = 0
 
-    /// A body of so many bytes.
+    /// Creates a body of `count` bytes.
     init(count: UInt64, salt: UInt32, source: @escaping Source) {
         self.count = count
         self.salt = salt
         self.source = source
     }
 
-    /// The page of the body with a number, counted from 0, without its checksum.
+    /// Returns a page of the body without its checksum; numbers begin at 0.
     func page(_ number: UInt64) throws(IndexDamage) -> [UInt8] {
         if let page = kept[number] { return page }
         reads += 1
@@ -40,13 +41,13 @@ final class PagedBytes {
         return page
     }
 
-    /// Two numbers of eight bytes that lie one after the other.
+    /// Returns two consecutive numbers of eight bytes each.
     func pair(at address: UInt64) throws(IndexDamage) -> (UInt64, UInt64) {
         var cursor = Cursor(self, at: address)
         return (try cursor.number(), try cursor.number())
     }
 
-    /// Reads on from an address; holds a page.
+    /// A sequential reader from an address; holds one page.
     struct Cursor {
         private let body: PagedBytes
         private(set) var address: UInt64
@@ -58,7 +59,7 @@ final class PagedBytes {
             self.address = address
         }
 
-        /// The next byte.
+        /// Returns the next byte.
         mutating func next() throws(IndexDamage) -> UInt8 {
             guard address < body.count else { throw IndexDamage("something goes beyond the end") }
             let size = UInt64(IndexFormat.pageBody)
@@ -70,7 +71,7 @@ final class PagedBytes {
             return page[Int(address % size)]
         }
 
-        /// The next eight bytes as a number.
+        /// Returns the next eight bytes as a number.
         mutating func number() throws(IndexDamage) -> UInt64 {
             var number: UInt64 = 0
             for shift in stride(from: UInt64(0), to: 64, by: 8) {
@@ -79,7 +80,7 @@ final class PagedBytes {
             return number
         }
 
-        /// Passes over some bytes.
+        /// Skips `count` bytes.
         mutating func skip(_ count: UInt64) throws(IndexDamage) {
             guard count <= body.count - address else {
                 throw IndexDamage("something goes beyond the end")

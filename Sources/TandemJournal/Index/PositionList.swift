@@ -1,17 +1,18 @@
-/// Writes rising positions in few bytes: runs, each by its distance from the one before.
+/// A compact encoder of ascending positions: runs, each by its distance from the previous one.
 ///
-/// An item is a varint of twice the number of positions left out, plus one where a second varint follows with how many more
-/// positions follow the first. So each of a dense list costs nothing, one of a sparse list a byte or three.
+/// An item is a varint of twice the number of skipped positions. One is added if a second varint
+/// follows, with the number of positions that follow the first, less one. So a position of a dense
+/// list costs nothing, and one of a sparse list costs one to three bytes.
 struct PositionListWriter {
     private(set) var bytes: [UInt8] = []
-    /// The position that an item with the distance 0 begins with.
+    /// The position of an item with distance 0.
     private var base: UInt64
     private var run: ClosedRange<UInt64>?
 
-    /// A list of positions from `first` on.
+    /// Creates an encoder for positions from `first`.
     init(first: UInt64) { base = first }
 
-    /// Adds a position; the last one once more changes nothing.
+    /// Adds a position; adding the last one again has no effect.
     mutating func append(_ position: UInt64) {
         guard let run else {
             self.run = position...position
@@ -26,7 +27,7 @@ struct PositionListWriter {
         }
     }
 
-    /// Ends the list.
+    /// Ends the list and returns its bytes.
     mutating func finish() -> [UInt8] {
         flush()
         return bytes
@@ -42,9 +43,10 @@ struct PositionListWriter {
     }
 }
 
-/// Numbers by seven bits a byte, the lowest first; all but the last byte have the eighth bit.
+/// Variable-length numbers: seven bits per byte, the lowest first; all bytes but the last have the
+/// eighth bit.
 enum Varint {
-    /// No number takes more bytes.
+    /// The largest size of a number in bytes.
     static let maximumBytes = 10
 
     static func append(_ number: UInt64, to bytes: inout [UInt8]) {
@@ -56,7 +58,7 @@ enum Varint {
         bytes.append(UInt8(rest))
     }
 
-    /// Reads a number whose bytes `next` gives.
+    /// Reads a number from the bytes that `next` returns.
     static func read(
         _ next: () throws(IndexDamage) -> UInt8
     ) throws(IndexDamage) -> UInt64 {
@@ -72,23 +74,23 @@ enum Varint {
     }
 }
 
-/// Why an index can't be used; a sentence tells what was found.
+/// The reason why an index can't be used, as a sentence.
 struct IndexDamage: Error, Hashable, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// Walks over the positions of a list, which lies in a body of pages.
+/// A cursor over the positions of a list in a paged body.
 struct PositionCursor {
     private var bytes: PagedBytes.Cursor
     private let end: UInt64
-    /// One above every position that may be in it.
+    /// The upper bound of the positions in the list, exclusive.
     private let limit: UInt64
     private var base: UInt64
     private var run: ClosedRange<UInt64>?
 
-    /// A cursor over the list at an address of a body, of the segment with these positions.
+    /// Creates a cursor over the list in a range of a body, for a segment with these positions.
     init(_ body: PagedBytes, _ range: Range<UInt64>, positions: Range<UInt64>) {
         bytes = PagedBytes.Cursor(body, at: range.lowerBound)
         end = range.upperBound
@@ -96,7 +98,9 @@ struct PositionCursor {
         limit = positions.upperBound
     }
 
-    /// The first position of the list at or above one, which must not be below that of the call before; nil for none.
+    /// Returns the first position of the list at or above `position`, or nil if there is none.
+    ///
+    /// The argument must not decrease from call to call.
     mutating func first(from position: UInt64) throws(IndexDamage) -> UInt64? {
         while true {
             if let run, run.upperBound >= position { return max(run.lowerBound, position) }

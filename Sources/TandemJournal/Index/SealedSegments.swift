@@ -1,14 +1,14 @@
-/// Which positions each sealed segment of a journal holds, as it was at one moment.
+/// The positions of each sealed segment of a journal at one moment.
 ///
-/// What was given up since is still in it: whoever opens a file of it finds it gone.
+/// Segments that were removed later are still listed; opening their files fails.
 struct SealedSegments {
-    /// Where each segment begins, oldest first, the one that is not sealed last.
+    /// The first position of each segment, oldest first; the last segment is not sealed.
     private let firsts: [UInt64]
 
-    /// The segments that begin at these positions, in order; the last is not sealed.
+    /// Creates the list of segments with these first positions, in order; the last is not sealed.
     init(_ firsts: [UInt64]) { self.firsts = firsts }
 
-    /// The positions of the sealed segment that holds one; nil where none does.
+    /// Returns the positions of the sealed segment that holds a position, or nil if there is none.
     func positions(holding position: UInt64) -> Range<UInt64>? {
         var (low, high) = (0, firsts.count)
         while low < high {

@@ -1,17 +1,18 @@
 import TandemIO
 
-/// What there is of a segment's index.
+/// The result of looking for a segment's index.
 enum FoundIndex {
     case none
-    /// A sentence tells what is wrong with the file.
+    /// The file has a problem, described by a sentence.
     case unusable(String)
     case usable(SegmentIndex)
 }
 
 extension SegmentIndex {
-    /// Opens the index of a segment, which the next one seals, and holds it against the headers of both.
+    /// Opens the index of a segment that is sealed by the next one, and compares it with both
+    /// headers.
     ///
-    /// Reads three pages, and of the rest nothing.
+    /// Reads only three pages.
     static func find(
         _ directory: String, first: UInt64, before next: UInt64, _ fileSystem: any FileSystem
     ) -> FoundIndex {

@@ -1,22 +1,22 @@
-/// The index of a sealed segment: which of its payloads have a key, and where batches begin.
+/// The index of a sealed segment: the payloads that have a key, and the offsets of batches.
 ///
-/// A question reads the header, a page for each halving of the directory, and the pages of its lists: what it holds grows neither
-/// with the journal nor with the segment. Bound to one thread.
+/// A query reads the header, a page for each bisection step in the directory, and the pages of its
+/// lists. Its memory grows neither with the journal nor with the segment. Bound to one thread.
 final class SegmentIndex {
     let header: IndexHeader
     private let body: PagedBytes
     private var lookups = 0
 
-    /// How many keys were looked up and pages read.
+    /// The number of keys looked up and pages read.
     var work: Int { lookups + body.reads }
 
-    /// An index with a header, whose pages `source` gives.
+    /// Creates an index from its header and a source of its pages.
     init(_ header: IndexHeader, source: @escaping PagedBytes.Source) {
         self.header = header
         body = PagedBytes(count: header.bodyBytes, salt: header.segment.salt, source: source)
     }
 
-    /// An index in memory.
+    /// Creates an index in memory.
     convenience init(bytes: [UInt8]) throws(IndexDamage) {
         let size = IndexFormat.pageBytes
         let header = try IndexHeader(page: Array(bytes.prefix(size)))
@@ -28,10 +28,10 @@ final class SegmentIndex {
         }
     }
 
-    /// The positions at or above one that a question may want, one after the other; nil where it may want any.
+    /// Returns the positions that may match a query, in order; nil if any may match.
     func positions(of question: IndexQuestion) throws(IndexDamage) -> PositionMerge? {
         guard let keys = question.keys(ifStamps: header.stamps) else { return nil }
-        // Without members apart nothing can be said of any.
+        // An index without members can't answer queries for members.
         let isMember = { (key: IndexKey) in key < .group(0) }
         guard header.hasMembers || !keys.contains(where: isMember) else { return nil }
         var cursors: [PositionCursor] = []
@@ -43,12 +43,13 @@ final class SegmentIndex {
         return PositionMerge(cursors)
     }
 
-    /// The offset in the segment of the last marked batch that begins at or below a position.
+    /// Returns the offset in the segment of the last marked batch that begins at or below a
+    /// position.
     func offset(of position: UInt64) throws(IndexDamage) -> UInt64? {
         try record(atOrBelow: position, from: header.marksStart, count: header.marks)?.1
     }
 
-    /// Reads every page; throws at the first that is not whole.
+    /// Reads every page; throws at the first damaged one.
     func readThrough() throws(IndexDamage) {
         let size = UInt64(IndexFormat.pageBody)
         var number: UInt64 = 0
@@ -58,7 +59,7 @@ final class SegmentIndex {
         }
     }
 
-    /// Where the list of a key lies in the body; nil where no payload has it.
+    /// Returns the range of a key's list in the body, or nil if no payload has the key.
     private func list(of key: IndexKey) throws(IndexDamage) -> Range<UInt64>? {
         let leaf = try record(
             atOrBelow: key.code, from: header.leavesStart, count: header.leaves)
@@ -68,7 +69,7 @@ final class SegmentIndex {
         }
         var cursor = PagedBytes.Cursor(body, at: address)
         var code = first
-        // A leaf ends with the entry that fills it; what follows has larger keys in any case.
+        // A leaf ends with the entry that fills it; in any case, later entries have larger keys.
         while cursor.address < header.leavesStart, code <= key.code {
             let start = cursor.address
             let step = try Varint.read { () throws(IndexDamage) in try cursor.next() }
@@ -84,7 +85,7 @@ final class SegmentIndex {
         return nil
     }
 
-    /// The last record of a table whose first number is at or below one.
+    /// Returns the last record of a table whose first number is at or below `number`.
     private func record(
         atOrBelow number: UInt64, from start: UInt64, count: UInt64
     ) throws(IndexDamage) -> (UInt64, UInt64)? {
@@ -104,13 +105,15 @@ final class SegmentIndex {
     }
 }
 
-/// The positions of several lists, in order and each once.
+/// The merged positions of several lists, in order and without duplicates.
 struct PositionMerge {
     private var cursors: [PositionCursor]
 
     init(_ cursors: [PositionCursor]) { self.cursors = cursors }
 
-    /// The first position at or above one, which must not be below that of the call before; nil for none.
+    /// Returns the first position at or above `position`, or nil if there is none.
+    ///
+    /// The argument must not decrease from call to call.
     mutating func first(from position: UInt64) throws(IndexDamage) -> UInt64? {
         var lowest: UInt64?
         for index in cursors.indices {

@@ -1,6 +1,7 @@
-/// Collects what the payloads of a segment are found by, and makes the bytes of its index.
+/// A builder that collects the keys of a segment's payloads and returns the bytes of its index.
 ///
-/// The same segment gives the same bytes. Memory: 16 bytes for each member of each payload, and as much again as the index has.
+/// The result is deterministic. Memory: 16 bytes for each member of each payload, plus the size of
+/// the index.
 struct SegmentIndexBuilder {
     private struct Posting {
         var member: UInt64
@@ -16,20 +17,20 @@ struct SegmentIndexBuilder {
     private var stamps: ClosedRange<Int64>?
     private var marks: [JournalIndex.Mark] = []
 
-    /// Begins an index of a segment.
+    /// Creates a builder for the index of a segment.
     init(_ segment: IndexedSegment, maximumPostings: Int = IndexFormat.maximumPostings) {
         self.segment = segment
         self.maximumPostings = maximumPostings
         unread = PositionListWriter(first: segment.firstPosition)
     }
 
-    /// Takes note of the batch that begins with a position at an offset of the segment; they come in order.
+    /// Adds the batch that begins with a position at an offset of the segment; call it in order.
     mutating func mark(_ position: UInt64, at offset: UInt64) {
         if let last = marks.last, offset < last.offset + IndexFormat.markSpacing { return }
         marks.append(JournalIndex.Mark(position: position, offset: offset))
     }
 
-    /// Takes note of a payload, which come in order; without keys it may be any.
+    /// Adds a payload, in order; a payload without keys may match any query.
     mutating func add(_ position: UInt64, _ keys: PayloadKeys?) {
         guard let keys else { return unread.append(position) }
         let stamp = keys.stamp
@@ -50,7 +51,7 @@ struct SegmentIndexBuilder {
         }
     }
 
-    /// The bytes of the index.
+    /// Returns the bytes of the index.
     consuming func finish() -> [UInt8] {
         var entries = EntryWriter()
         addMembers(to: &entries)
@@ -85,7 +86,7 @@ struct SegmentIndexBuilder {
         postings = []
     }
 
-    /// A body cut into pages, the last one filled up with zeros, each with its checksum.
+    /// Splits a body into pages with checksums; the last page is padded with zeros.
     private static func pages(of body: [UInt8], salt: UInt32) -> [UInt8] {
         let (part, size) = (IndexFormat.pageBody, IndexFormat.pageBytes)
         let count = (body.count + part - 1) / part
@@ -108,14 +109,14 @@ struct SegmentIndexBuilder {
     }
 }
 
-/// Writes entries in the order of their keys, and a directory of their leaves.
+/// A writer of entries in key order, and of a directory of their leaves.
 private struct EntryWriter {
     private(set) var bytes: [UInt8] = []
     private(set) var leaves: [(key: UInt64, address: UInt64)] = []
     private var isLeafOpen = false
     private var last: UInt64 = 0
 
-    /// Adds the list of a key above the last one; an empty list is left out.
+    /// Adds the list of a key larger than the previous one; an empty list is skipped.
     mutating func append(_ key: IndexKey, _ list: [UInt8]) {
         guard !list.isEmpty else { return }
         if !isLeafOpen {

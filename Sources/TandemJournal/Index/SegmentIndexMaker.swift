@@ -1,9 +1,9 @@
 import TandemIO
 
-/// Makes the index of one sealed segment: reads the segment through, and puts the file in its place.
+/// Builds the index of one sealed segment by reading the segment, and writes the file.
 ///
-/// Bound to one thread. `rest` is called after each piece of about a megabyte of reading and a quarter of one of writing; it may
-/// pause, and throws to give up.
+/// Bound to one thread. `rest` is called after about every megabyte read and every quarter of a
+/// megabyte written. It may pause, and throws to cancel.
 struct SegmentIndexMaker {
     typealias Rest = () throws(JournalError) -> Void
 
@@ -14,9 +14,11 @@ struct SegmentIndexMaker {
     let fileSystem: any FileSystem
     let reading: PayloadReading
 
-    /// The bytes of the index of the segment that begins at a position and is sealed by the one at another.
+    /// Returns the bytes of the index of the segment at `first`, which is sealed by the one at
+    /// `next`.
     ///
-    /// Throws `damaged` where the segment can't be read through: it has to be read for every question then, which tells of it.
+    /// Throws `damaged` if the segment can't be read completely. Queries then read the segment
+    /// itself, and report the damage.
     func bytes(
         of first: UInt64, before next: UInt64, rest: Rest = { () throws(JournalError) in }
     ) throws(JournalError) -> [UInt8] {
@@ -81,9 +83,9 @@ struct SegmentIndexMaker {
         }
     }
 
-    /// Writes an index under a name of its own, and gives it its name when it is on the disk.
+    /// Writes an index under a temporary name, and renames it once it is on the disk.
     ///
-    /// A segment that was given up meanwhile takes its index with it.
+    /// If the segment was removed in the meantime, its index is removed too.
     func write(
         _ bytes: [UInt8], of first: UInt64, rest: Rest = { () throws(JournalError) in }
     ) throws(JournalError) {
@@ -104,7 +106,7 @@ struct SegmentIndexMaker {
         }
     }
 
-    /// Piece by piece, as a flush of an append may have to wait for one.
+    /// Writes in pieces, because a flush of an append may have to wait for one.
     private func write(
         _ bytes: [UInt8], to draft: String, _ rest: Rest
     ) throws(JournalError) {

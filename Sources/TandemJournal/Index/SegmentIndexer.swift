@@ -1,19 +1,20 @@
 import TandemIO
 
-/// How the making of indexes gets on.
+/// The progress of index building.
 public struct IndexingState: Hashable, Sendable {
-    /// Segments that are still to be looked at, the one at work included.
+    /// The number of segments still to be checked, including the current one.
     public var waiting = 0
-    /// How many indexes were made since the journal was opened.
+    /// The number of indexes built since the journal was opened.
     public var made = 0
-    /// Why the last attempt did not succeed; nil if it did.
+    /// The reason why the last attempt failed; nil if it succeeded.
     public var failure: String?
 }
 
-/// Has an index made for every sealed segment that has none, one at a time.
+/// Builds an index for every sealed segment that has none, one at a time.
 ///
-/// On the real file system a thread does it, which ends when all have one, and rests as long as it worked; appends never wait for
-/// it. On another it is done at once. A failure is none of the journal's: the segment is read without.
+/// On the real file system a thread builds them and ends when all are complete. It pauses as long
+/// as it works, and appends never wait for it. On other file systems the indexes are built
+/// immediately. A failure does not affect the journal: the segment is then read without an index.
 final class SegmentIndexer {
     private let directory: String
     private let fileSystem: any FileSystem
@@ -26,25 +27,25 @@ final class SegmentIndexer {
         work = place.options.payloadReading.map { IndexWork(place.directory, $0) }
     }
 
-    /// How it gets on.
+    /// The progress of index building.
     var state: IndexingState { work?.state ?? IndexingState() }
 
-    /// Has these segments looked at, and those again for which there was no room before.
+    /// Queues segments, and again those whose indexes failed for another reason than damage.
     func add(_ segments: [JournalSegment]) { begin { $0.add(segments) } }
 
-    /// Has the indexes of these segments made anew.
+    /// Queues segments whose indexes are to be rebuilt.
     func renew(_ segments: [JournalSegment]) {
         guard !segments.isEmpty else { return }
         begin { $0.renew(segments) }
     }
 
-    /// Removes the index of a segment, which is removed already: should this fail, the next start does it.
+    /// Removes the index of a removed segment; if this fails, the next start removes it.
     func drop(_ segment: UInt64) {
         let path = directory + "/" + JournalDirectory.indexName(of: segment)
         if fileSystem.exists(path) { try? fileSystem.remove(path) }
     }
 
-    /// Waits until all are made.
+    /// Waits until all queued indexes are built.
     func settle() {
         thread?.join()
         thread = nil
@@ -70,7 +71,8 @@ final class SegmentIndexer {
     }
 }
 
-/// The segments that want an index, and what came of them; on the thread of the journal and that of the maker.
+/// The queue of segments to index and the results, shared by the journal's thread and the index
+/// thread.
 final class IndexWork: Sendable {
     private struct State {
         var queue: [JournalSegment] = []
@@ -81,7 +83,7 @@ final class IndexWork: Sendable {
         var failure: String?
     }
 
-    /// No pause is longer.
+    /// The longest pause in nanoseconds.
     private static let longestPause: UInt64 = 50_000_000
 
     private let directory: String
@@ -101,7 +103,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// Adds segments; true if nobody is at work, and the caller has to see to that.
+    /// Queues segments; returns true if no thread is running and the caller has to start one.
     func add(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue += state.failed + segments
@@ -110,7 +112,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// The same for segments whose indexes can't be used, first of all.
+    /// Queues segments with unusable indexes at the front; the result is that of ``add(_:)``.
     func renew(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue = segments.filter { !state.queue.contains($0) } + state.queue
@@ -124,17 +126,17 @@ final class IndexWork: Sendable {
         return true
     }
 
-    /// Says that there is no thread for it.
+    /// Records that no thread could be started.
     func stopped(_ problem: String) {
         guarded.withLock { state in
             (state.isRunning, state.failure) = (false, problem)
         }
     }
 
-    /// Gives up at the next pause.
+    /// Cancels the work at the next pause.
     func cancel() { guarded.withLock { $0.isCancelled = true } }
 
-    /// Makes indexes until none is wanted.
+    /// Builds indexes until the queue is empty.
     func run(_ fileSystem: any FileSystem, isPaced: Bool) {
         while let segment = next() {
             do throws(JournalError) {
@@ -159,7 +161,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// What is damaged is not tried again.
+    /// Records a failure; damaged segments are not tried again.
     private func note(_ error: JournalError, of segment: JournalSegment) {
         guarded.withLock { state in
             guard error.code != .closed, error.code != .expired else { return }
@@ -168,12 +170,14 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// Makes the index of a segment unless there is one; false if there was, or the segment is gone.
+    /// Builds the index of a segment.
+    ///
+    /// Returns false if there is a valid one or the segment no longer exists.
     private func make(
         _ segment: JournalSegment, _ fileSystem: any FileSystem, _ isPaced: Bool
     ) throws(JournalError) -> Bool {
         let (first, next) = (segment.first, segment.last + 1)
-        // Segments go oldest first, so what seals one that is there is there too.
+        // Segments are removed oldest first, so the next segment exists as well.
         guard fileSystem.exists(directory + "/" + JournalDirectory.name(of: first)) else {
             return false
         }
@@ -193,7 +197,7 @@ final class IndexWork: Sendable {
         return true
     }
 
-    /// Whether there is an index that can be used, to its last page.
+    /// Whether the segment has an index that is valid up to its last page.
     private func isWhole(_ segment: UInt64, _ next: UInt64, _ fileSystem: any FileSystem) -> Bool {
         guard
             case .usable(let index) = SegmentIndex.find(
@@ -212,7 +216,7 @@ final class IndexWork: Sendable {
     }
 }
 
-/// Leaves as much time to others as the work took.
+/// A throttle that pauses for as long as the work took.
 struct WorkPace {
     private let isPaced: Bool
     private let longestPause: UInt64
@@ -225,7 +229,7 @@ struct WorkPace {
         start = clock.monotonicNanoseconds
     }
 
-    /// Pauses for as long as it is since the last pause.
+    /// Pauses for the time since the last pause, up to the longest pause.
     mutating func rest() {
         guard isPaced else { return }
         KernelThread.sleep(nanoseconds: min(clock.monotonicNanoseconds - start, longestPause))

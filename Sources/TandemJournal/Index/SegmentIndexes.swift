@@ -1,10 +1,11 @@
 public import TandemIO
 
-/// The indexes of a journal's sealed segments, for whoever looks for some of its payloads.
+/// The indexes of a journal's sealed segments, for queries about their payloads.
 ///
-/// Only a cache: where an index is missing, damaged or of another segment, the answer is that nothing is known, and the segment is
-/// read. Nothing is ever written. Holds one index open at a time, and lists the directory once at most. Bound to one thread; it is for
-/// one question, or one reader's life: a segment that was not sealed at its first look stays so for it.
+/// They are only a cache: if an index is missing, damaged or of another segment, the query reads
+/// the segment. Nothing is ever written. At most one index is open at a time, and the directory is
+/// listed at most once. Bound to one thread. Use an instance for one query or one reader only,
+/// because it never notices that further segments were sealed.
 ///
 ///     let indexes = SegmentIndexes(directory: path, fileSystem: RealFileSystem())
 ///     let walk = indexes.walk(IndexQuestion(keys: [.member(33)]))
@@ -13,40 +14,43 @@ public final class SegmentIndexes {
     private let directory: String
     private let fileSystem: any FileSystem
     private var current: (positions: Range<UInt64>, index: SegmentIndex?)?
-    /// The segments; nil until they were listed.
+    /// The segments; nil before they are listed.
     private var sealed: SealedSegments?
-    /// The work of indexes that are closed again.
+    /// The work of closed indexes.
     private var closedWork = 0
-    /// The first positions of segments whose indexes turned out damaged, or of another segment.
+    /// The first positions of segments whose indexes were found damaged or of another segment.
     public private(set) var damaged: [UInt64] = []
 
-    /// So much as reading so many transactions is the opening of an index: three files, and a page of each.
+    /// The work of opening an index, in transactions read: three files, and a page of each.
     static let openingWork = 8
 
-    /// The indexes in a directory of segments; opens nothing.
+    /// Creates the indexes of a directory of segments; opens no file.
     public convenience init(directory: String, fileSystem: any FileSystem) {
         self.init(directory: directory, fileSystem: fileSystem, sealed: nil)
     }
 
-    /// The indexes of segments that are known.
+    /// Creates the indexes of known segments.
     init(directory: String, fileSystem: any FileSystem, sealed: SealedSegments?) {
         self.directory = directory
         self.fileSystem = fileSystem
         self.sealed = sealed
     }
 
-    /// What the questions so far have cost, for whoever answers in turns: 1 is about the reading of one transaction.
+    /// The work of all queries so far, for callers that answer in slices; 1 is about the cost of
+    /// reading a transaction.
     ///
-    /// Counts indexes opened, keys looked up and pages read; never falls.
+    /// Counts opened indexes, looked-up keys and pages read; never decreases.
     public var work: Int { closedWork + (current?.index?.work ?? 0) }
 
-    /// Finds what a question may want, position by position.
+    /// Returns an iterator over the positions that may match a query.
     public func walk(_ question: IndexQuestion) -> IndexWalk { IndexWalk(self, question) }
 
-    /// Whether the segment that holds a position has an index that can be used.
+    /// Whether the segment that holds a position has a usable index.
     public func tells(of position: UInt64) -> Bool { index(for: position) != nil }
 
-    /// Where a batch lies at or a little before the one that holds a position; nil where no index tells.
+    /// Returns the location of a batch at or shortly before the one that holds a position.
+    ///
+    /// Returns nil if no index has it.
     func place(of position: UInt64) -> (segment: UInt64, offset: UInt64)? {
         guard let index = index(for: position) else { return nil }
         let first = index.header.segment.firstPosition
@@ -54,7 +58,7 @@ public final class SegmentIndexes {
             .flatMap { $0 }.map { (first, $0) }
     }
 
-    /// The usable index of the sealed segment that holds a position.
+    /// Returns the usable index of the sealed segment that holds a position.
     func index(for position: UInt64) -> SegmentIndex? {
         if let current, current.positions.contains(position) { return current.index }
         guard let positions = positions(holding: position) else { return nil }
@@ -65,7 +69,7 @@ public final class SegmentIndexes {
         return index
     }
 
-    /// The positions of the sealed segment that holds one; nil where none does.
+    /// Returns the positions of the sealed segment that holds a position, or nil if there is none.
     func positions(holding position: UInt64) -> Range<UInt64>? {
         if sealed == nil {
             let firsts = try? JournalDirectory.segments(in: directory, fileSystem)
@@ -89,7 +93,7 @@ public final class SegmentIndexes {
         }
     }
 
-    /// Asks the current index; one that is damaged is not asked again.
+    /// Calls `body`, which uses the current index; if it finds damage, the index is not used again.
     func attempt<Answer>(_ body: () throws(IndexDamage) -> Answer) -> Answer? {
         do throws(IndexDamage) {
             return try body()
@@ -104,7 +108,7 @@ public final class SegmentIndexes {
     }
 }
 
-/// Tells position by position what a question may want.
+/// An iterator over the positions that may match a query.
 public final class IndexWalk {
     private let indexes: SegmentIndexes
     private let question: IndexQuestion
@@ -117,10 +121,12 @@ public final class IndexWalk {
         self.question = question
     }
 
-    /// The first position at or above one that the question may want, at most the one behind its segment; nil where nothing is
-    /// known, and the payload at the position has to be read.
+    /// Returns the first position at or above `position` that may match, or nil if none is known.
     ///
-    /// Cost: for the first position of a segment a few pages for each key, then next to nothing.
+    /// If it is nil, the payload at `position` has to be read. If nothing in the segment matches,
+    /// it is the position after the segment.
+    ///
+    /// Cost: a few pages for each key at the first position of a segment, then almost nothing.
     public func next(from position: UInt64) -> UInt64? {
         guard question.isSelective, let index = indexes.index(for: position) else { return nil }
         let found = indexes.attempt { () throws(IndexDamage) -> UInt64? in
@@ -133,7 +139,7 @@ public final class IndexWalk {
             guard merge != nil else { return position }
             return try merge?.first(from: position) ?? positions.upperBound
         }
-        // What was known of a damaged index is forgotten.
+        // Discard the results of a damaged index.
         if found == nil { segment = 0..<0 }
         return found.flatMap { $0 }
     }
