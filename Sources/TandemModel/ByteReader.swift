@@ -1,6 +1,6 @@
-/// A decoding error: what was expected, and at which offset.
+/// A decoding error, with the expected content and the offset.
 public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was being read.
+    /// The expected content.
     public var expected: String
     /// The offset in the byte string that was being decoded.
     public var offset: Int
@@ -46,7 +46,7 @@ public struct ByteReader: Sendable {
     /// The number of bytes that remain.
     @inlinable public var remaining: Int { end - offset }
 
-    /// True when everything has been read.
+    /// Whether everything has been read.
     @inlinable public var isAtEnd: Bool { offset == end }
 
     /// Consumes `count` bytes and returns their range, or throws without consuming any.

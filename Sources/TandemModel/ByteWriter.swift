@@ -79,7 +79,7 @@ public struct ByteWriter: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// The size of a count or length as a varint, in bytes.
+    /// Returns the size of a count or length as a varint, in bytes.
     static func varintBytes(_ value: Int) -> Int {
         max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7)
     }

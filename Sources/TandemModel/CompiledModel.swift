@@ -281,11 +281,11 @@ public final class CompiledProperty: Sendable {
     public let kind: Kind
     /// The relationship, if it is one.
     public let relationship: CompiledRelationship?
-    /// True for a to-many relationship, which is not in the row.
+    /// Whether this is a to-many relationship, which is not in the row.
     public let isToMany: Bool
     /// The type of an attribute.
     let type: AttributeType?
-    /// Whether an attribute may have no value; true for relationships.
+    /// Whether an attribute may be null; true for relationships.
     public let allowsNull: Bool
     /// The pattern that a text has to match.
     let pattern: TextPattern?

@@ -54,7 +54,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
     }
 
-    /// The self-declared name of the client that saved the transaction.
+    /// Decodes the self-declared name of the client that saved the transaction.
     ///
     /// Cost: decodes the header. Throws ``CodingError``.
     public func author() throws(CodingError) -> String {

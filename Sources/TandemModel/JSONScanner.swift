@@ -1,9 +1,9 @@
 /// A parser for common JSON texts, many times faster than Foundation's decoder.
 ///
 /// ``scan(_:)`` returns either the value that Foundation's decoder returns, or nil if the decoder
-/// has to decide. That is the case if the text is not JSON, or if it has one of the rare forms:
-/// deep nesting, repeated keys, integers beyond 64 bits, large numbers with a fraction or an
-/// exponent.
+/// has to decide. That is the case if the text is not JSON, or if it has one of the rare forms.
+/// These are deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a
+/// fraction or an exponent.
 struct JSONScanner {
     /// The deepest nesting that is parsed here; the decoder, with its own limit, handles deeper
     /// values.

@@ -1,5 +1,5 @@
 extension Model {
-    /// Returns this model with all declarations of `declared`; what `declared` lacks is kept.
+    /// Returns this model with all declarations of `declared`, and keeps what `declared` lacks.
     ///
     /// An app that knows only a part of the model therefore does not remove the rest. If both
     /// models declare something, `declared` takes precedence; ``differences(to:hasObjects:)``

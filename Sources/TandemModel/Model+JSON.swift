@@ -190,7 +190,7 @@ private struct ModelParser {
         return relationship
     }
 
-    // MARK: Pieces
+    // MARK: Helpers
 
     mutating func object(_ json: JSON, _ keys: [String], _ what: String) -> [String: JSON] {
         guard let members = json.object else {

@@ -86,7 +86,7 @@ struct ModelCompiler {
 
     private mutating func tag(_ name: String) -> EntityTag { identifier(Self.key(entity: name)) }
 
-    // MARK: What numbers are given to
+    // MARK: Keys of numbers
 
     static func key(entity name: String) -> String { "entity:\(name)" }
 

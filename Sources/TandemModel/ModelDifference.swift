@@ -1,4 +1,4 @@
-/// One difference between a model and the one before it, and what it takes to apply it.
+/// One difference between a model and the one before it, with the effect of applying it.
 ///
 /// The daemon's decisions, error messages, `tandem schema` and `tandem log` all use the same line
 /// of text.
@@ -43,18 +43,17 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         case index
     }
 
-    /// What it takes to apply a difference.
+    /// The effect of applying a difference.
     public enum Effect: String, Hashable, Sendable, CaseIterable {
-        /// Nothing: stored objects are unchanged, and other apps are not affected.
+        /// No effect: stored objects are unchanged, and other apps are not affected.
         case compatible
-        /// An administrator's consent: stored objects are unchanged, but later saves are treated
-        /// differently.
+        /// Requires consent: stored objects are unchanged, but later saves are treated differently.
         case changesRules
-        /// A check of the stored objects against a rule that is new to them.
+        /// Requires a check of the stored objects against a new rule.
         case needsCheck
-        /// The loss of some stored values or objects.
+        /// Loses some stored values or objects.
         case loses
-        /// The difference can't be applied in one step.
+        /// Can't be applied in one step.
         case impossible
     }
 
@@ -68,7 +67,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     public var from: String?
     /// The new state; nil if there is none.
     public var to: String?
-    /// What it takes to apply the difference.
+    /// The effect of applying the difference.
     public var effect: Effect
     /// The reason in a few words.
     public var why: String

@@ -1,10 +1,10 @@
 /// The locations of the columns in an entity's rows.
 ///
-/// A row consists of the model version (2 bytes), the entity tag (2), the null bitmap, the
-/// fixed-width columns, the end of each variable column (4 bytes each), and the variable columns.
-/// The null bitmap has a bit for each column, 1 for no value. If the end of a data or text column
-/// has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference`` instead of its
-/// content.
+/// A row begins with the model version (2 bytes), the entity tag (2) and the null bitmap. The
+/// fixed-width columns, the end of each variable column (4 bytes each) and the variable columns
+/// follow. The null bitmap has a bit for each column, 1 for no value. If the end of a data or text
+/// column has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference`` instead
+/// of its content.
 public struct RowLayout: Sendable {
     /// The storage format of a column.
     @usableFromInline

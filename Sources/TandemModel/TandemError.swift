@@ -43,7 +43,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case readOnly
         /// There is no connection to the daemon.
         case disconnected
-        /// It is unknown whether a save was applied; repeat it with the same save id.
+        /// A save may or may not have been applied; repeat it with the same save id.
         case unknownOutcome
         /// The client cancelled the request before it was answered; nothing was changed.
         case cancelled
@@ -56,7 +56,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of the error.
     public var code: Code
-    /// What happened, where, and what to do.
+    /// The event, its location, and the remedy.
     public var message: String
     /// The offset in a predicate's text, for ``Code/invalidPredicate``.
     public var offset: Int?
@@ -153,8 +153,8 @@ public enum MergePolicy: UInt8, Hashable, Sendable, CaseIterable {
     case storeTrump
     /// Changes are merged by property; the save's value wins if both changed a property.
     case objectTrump
-    /// The whole object of the save wins, unchanged properties included.
+    /// The save's whole object wins, including unchanged properties.
     case overwrite
-    /// The save's changes of the objects in conflict are dropped.
+    /// The save's changes of conflicting objects are dropped.
     case rollback
 }

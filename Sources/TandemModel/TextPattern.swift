@@ -1,9 +1,9 @@
 /// A regular expression that matches whole texts, in time linear in the text.
 ///
-/// Matching is by Unicode scalar. A pattern can have letters, `.` (anything but a line feed),
-/// `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`, a backslash before any mark,
-/// groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`, `$`. Unsupported syntax
-/// (lookaround, backreferences, `\b`, `\p`) is rejected by name, never misinterpreted.
+/// Matching is by Unicode scalar. Characters can be letters, `.` (anything but a line feed),
+/// `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`, or a backslash before any mark.
+/// Operators are groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`, `$`. Unsupported
+/// syntax (lookaround, backreferences, `\b`, `\p`) is rejected by name, never misinterpreted.
 ///
 ///     let pattern = try TextPattern("[A-Z]{3}-\\d+")
 ///     pattern.matches("CMR-9")    // true

@@ -133,7 +133,7 @@ public struct ColumnFold {
         row.reduce(0) { $0 + MemoryLayout<Value>.stride + $1.contentBytes }
     }
 
-    // MARK: Sameness
+    // MARK: Equality
 
     private static func key(_ values: [Value]) -> [UInt8] {
         var encoder = KeyEncoder()

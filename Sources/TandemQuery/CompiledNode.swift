@@ -15,7 +15,7 @@ struct ComparisonNode: Sendable {
     enum Right: Sendable {
         /// A value that is not text.
         case value(Value)
-        /// A text, folded.
+        /// A folded text.
         case text(TextTest)
         /// The lower and upper bound.
         case between(Operand, Operand)
@@ -60,7 +60,7 @@ enum Membership: Sendable {
     case integers(Set<Int64>)
     /// Objects, keyed by number, which identifies them whatever entity is given.
     case objects([ObjectNumber: ObjectReference])
-    /// Texts in UTF-8, folded.
+    /// Folded texts in UTF-8.
     case texts(Set<[UInt8]>)
     /// Anything else.
     case values([Value])

@@ -14,9 +14,9 @@ public struct CompiledRequest: Sendable {
     public let refreshKeyPaths: [String]
     /// The model.
     public let model: CompiledModel
-    /// The entity fetched.
+    /// The fetched entity.
     public let entity: CompiledEntity
-    /// Every key path that the request depends on.
+    /// Every key path on which the request depends.
     public let paths: [ObservedPath]
     /// The constraints on the object's own attributes and to-one relationships at the top level of
     /// the predicate.

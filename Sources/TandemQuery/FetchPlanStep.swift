@@ -14,7 +14,7 @@ public struct FetchPlanStep: Hashable, Sendable {
         case unique
         /// The members of a to-many relationship: the inverse of a relationship in the predicate.
         case inverse
-        /// The objects whose relationship refers to one of those that the part finds.
+        /// The objects whose relationship refers to an object that the part finds.
         case related
         /// The distinct objects that any of the parts finds.
         case union

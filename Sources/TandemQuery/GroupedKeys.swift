@@ -134,7 +134,7 @@ public final class GroupedKeys {
         return Place(group: known.group, section: self.place(ofSection: name), related: place)
     }
 
-    // MARK: By an index
+    // MARK: Placement by an index
 
     /// The components of the rest, if all are plain columns of the row and the section is not the
     /// object's own.

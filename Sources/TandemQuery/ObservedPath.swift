@@ -22,7 +22,7 @@ public struct ObservedPath: Hashable, Sendable {
         public static let refresh = Usage(rawValue: 8)
     }
 
-    /// The relationships in the order they are followed; none for an attribute of the object itself.
+    /// The relationships in path order; none for an attribute of the object itself.
     public var hops: [ObservedHop]
     /// The attribute at the end; nil if the path ends in a relationship, whose members are observed
     /// then.

@@ -2,7 +2,7 @@ import TandemModel
 
 /// A resolver of key paths that records every path that is used.
 struct PathResolver {
-    /// An object that a path can begin at: the object itself, or a variable over a collection.
+    /// An object at which a path can begin: the object itself, or a variable over a collection.
     struct Scope {
         var variable: String
         var entity: CompiledEntity

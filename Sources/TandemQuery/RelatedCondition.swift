@@ -7,7 +7,7 @@ public import TandemModel
 /// `size > 3`. The inverse of the relationship leads from those objects to all that match.
 /// Conditions that are true for an empty relationship (`== nil`, `!=`) imply nothing of this kind.
 public struct RelatedCondition: Sendable {
-    /// The relationship.
+    /// The relationship's slot.
     public let slot: Int
     /// The relationship's name.
     public let name: String

@@ -2,7 +2,7 @@ import TandemModel
 
 /// A cache of related objects' key data, by object number.
 ///
-/// It is a hash table with open addressing: it is searched once for each row of a list, and a
+/// The cache is a hash table with open addressing, which is searched once for each row of a list. A
 /// dictionary, which is protected against hostile keys, takes five times as long. Numbers are
 /// assigned sequentially by the daemon, so a multiplication is enough to spread them.
 struct RelatedMemo {

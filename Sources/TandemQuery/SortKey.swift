@@ -5,11 +5,11 @@
 public struct SortKey: Hashable, Sendable {
     /// The way in which two values are compared.
     public enum Selector: UInt8, Hashable, Sendable, CaseIterable {
-        /// By number, text by code point.
+        /// Numbers by value, texts by code point.
         case compare
-        /// Text after full Unicode case folding.
+        /// Texts after full Unicode case folding.
         case caseInsensitiveCompare
-        /// Text after full Unicode case folding, digits by number (``NaturalOrder``): "File 2" before "File 10".
+        /// Texts in natural order (``NaturalOrder``), with case folding: "File 2" before "File 10".
         case naturalCompare
 
         /// The name in the form of a method, `naturalCompare:`.

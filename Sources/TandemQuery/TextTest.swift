@@ -4,7 +4,7 @@ import TandemModel
 struct TextTest: Sendable {
     let op: Comparison.Operator
     let options: Comparison.Options
-    /// The text, folded.
+    /// The folded text.
     let needle: [UInt8]
     /// The text as a pattern, for `LIKE`.
     let pattern: LikePattern?

@@ -9,7 +9,7 @@
 public struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
     public var removed: [UInt64]
-    /// The rows that enter, or stay with a new or the same sort key and section.
+    /// The rows that enter, or that stay, with their new sort key and section.
     public var upserted: [ResultRow]
     /// The numbers of rows that changed, but kept their sort key and section.
     ///

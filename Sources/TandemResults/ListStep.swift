@@ -1,7 +1,7 @@
 /// One edit of a store: the locations of rows before and after, and the resulting change.
 ///
 /// Cost: O(k log n) for k edited rows, however long the list is. A row is *loose* (movable) if its
-/// sort key, section or entity differs, or if it is inserted or deleted; all other rows are in
+/// sort key, section or entity differs, or if it is inserted or deleted. All other rows are in
 /// order with each other before and after. A section is loose if all its rows were.
 struct ListStep {
     struct Spot {

@@ -6,8 +6,8 @@
 /// a million rows, and a wrong one only costs that search.
 ///
 /// The table uses open addressing with linear probing, and is at most seven eighths full (Knuth,
-/// The Art of Computer Programming 3, 6.4; cuckoo and quotient filters also store a part of the
-/// hash instead of the key). Looking up, inserting and removing cost O(1). The table can't be
+/// The Art of Computer Programming 3, 6.4). Cuckoo and quotient filters also store a part of the
+/// hash instead of the key. Looking up, inserting and removing cost O(1). The table can't be
 /// rehashed without the numbers: if there is no room left, the owner fills another one.
 struct NumberTable: Sendable {
     private static let empty: UInt32 = 0

@@ -25,9 +25,9 @@ public struct ReplayError: Error, Hashable, Sendable, CustomStringConvertible {
 extension ResultsChange {
     /// Applies the change by the rules of a table's batch update, which proves law 5.
     ///
-    /// Everything is checked: names and numbers against the old sections, paths against the new
-    /// ones, that no row is left in a deleted section, and that updates end at their targets. Cost:
-    /// O(n) for n objects in `old`.
+    /// Names and numbers are checked against the old sections, and paths against the new ones. No
+    /// row may be left in a deleted section, and updates have to end at their targets. Cost: O(n)
+    /// for n objects in `old`.
     ///
     /// - Throws: `ReplayError` if the change is not one of `old`.
     public func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {

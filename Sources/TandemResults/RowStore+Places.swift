@@ -8,9 +8,9 @@ extension RowStore {
     /// Appends the objects of a chunk; `names` are those of all sections.
     ///
     /// All rows of the store must have been added this way. Returns false if the rows do not form a
-    /// list: they are not in order, by key and then number, a number occurs twice, or a section
-    /// occurs again after another one. The store is unusable then. Cost: O(n), without an
-    /// allocation per row: leaves copy their parts of the columns.
+    /// list: if they are out of order (by key, then number), a number occurs twice, or a section
+    /// occurs again. The store is unusable then. Cost: O(n), without an allocation per row: leaves
+    /// copy their parts of the columns.
     mutating func append(_ part: ListPlaces, names: [String], expecting total: Int) -> Bool {
         if part.count == 0 { return true }
         guard part.isInOrder, isBehindRows(part) else { return false }

@@ -3,9 +3,9 @@
 ///
 /// The order is by sort key, then number. Without sections there is always exactly one, named `""`.
 /// With sections, none is empty, and a section's identity is its name. Reading a row, finding one
-/// by number and applying an edit cost a logarithmic search plus a sum over small counts (a word
-/// per section, and per hundred rows of the section). That takes microseconds in a list of a
-/// million rows.
+/// by number and applying an edit cost a logarithmic search plus a sum over small counts. The
+/// counts are a word per section, and per hundred rows of the section. This takes microseconds in a
+/// list of a million rows.
 ///
 ///     var list = SectionedList(sectioned: true, rows: fetched)
 ///     switch list.apply(ListEdits(removed: [3], upserted: [row])) {
