@@ -1,17 +1,20 @@
-/// How far a batch had come with a transaction: what a repeat goes on behind.
+/// The progress of a batch as of one of its transactions; a repeated batch resumes from it.
 ///
-/// The objects of a batch are worked off in the order of their references, each once. So where it stands is one object, and it stands in
-/// the transaction itself: whoever has that knows this too, also a store that is rebuilt from the journal. Of a batch insert it is
-/// the number of rows; the transaction's content hash stands for these rows then.
+/// A batch processes its objects in the order of their references, each once, so one object
+/// describes its progress. The progress is part of the transaction: everything that has the
+/// transaction knows it, also a store that is rebuilt from the journal. For a batch insert, the
+/// progress is the number of rows, and the transaction's content hash identifies these rows.
 public struct BatchProgress: Hashable, Sendable {
-    /// The last object that was looked at: none up to it is looked at again; of an insert tag and number 0.
+    /// The last object that was processed; a repeated batch continues with the next one.
+    ///
+    /// For a batch insert, this has tag and number 0.
     public var reached: ObjectReference
-    /// How many objects, or rows, are done, those of earlier transactions included.
+    /// The number of objects, or rows, processed so far, including those of earlier transactions.
     public var done: UInt64
-    /// Whether there are no more.
+    /// Whether the batch is complete.
     public var hasEnded: Bool
 
-    /// The progress of a batch that has come so far.
+    /// Creates the progress of a batch; the default is that of a batch that has not begun.
     public init(
         reached: ObjectReference = ObjectReference(tag: 0, number: 0), done: UInt64 = 0,
         hasEnded: Bool = false
@@ -21,7 +24,7 @@ public struct BatchProgress: Hashable, Sendable {
         self.hasEnded = hasEnded
     }
 
-    /// The bytes of its binary form.
+    /// The size of the binary form in bytes.
     public static let byteCount = 19
 
     /// Appends the binary form.

@@ -1,11 +1,12 @@
-/// What a batch came to: a batch delete, update or insert, which is several transactions.
+/// The result of a batch delete, update or insert, which may be several transactions.
 public struct BatchResult: Hashable, Sendable {
-    /// The batch's last transaction; the journal's end if it wrote none.
+    /// The position of the batch's last transaction, or the journal's end if it wrote none.
     public var position: Position
-    /// How many objects were deleted, changed or inserted; what a delete rule took along does not count.
+    /// The number of objects deleted, changed or inserted, without those that a delete rule
+    /// affected.
     public var count: Int
 
-    /// A result of so many objects, up to a position.
+    /// Creates a result of `count` objects, up to a position.
     public init(position: Position, count: Int) {
         self.position = position
         self.count = count

@@ -1,23 +1,25 @@
-/// Stands for bytes that are too many for a row: its content lies in the store once, under its hash.
+/// A reference to bytes that are too many for a row; the store has the content once, under its
+/// hash.
 ///
-/// Rows, transactions and keys hold it in the place of the content, which is fetched on demand. It is its own order: the
-/// first 64 bytes of the content, then the hash. So two long values are equal exactly when their contents are, and sort by
-/// content as far as their first 64 bytes tell them apart.
+/// Rows, transactions and keys hold the reference instead of the content, which is fetched on
+/// demand. A reference begins with the first 64 bytes of the content, then the hash. Two references
+/// are therefore equal exactly if their contents are, and they sort by the first 64 bytes of their
+/// contents.
 ///
 ///     reference := first bytes (64) SHA-256 (32) length (4, little-endian)
 public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
-    /// Data or a text of more bytes than this is kept outside the row.
+    /// The size in bytes above which data or a text is stored outside the row.
     public static let inlineLimit = 64 << 10
-    /// The bytes of a reference.
+    /// The size of a reference in bytes.
     public static let byteCount = BlobReference.prefixBytes + BlobReference.tailBytes
     private static let prefixBytes = 64
-    /// Hash and length.
+    /// The size of hash and length.
     static let tailBytes = 36
 
-    /// The reference as it lies in rows and keys.
+    /// The reference as it is stored in rows and keys.
     public let bytes: [UInt8]
 
-    /// The reference to some content of more than ``inlineLimit`` bytes.
+    /// Creates the reference to a content of more than ``inlineLimit`` bytes.
     ///
     /// Cost: a SHA-256 of the content.
     public init(of content: [UInt8]) {
@@ -30,12 +32,12 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
         bytes = writer.bytes
     }
 
-    /// The reference to the UTF-8 of a text.
+    /// Creates the reference to the UTF-8 of a text.
     init(of text: TextReference) {
         bytes = text.beginning.prefix(Self.prefixBytes) + text.bytes.suffix(Self.tailBytes)
     }
 
-    /// Takes the bytes of a reference; nil when they can't be one.
+    /// Creates a reference from its bytes; returns nil if they can't be a reference.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = Array(bytes)
@@ -51,20 +53,22 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
         self = reference
     }
 
-    /// The SHA-256 of the content, under which it is stored.
+    /// The SHA-256 of the content, which is its key in the store.
     public var hash: [UInt8] { Array(bytes[Self.prefixBytes..<(Self.prefixBytes + 32)]) }
 
-    /// The bytes of the content.
+    /// The length of the content in bytes.
     public var length: Int {
         bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// True when some bytes begin as this does and are as many; what has the right hash besides is the content.
+    /// Returns whether the length and the first bytes of a content match.
+    ///
+    /// A content that matches and has the right hash is the content of this reference.
     public func fits(_ content: UnsafeRawBufferPointer) -> Bool {
         content.count == length && content.starts(with: bytes[..<Self.prefixBytes])
     }
 
-    /// True when some content is the one that this stands for.
+    /// Returns whether this is the reference to `content`.
     ///
     /// Cost: a SHA-256 of the content.
     public func stands(for content: [UInt8]) -> Bool {
@@ -80,14 +84,14 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The content of a blob with what stands for it in rows.
+/// The content of a blob and the reference to it that rows hold.
 public struct Blob: Hashable, Sendable {
-    /// What stands for it.
+    /// The reference that rows hold.
     public let reference: BlobReference
     /// The content.
     public let content: [UInt8]
 
-    /// The blob of some content, which is hashed.
+    /// Creates the blob of a content, which is hashed.
     public init(_ content: [UInt8]) {
         reference = BlobReference(of: content)
         self.content = content
@@ -103,7 +107,7 @@ public struct Blob: Hashable, Sendable {
         writer.blob(content)
     }
 
-    /// Reads a blob without hashing it again: the checksum of what it lies in is enough.
+    /// Reads a blob without hashing it again: the checksum of the surrounding bytes is enough.
     init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         let reference = try BlobReference(from: &reader)

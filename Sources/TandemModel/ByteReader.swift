@@ -1,11 +1,11 @@
-/// Why bytes could not be decoded: what was expected, and at which offset.
+/// A decoding error, with the expected content and the offset.
 public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was being read.
+    /// The expected content.
     public var expected: String
     /// The offset in the byte string that was being decoded.
     public var offset: Int
 
-    /// An error at `offset`.
+    /// Creates an error at `offset`.
     public init(expected: String, offset: Int) {
         self.expected = expected
         self.offset = offset
@@ -15,26 +15,27 @@ public struct CodingError: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String { "damaged bytes at offset \(offset): expected \(expected)" }
 }
 
-/// Reads what ``ByteWriter`` wrote; never reads beyond the end and never traps on damaged bytes.
+/// A reader for what ``ByteWriter`` wrote; never reads beyond the end and never traps on damaged
+/// bytes.
 ///
-/// Every length is compared with what is left before anything is allocated.
+/// Every length is compared with the number of remaining bytes before anything is allocated.
 public struct ByteReader: Sendable {
     /// The bytes being read.
     public let bytes: [UInt8]
-    /// Where the next field begins.
+    /// The offset of the next field.
     public var offset: Int { position }
     @usableFromInline var position: Int
-    /// Where reading has to stop.
+    /// The offset at which reading stops.
     public let end: Int
 
-    /// A reader of a whole byte string.
+    /// Creates a reader of a whole byte string.
     public init(_ bytes: [UInt8]) {
         self.bytes = bytes
         position = 0
         end = bytes.count
     }
 
-    /// A reader of a part of a byte string; the range is clamped to it.
+    /// Creates a reader of a part of a byte string; the range is clamped to it.
     public init(_ bytes: [UInt8], in range: Range<Int>) {
         self.bytes = bytes
         let part = range.clamped(to: 0..<bytes.count)
@@ -42,13 +43,13 @@ public struct ByteReader: Sendable {
         end = part.upperBound
     }
 
-    /// The number of bytes that are left.
+    /// The number of bytes that remain.
     @inlinable public var remaining: Int { end - offset }
 
-    /// True when everything has been read.
+    /// Whether everything has been read.
     @inlinable public var isAtEnd: Bool { offset == end }
 
-    /// Takes `count` bytes and returns their range, or throws without reading.
+    /// Consumes `count` bytes and returns their range, or throws without consuming any.
     @inlinable
     public mutating func take(
         _ count: Int, _ expected: @autoclosure () -> String
@@ -129,8 +130,9 @@ public struct ByteReader: Sendable {
         throw CodingError(expected: "a varint of at most ten bytes", offset: offset)
     }
 
-    /// Reads a count of things that take at least `itemBytes` bytes each, so never one that
-    /// can't be true.
+    /// Reads a count of items that take at least `itemBytes` bytes each.
+    ///
+    /// Throws if the remaining bytes can't hold that many items.
     public mutating func count(itemBytes: Int = 1) throws(CodingError) -> Int {
         let start = offset
         let value = try varint()
@@ -149,7 +151,7 @@ public struct ByteReader: Sendable {
     /// Reads a length and that many bytes.
     public mutating func blob() throws(CodingError) -> [UInt8] { try raw(try count()) }
 
-    /// Reads a length and that many bytes of UTF-8; anything else than UTF-8 is refused.
+    /// Reads a length and that many bytes of UTF-8; throws if they are not UTF-8.
     public mutating func string() throws(CodingError) -> String {
         let start = offset
         let range = try take(try count(), "a string")

@@ -1,16 +1,14 @@
-/// Appends little-endian fields to a byte string; the writing half of every Tandem format.
-///
-/// Lengths and counts are LEB128 varints, everything else has a fixed width.
+/// A writer that appends little-endian fields to a byte string, for every Tandem format.
 public struct ByteWriter: Sendable {
-    /// What has been written so far.
+    /// The bytes written so far.
     public var bytes: [UInt8] = []
 
-    /// An empty writer, with room for `capacity` bytes.
+    /// Creates an empty writer with room for `capacity` bytes.
     public init(capacity: Int = 0) {
         if capacity > 0 { bytes.reserveCapacity(capacity) }
     }
 
-    /// Makes room for so many more bytes, where many are written in small parts.
+    /// Reserves room for `more` bytes before many small fields are appended.
     public mutating func reserve(_ more: Int) { bytes.reserveCapacity(bytes.count + more) }
 
     /// The number of bytes written so far.
@@ -25,7 +23,7 @@ public struct ByteWriter: Sendable {
         filled(MemoryLayout<T>.size) { $0.storeBytes(of: value.littleEndian, as: T.self) }
     }
 
-    /// Appends one byte and a fixed-width integer, which together cost little more than one of them.
+    /// Appends one byte and a fixed-width integer, at little more than the cost of one of them.
     @inlinable
     public mutating func tagged<T: FixedWidthInteger>(_ tag: UInt8, _ value: T) {
         filled(1 + MemoryLayout<T>.size) {
@@ -34,7 +32,7 @@ public struct ByteWriter: Sendable {
         }
     }
 
-    /// Appends `size` bytes, every one of which `fill` has to set.
+    /// Appends `size` bytes; `fill` has to set each of them.
     @inlinable @inline(__always)
     public mutating func filled(_ size: Int, _ fill: (UnsafeMutableRawPointer) -> Void) {
         bytes.append(addingCapacity: size) { span in
@@ -81,7 +79,7 @@ public struct ByteWriter: Sendable {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    /// The bytes of a count or a length as a varint.
+    /// Returns the size of a count or length as a varint, in bytes.
     static func varintBytes(_ value: Int) -> Int {
         max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7)
     }

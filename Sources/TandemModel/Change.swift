@@ -1,37 +1,39 @@
-/// What a transaction did to one object.
+/// The effect of a transaction on one object.
 ///
-/// It holds all that is needed to merge it, to show it, to judge a predicate on the object's own values before and
-/// after, and to undo it.
+/// A change holds everything needed to merge it, to show it, to undo it, and to evaluate a
+/// predicate on the object's own values before and after.
 public struct Change: Hashable, Sendable {
-    /// What happened.
+    /// The kind of a change.
     public enum Kind: UInt8, Hashable, Sendable {
         /// The object is new.
         case insert
-        /// Attributes or to-one relationships changed, perhaps links too.
+        /// Attributes or to-one relationships changed, possibly also links.
         case update
-        /// The object is gone.
+        /// The object was deleted.
         case delete
-        /// Only to-many relationships changed, because their other ends did: the row is as it was.
+        /// Only to-many relationships changed, because the other ends did; the row is unchanged.
         case touch
     }
 
-    /// What happened.
+    /// The kind of the change.
     public var kind: Kind
     /// The object.
     public var object: ObjectReference
-    /// The properties that changed: all with a value or links for an insert or delete.
+    /// The properties that changed; for an insert or delete, all that have a value or links.
     public var changed: PropertyMask
     /// The whole row after an insert or update.
     public var row: Row?
     /// The whole row before a delete.
     public var deleted: Row?
-    /// The values before an update of what changed in the row, by slot.
+    /// The values, by slot, of the changed columns before an update.
     public var before: [SlotValue]
-    /// The members that to-many relationships gained and lost, by slot, then number; one that moved in an ordered one is
-    /// lost at its old rank, then gained at its new one.
+    /// The members that to-many relationships gained and lost, by slot, then number.
+    ///
+    /// A member that was moved in an ordered relationship is removed at its old rank, then added at
+    /// its new one.
     public var links: [LinkChange]
 
-    /// A change of the given content.
+    /// Creates a change.
     @inlinable
     public init(
         _ kind: Kind, _ object: ObjectReference, changed: PropertyMask, row: Row? = nil,
@@ -46,7 +48,7 @@ public struct Change: Hashable, Sendable {
         self.links = links
     }
 
-    /// The row before an update or delete; nil before an insert and for a touch.
+    /// Returns the row before an update or delete; nil for an insert or a touch.
     package func rowBefore(in entity: CompiledEntity) -> Row? {
         switch kind {
         case .insert, .touch: nil
@@ -63,7 +65,7 @@ public struct SlotValue: Hashable, Sendable {
     /// Its value.
     public var value: Value
 
-    /// The value of a slot.
+    /// Creates the value of a slot.
     @inlinable
     public init(slot: Int, value: Value) {
         self.slot = slot
@@ -72,7 +74,7 @@ public struct SlotValue: Hashable, Sendable {
 }
 
 extension Change {
-    /// Appends the change without its entity, which its chunk names.
+    /// Appends the change without its entity, which the chunk names.
     func encode(into writer: inout ByteWriter) {
         writer.uint8(kind.rawValue)
         writer.uint64(object.number)
@@ -127,12 +129,12 @@ extension Change {
         return Int(slot)
     }
 
-    /// Whether the content of any value before or after an update lies outside its row.
+    /// Returns whether any value before or after an update is stored outside the row.
     public func hasBlobs(in entity: CompiledEntity) -> Bool {
         row?.hasBlobs(in: entity) ?? false || before.contains { $0.value.isOutside }
     }
 
-    /// True when everything in a change that came from outside fits the entity.
+    /// Returns whether a change from outside fits the entity in all its parts.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let count = entity.properties.count
         guard entity.tag == object.tag, changed.isWithin(count),

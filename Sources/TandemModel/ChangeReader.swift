@@ -1,4 +1,5 @@
-/// Decodes the changes of a transaction one at a time, so that none of them has to be kept.
+/// A decoder of a transaction's changes, one at a time, so that they need not all be kept in
+/// memory.
 public struct ChangeReader: Sendable {
     private let bytes: [UInt8]
     private var chunks: ArraySlice<EncodedTransaction.Chunk>
@@ -11,7 +12,7 @@ public struct ChangeReader: Sendable {
         self.chunks = chunks[...]
     }
 
-    /// The next change; nil at the end.
+    /// Returns the next change, or nil at the end.
     ///
     /// Throws ``CodingError``.
     public mutating func next() throws(CodingError) -> Change? {

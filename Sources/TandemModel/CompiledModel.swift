@@ -1,28 +1,29 @@
-/// A model made ready for use in one store: checked, numbered, with row layouts.
+/// A model that is ready for use in one store: validated, with numbers and row layouts.
 ///
-/// The daemon compiles the model that is installed and hands the result to every client, so that rows,
-/// links and change sets mean the same everywhere. Immutable; share it freely.
+/// The daemon compiles the installed model and sends the result to every client, so that rows,
+/// links and change sets mean the same everywhere. A compiled model is immutable and can be shared
+/// freely.
 ///
-/// The numbers given to entities, links, indexes and unique keys are kept when a later model is compiled with
-/// ``init(_:replacing:)``, so that nothing in the store has to be renumbered.
+/// If a later model is compiled with ``init(_:replacing:)``, entities, links, indexes and unique
+/// keys keep their numbers, so that nothing in the store has to be renumbered.
 public final class CompiledModel: Sendable {
     /// The model as declared.
     public let model: Model
     /// The hash of the declared model.
     public let hash: StableHash
-    /// Rises by one with every model installed in a store; rows carry it.
+    /// The version of the model, which increases by one with every model installed; rows carry it.
     public let version: UInt16
     /// The entities in the order of their names.
     public let entities: [CompiledEntity]
-    /// The numbers given so far, by what they are given to; ones no longer used included.
+    /// All numbers assigned so far, by key, including ones that are no longer used.
     public let identifiers: [String: UInt16]
 
     private let byName: [String: CompiledEntity]
     private let byTag: [CompiledEntity?]
 
-    /// Compiles a model, keeping the numbers of the one it replaces, also under new names.
+    /// Compiles a model, and keeps the numbers of the model it replaces, also across renames.
     ///
-    /// Throws ``ModelError`` with everything that is wrong in it.
+    /// Throws ``ModelError`` with every problem of the model.
     public convenience init(
         _ model: Model, replacing previous: CompiledModel? = nil
     ) throws(ModelError) {
@@ -68,10 +69,10 @@ public final class CompiledModel: Sendable {
         self.byTag = byTag
     }
 
-    /// A model of the same content that shares nothing with this one.
+    /// Returns a model of the same content that shares no storage with this one.
     ///
-    /// Threads that evaluate many rows by one model compete for the reference counts of its parts. Each has a copy of its own
-    /// instead. Cost: that of encoding the model and decoding it.
+    /// Threads that evaluate many rows by one model compete for the reference counts of its parts,
+    /// so each thread gets a copy. Cost: encoding and decoding the model.
     package func copy() -> CompiledModel {
         var writer = ByteWriter()
         encode(into: &writer)
@@ -83,10 +84,10 @@ public final class CompiledModel: Sendable {
         }
     }
 
-    /// The entity of a name.
+    /// Returns the entity with this name.
     public func entity(named name: String) -> CompiledEntity? { byName[name] }
 
-    /// Why there is no entity of a name, and which there are.
+    /// Returns an error that says that an entity is unknown, and lists the known ones.
     package func unknownEntity(_ name: String) -> TandemError {
         let names = entities.map(\.name).sorted()
         let known =
@@ -94,23 +95,23 @@ public final class CompiledModel: Sendable {
         return TandemError(.unknownEntity, "there is no entity `\(name.prefix(100))`; \(known)")
     }
 
-    /// The entity of a tag.
+    /// Returns the entity with this tag.
     @inline(__always)
     public func entity(tagged tag: EntityTag) -> CompiledEntity? {
         Int(tag) < byTag.count ? byTag[Int(tag)] : nil
     }
 
-    /// The printable id of a reference; an unknown tag prints as `?`.
+    /// Returns the printable id of a reference; an unknown tag prints as `?`.
     public func id(of reference: ObjectReference) -> ObjectID {
         ObjectID(entity: entity(tagged: reference.tag)?.name ?? "?", number: reference.number)
     }
 
-    /// The reference that an id stands for, or nil when its entity is unknown.
+    /// Returns the reference with this id, or nil if its entity is unknown.
     public func reference(to id: ObjectID) -> ObjectReference? {
         entity(named: id.entity).map { ObjectReference(tag: $0.tag, number: id.number) }
     }
 
-    /// The whole in binary form: version, numbers, model as JSON.
+    /// Appends the binary form: version, numbers, and the model as JSON.
     public func encode(into writer: inout ByteWriter) {
         writer.uint16(version)
         writer.count(identifiers.count)
@@ -146,10 +147,10 @@ public final class CompiledModel: Sendable {
     }
 }
 
-/// One entity of a ``CompiledModel``: its properties by slot, and where they lie in a row.
+/// One entity of a ``CompiledModel``: its properties by slot, and its row layout.
 ///
-/// Slots count the inherited properties first, from the root down, each level in the order of names; so an
-/// inherited property has the same slot in every subentity.
+/// Slots count the inherited properties first, from the root down, and within a level by name. An
+/// inherited property therefore has the same slot in every subentity.
 public final class CompiledEntity: Sendable {
     /// The name.
     public let name: String
@@ -163,29 +164,31 @@ public final class CompiledEntity: Sendable {
     public let descendants: [EntityTag]
     /// The properties, inherited ones included; the index is the slot.
     public let properties: [CompiledProperty]
-    /// Where the columns of a row lie.
+    /// The layout of a row.
     public let layout: RowLayout
-    /// The uniqueness constraints that hold for objects of this entity.
+    /// The uniqueness constraints on objects of this entity.
     public let uniqueness: [CompiledIndex]
-    /// The indexes that objects of this entity are in.
+    /// The indexes that contain objects of this entity.
     public let indexes: [CompiledIndex]
-    /// The properties that any index or uniqueness constraint needs.
+    /// The properties that are part of any index or uniqueness constraint.
     public let keyed: PropertyMask
-    /// The attributes and to-one relationships that need a value.
+    /// The attributes and to-one relationships that require a value.
     public let required: PropertyMask
-    /// The attributes whose values have limits, and the to-many relationships whose members have.
+    /// The attributes with limited values and the to-many relationships with a limited number of
+    /// members.
     public let limited: PropertyMask
-    /// The to-many relationships by slot.
+    /// The slots of the to-many relationships.
     public let toManySlots: [Int]
     /// All slots.
     public let allSlots: PropertyMask
-    /// How the derived attributes follow from others, by slot.
+    /// The derivations of the derived attributes, by slot.
     public let derivations: [CompiledDerivation]
     /// The derived attributes.
     public let derived: PropertyMask
-    /// What is in the row and may be set: all but derived attributes and to-many relationships.
+    /// The properties in the row that can be set: all but derived attributes and to-many
+    /// relationships.
     public let settable: PropertyMask
-    /// The values of a new object: defaults, nothing elsewhere.
+    /// The values of a new object: its defaults, and null for the rest.
     public let defaults: [Value]
     /// The type of each attribute by slot; nil for a relationship.
     private let types: [AttributeType?]
@@ -233,33 +236,36 @@ public final class CompiledEntity: Sendable {
         }
     }
 
-    /// The slot of a property.
+    /// Returns the slot of a property.
     public func slot(of property: String) -> Int? { slots[property] }
 
-    /// The property of a name.
+    /// Returns the property with this name.
     public func property(named name: String) -> CompiledProperty? {
         slots[name].map { properties[$0] }
     }
 
-    /// True when `tag` is this entity or one that inherits from it.
+    /// Returns whether `tag` is this entity or one that inherits from it.
     public func includes(_ tag: EntityTag) -> Bool {
         tag == self.tag || family.count > 1 && family.contains(tag)
     }
 
-    /// True when `slot` is an attribute and `value` is of its type, or null; says nothing of limits.
+    /// Returns whether `slot` is an attribute and `value` is null or of its type.
+    ///
+    /// Limits are not checked.
     @inline(__always)
     public func holds(_ value: Value, inAttribute slot: Int) -> Bool {
         slot < types.count && types[slot].map { value.isNull || value.fits($0) } ?? false
     }
 
-    /// True for an attribute or to-one relationship whose values all take the same room in a row.
+    /// Returns whether all values of an attribute or to-one relationship have the same size in a
+    /// row.
     @inline(__always)
     public func isFixed(_ slot: Int) -> Bool { layout.fixed.contains(slot) }
 }
 
 /// One property of a ``CompiledEntity``.
 public final class CompiledProperty: Sendable {
-    /// Attribute or relationship.
+    /// The kind of a property.
     public enum Kind: Sendable {
         /// A value in the row.
         case attribute(Attribute)
@@ -267,23 +273,24 @@ public final class CompiledProperty: Sendable {
         case relationship(CompiledRelationship)
     }
 
-    /// The place among the entity's properties.
+    /// The index among the entity's properties.
     public let slot: Int
     /// The name.
     public let name: String
-    /// What it is.
+    /// The kind.
     public let kind: Kind
     /// The relationship, if it is one.
     public let relationship: CompiledRelationship?
-    /// True for a to-many relationship, which is not in the row.
+    /// Whether this is a to-many relationship, which is not in the row.
     public let isToMany: Bool
     /// The type of an attribute.
     let type: AttributeType?
-    /// Whether an attribute may have no value; true for relationships.
+    /// Whether an attribute may be null; true for relationships.
     public let allowsNull: Bool
-    /// What a text has to match.
+    /// The pattern that a text has to match.
     let pattern: TextPattern?
-    /// Whether a value of the right type may still be against the rules: limits, allowed values, a length.
+    /// Whether values of the right type can still be invalid: because of limits, allowed values or
+    /// a length.
     public let limitsValues: Bool
 
     init(slot: Int, name: String, kind: Kind) {
@@ -295,9 +302,10 @@ public final class CompiledProperty: Sendable {
             relationship = nil
             isToMany = false
             type = attribute.type
-            // Of a derived one it is a promise to who reads it, and no rule for who saves.
+            // For a derived attribute, `optional: false` is guaranteed to readers but not enforced
+            // on saves.
             allowsNull = attribute.optional || attribute.derived != nil
-            // One that can't be read was refused with its model.
+            // A model with an unreadable pattern was rejected before.
             pattern = attribute.pattern.flatMap { try? TextPattern($0) }
             let hasLength = [.string, .url, .data].contains(attribute.type)
             limitsValues =
@@ -313,38 +321,39 @@ public final class CompiledProperty: Sendable {
         }
     }
 
-    /// Whether it is in the row and must not be null.
+    /// Whether the property is in the row and must not be null.
     public var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
 
-    /// Whether a value that is there, or the members, may be against the rules.
+    /// Whether a non-null value, or the number of members, can be invalid.
     var hasLimits: Bool { limitsValues || (relationship?.limitsCount ?? false) }
 
     /// The attribute, if it is one.
     public var attribute: Attribute? { if case .attribute(let value) = kind { value } else { nil } }
 }
 
-/// A relationship with its other end resolved.
+/// A relationship whose other end is resolved.
 public final class CompiledRelationship: Sendable {
-    /// As declared.
+    /// The relationship as declared.
     public let declaration: Relationship
-    /// The entity at the other end; objects of its subentities may be there as well.
+    /// The entity at the other end, which includes objects of its subentities.
     public let destination: EntityTag
     /// The slot of the inverse in the destination and its subentities.
     public let inverseSlot: Int
     /// Whether the inverse is to-many.
     public let inverseToMany: Bool
-    /// The number of this relationship's links in the store; 0 for a to-one, which is in the row.
+    /// The number of this relationship's links in the store; 0 for a to-one relationship, which is
+    /// in the row.
     public let linkID: UInt16
 
-    /// Whether it leads to any number of objects.
+    /// Whether the relationship is to-many.
     public let toMany: Bool
-    /// Whether its members have an order: a ``Rank`` each.
+    /// Whether the members are ordered; each of them has a ``Rank`` then.
     public let isOrdered: Bool
-    /// Whether it may lead nowhere.
+    /// Whether the relationship may be empty.
     public let isOptional: Bool
-    /// Whether the number of members may be against the rules.
+    /// Whether the number of members is limited.
     public let limitsCount: Bool
-    /// What a deletion of the owner does to the other end.
+    /// The effect of the owner's deletion on the other end.
     public let deleteRule: DeleteRule
 
     init(
@@ -370,7 +379,7 @@ public final class CompiledRelationship: Sendable {
 public struct CompiledIndex: Hashable, Sendable {
     /// The number of its keys in the store.
     public let id: UInt16
-    /// The entity that declares it; its subentities' objects are in it too.
+    /// The entity that declares it; objects of its subentities are included.
     public let entity: EntityTag
     /// The properties by slot.
     public let slots: [Int]

@@ -1,24 +1,25 @@
-/// How a derived attribute follows from another property of the same object.
+/// The way in which a derived attribute is computed from another property of the same object.
 ///
-/// The daemon computes it with every save, after all else is planned, and keeps it in the row: so it can be sorted, filtered and
-/// indexed by like any other value, and nobody sets it. The printed form is that of Core Data.
+/// The daemon computes the value with every save, after everything else is planned, and stores it
+/// in the row. It can therefore be sorted, filtered and indexed by like any other value, but not
+/// set. The printed form is that of Core Data.
 ///
 ///     Attribute("playerCount", .int, derived: .count("players"))
 ///     Attribute("nameFolded", .string, derived: .folded("name"))
 public enum Derivation: Hashable, Sendable, CustomStringConvertible {
-    /// How many members a to-many relationship has: an int, never null.
+    /// The number of members of a to-many relationship: an int, never null.
     case count(String)
-    /// A text without differences of case and without diacritics, null where that is null.
+    /// A text without differences of case and without diacritics; null if the source is null.
     case folded(String)
 
-    /// The property that it follows from.
+    /// The property from which the value is computed.
     public var source: String {
         switch self {
         case .count(let source), .folded(let source): source
         }
     }
 
-    /// The same of a property of another name.
+    /// Returns the same derivation of a property with another name.
     func renamed(_ name: String) -> Derivation {
         switch self {
         case .count: .count(name)
@@ -26,7 +27,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// `players.@count` or `canonical:(name)`, as in the JSON form of a model.
+    /// The printed form, as in the JSON form of a model: `players.@count` or `canonical:(name)`.
     public var description: String {
         switch self {
         case .count(let source): source + Self.countEnd
@@ -34,7 +35,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads the printed form; nil for anything else.
+    /// Parses the printed form; returns nil for anything else.
     public init?(_ text: String) {
         if text.hasSuffix(Self.countEnd) {
             self = .count(String(text.dropLast(Self.countEnd.count)))
@@ -46,7 +47,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
         guard ModelCheck.isIdentifier(source) else { return nil }
     }
 
-    /// What a printed form looks like, for messages.
+    /// The printed form as a pattern, for messages.
     static let form = "`RELATIONSHIP.@count` or `canonical:(ATTRIBUTE)`"
     private static let countEnd = ".@count"
     private static let foldedStart = "canonical:("
@@ -54,7 +55,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
 
 /// The derivation of an attribute of a ``CompiledEntity``, by slots.
 public struct CompiledDerivation: Hashable, Sendable {
-    /// What is computed.
+    /// The computation.
     public enum Kind: Hashable, Sendable {
         /// The number of members.
         case count
@@ -64,9 +65,9 @@ public struct CompiledDerivation: Hashable, Sendable {
 
     /// The slot of the derived attribute.
     public let slot: Int
-    /// What is computed.
+    /// The computation.
     public let kind: Kind
-    /// The slot of the property that it follows from.
+    /// The slot of the property from which the value is computed.
     public let source: Int
 }
 
@@ -86,17 +87,20 @@ extension CompiledProperty {
         return attribute?.defaultValue ?? .null
     }
 
-    /// How the attribute follows from another property; nil for what is set.
+    /// The derivation of a derived attribute; nil for any other property.
     public var derivation: Derivation? { attribute?.derived }
 
-    /// What is wrong with setting it, if it is derived.
+    /// A message that says that a derived property can't be set; nil for any other property.
     public var settingProblem: String? {
         derivation.map { "it is derived, \($0), and can't be set; leave it out" }
     }
 }
 
 extension TandemError {
-    /// The refusal to set a derived attribute of objects that have no ids yet, or of many; nil for what may be set.
+    /// Returns the error for setting a derived attribute of several objects, or of ones without an
+    /// id.
+    ///
+    /// The result is nil if the property can be set.
     public static func derived(
         _ property: CompiledProperty, of entity: CompiledEntity
     ) -> TandemError? {
@@ -105,7 +109,8 @@ extension TandemError {
         }
     }
 
-    /// The refusal to set a derived attribute of an object; nil for what may be set.
+    /// Returns the error for setting a derived attribute of an object; nil if the property can be
+    /// set.
     public static func derived(
         _ property: CompiledProperty, of object: ObjectID
     ) -> TandemError? {

@@ -1,17 +1,17 @@
 extension EncodedTransaction {
-    /// What an index of the journal finds a transaction by: the entities and objects that it did something to, and its time.
+    /// The keys of a transaction in the journal's indexes: its entities, its objects and its time.
     public struct Touched: Hashable, Sendable {
-        /// The tags of the entities, each once; 0 for a model.
+        /// The tags of the changed entities, each once; 0 for a model.
         public var entities: [EntityTag]
-        /// The numbers of the objects, in the order of their entities.
+        /// The numbers of the changed objects, in the order of their entities.
         public var objects: [ObjectNumber]
         /// Microseconds since 1970.
         public var time: Int64
     }
 
-    /// What a transaction is found by, from its bytes; nil for bytes that are none.
+    /// Returns the index keys of an encoded transaction; nil if the bytes are not a transaction.
     ///
-    /// Cost: that of decoding the whole.
+    /// Cost: decoding the whole transaction.
     public static func touched(by bytes: [UInt8]) -> Touched? {
         guard let transaction = try? EncodedTransaction(bytes: bytes) else { return nil }
         return try? transaction.touched()

@@ -1,7 +1,8 @@
-/// A transaction in its one binary form, as the journal stores it and sessions send it.
+/// A transaction in its binary form, which the journal stores and sessions send.
 ///
-/// The form is a header, a directory of chunks, and one self-contained chunk for each entity; so what a session gets that
-/// follows only some entities is a gather of chunks (``filtered(_:)``), never a new encoding:
+/// The form is a header, a directory of chunks, and one self-contained chunk for each entity. A
+/// session that subscribes to some of the entities therefore gets a selection of chunks
+/// (``filtered(_:)``), without a new encoding.
 ///
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
@@ -11,32 +12,33 @@
 ///     directory := count { tag (2) length (4) }
 ///     chunk     := count change*, count blob* under the tag 65535
 ///
-/// Format 1 has neither exceptions nor progress, format 2 has the exceptions (``Transaction/exceptions``), and format 3, of a part of a
-/// batch, both (``Transaction/batch``); each is written where it is the shortest form.
+/// Format 1 has neither exceptions nor progress. Format 2 has the exceptions
+/// (``Transaction/exceptions``). Format 3, for a transaction of a batch, has both
+/// (``Transaction/batch``). The writer chooses the shortest form that holds the transaction.
 public struct EncodedTransaction: Hashable, Sendable {
     /// The bytes.
     public let bytes: [UInt8]
     /// The chunks by entity, as ranges of ``bytes``.
     public let chunks: [Chunk]
-    /// Where the directory begins.
+    /// The offset of the directory.
     private let directoryOffset: Int
 
-    /// Where the changes of one entity lie.
+    /// The location of one entity's changes.
     public struct Chunk: Hashable, Sendable {
         /// The entity; 0 for a model.
         public var tag: EntityTag
-        /// The part of the bytes.
+        /// The range of the chunk in the bytes.
         public var range: Range<Int>
     }
 
     /// The versions of this form.
     static let formats: ClosedRange<UInt8> = 1...3
-    /// Stands in the directory for the chunk of blobs; no entity has it.
+    /// The directory's tag for the chunk of blobs; no entity has it.
     static let blobsTag: EntityTag = .max
     private static let positionOffset = 6
     private static let timeOffset = 14
 
-    /// The number in the journal.
+    /// The position in the journal.
     public var position: UInt64 {
         bytes.withUnsafeBytes {
             UInt64(
@@ -52,7 +54,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
     }
 
-    /// The self-declared name of who saved it.
+    /// Decodes the self-declared name of the client that saved the transaction.
     ///
     /// Cost: decodes the header. Throws ``CodingError``.
     public func author() throws(CodingError) -> String {
@@ -65,7 +67,7 @@ public struct EncodedTransaction: Hashable, Sendable {
     /// Encodes a transaction; its changes are sorted by entity and number first.
     public init(_ transaction: Transaction) { self = transaction.encoded() }
 
-    /// Puts a header, a new directory and the chunks together, which lie one after the other in `body`.
+    /// Joins a header, a new directory and the chunks, which are contiguous in `body`.
     private init(
         header: [UInt8], body: ArraySlice<UInt8>, sizes: [(tag: EntityTag, count: Int)]
     ) {
@@ -87,9 +89,10 @@ public struct EncodedTransaction: Hashable, Sendable {
         bytes = writer.bytes
     }
 
-    /// Takes bytes that came from the journal or the wire; checks header and directory, not the chunks.
+    /// Creates a transaction from bytes of the journal or the wire; checks header and directory,
+    /// not the chunks.
     ///
-    /// Throws ``CodingError``. Cost: independent of the size of the changes.
+    /// Throws ``CodingError``. The cost does not depend on the size of the changes.
     public init(bytes: [UInt8]) throws(CodingError) {
         var reader = ByteReader(bytes)
         var header = TransactionHeader()
@@ -111,7 +114,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         self.chunks = chunks
     }
 
-    /// The same transaction at a position and time, which are known last.
+    /// Returns the transaction with its position and time, which are assigned last.
     public func placed(at position: UInt64, time: Int64) -> EncodedTransaction {
         var copy = bytes
         withUnsafeBytes(of: position.littleEndian) {
@@ -129,14 +132,15 @@ public struct EncodedTransaction: Hashable, Sendable {
         self.directoryOffset = directoryOffset
     }
 
-    /// The chunks of the entities that `isWanted` picks; self when that is all, nil when it is none.
+    /// Returns the transaction reduced to the entities that `isWanted` accepts, or nil if no chunk
+    /// is left.
     ///
-    /// A model (tag 0) is always wanted, blobs never are.
+    /// A model (tag 0) is always kept, blobs never are.
     public func filtered(_ isWanted: (EntityTag) -> Bool) -> EncodedTransaction? {
         let wanted = chunks.filter {
             $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
         }
-        // One without changes, a batch's end, concerns nobody.
+        // The end of a batch has no changes and concerns no session.
         if wanted.isEmpty { return nil }
         if wanted.count == chunks.count { return self }
         var body: [UInt8] = []
@@ -146,14 +150,15 @@ public struct EncodedTransaction: Hashable, Sendable {
             sizes: wanted.map { ($0.tag, $0.range.count) })
     }
 
-    /// The transaction as sessions see it: without the contents of blobs.
+    /// The transaction as sessions receive it: without the contents of blobs.
     public var withoutBlobs: EncodedTransaction {
         chunks.last?.tag == Self.blobsTag ? filtered { _ in true } ?? self : self
     }
 
-    /// The same in storage of about its own size, for who keeps it: what was just encoded may lie in twice as much.
+    /// The same transaction without spare capacity, for long-lived copies.
     ///
-    /// Cost: a copy of the bytes, if they lie in more than an eighth too much.
+    /// A newly encoded transaction can occupy twice its size. Cost: a copy of the bytes, if the
+    /// spare capacity exceeds an eighth of them.
     public var fitted: EncodedTransaction {
         guard bytes.capacity - bytes.count > bytes.count / 8 + 16 else { return self }
         return EncodedTransaction(
@@ -161,12 +166,12 @@ public struct EncodedTransaction: Hashable, Sendable {
             directoryOffset: directoryOffset)
     }
 
-    /// The bytes of the blobs' contents.
+    /// The size of the blobs' contents in bytes.
     public var blobBytes: Int {
         chunks.last.map { $0.tag == Self.blobsTag ? $0.range.count : 0 } ?? 0
     }
 
-    /// Decodes the whole.
+    /// Decodes the whole transaction.
     ///
     /// Throws ``CodingError``.
     public func decoded() throws(CodingError) -> Transaction {
@@ -186,10 +191,10 @@ public struct EncodedTransaction: Hashable, Sendable {
         return transaction
     }
 
-    /// True when this installs a model.
+    /// Whether the transaction installs a model.
     public var isModel: Bool { bytes[5] == 1 }
 
-    /// Decodes the header alone; the content is empty.
+    /// Decodes only the header; the content of the result is empty.
     ///
     /// Throws ``CodingError``.
     public func decodedHeader() throws(CodingError) -> Transaction {
@@ -209,7 +214,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         return changes
     }
 
-    /// Reads the changes of all chunks one after the other.
+    /// A reader of the changes of all chunks.
     public var changeReader: ChangeReader {
         ChangeReader(bytes, chunks.filter { $0.tag != 0 && $0.tag != Self.blobsTag })
     }

@@ -1,11 +1,11 @@
-/// An insert of a save that did not simply become a new object.
+/// An insert of a save that did not result in a new object of its own.
 public struct InsertException: Hashable, Sendable {
-    /// Which of the saver's inserts, counted from 0 in their order.
+    /// The index of the insert among those of the save, from 0.
     public var index: Int
-    /// The object that stands for it; nil when the same save deleted it.
+    /// The object that the insert resulted in; nil if the same save deleted it.
     public var object: ObjectReference?
 
-    /// The insert `index` became `object`.
+    /// Creates an exception: the insert `index` resulted in `object`.
     public init(index: Int, object: ObjectReference?) {
         self.index = index
         self.object = object
@@ -13,17 +13,18 @@ public struct InsertException: Hashable, Sendable {
 }
 
 extension Transaction {
-    /// The objects that came into being, by number.
+    /// The inserted objects, by number.
     public var insertedObjects: [ObjectReference] {
         changes.filter { $0.kind == .insert }.map(\.object).sorted()
     }
 
-    /// What each of the saver's inserts became, in its order: the object that stands for it, or nil for none.
+    /// The object that each of the save's inserts resulted in, in order, or nil if there is none.
     ///
-    /// New objects fill the places between the exceptions by number; so a save of new objects alone has none.
+    /// New objects fill the indexes between the exceptions in the order of their numbers. A save of
+    /// only new objects has no exceptions.
     public var outcomes: [ObjectReference?] { outcomes(inserted: insertedObjects) }
 
-    /// The same, where the new objects are known by number and the content is not at hand.
+    /// Returns ``outcomes`` from the inserted objects, by number, if the content is not available.
     public func outcomes(inserted: [ObjectReference]) -> [ObjectReference?] {
         if exceptions.isEmpty { return inserted }
         let named = Set(exceptions.compactMap(\.object))
@@ -36,12 +37,12 @@ extension Transaction {
         }
     }
 
-    /// The same transaction with the exceptions from which ``outcomes`` follow.
+    /// Returns the same transaction with the exceptions from which ``outcomes`` follow.
     public func withOutcomes(_ outcomes: [ObjectReference?]) -> Transaction {
         if outcomes.isEmpty, exceptions.isEmpty { return self }
         let inserted = Set(insertedObjects)
         let own = outcomes.compactMap { $0 }.filter { inserted.contains($0) }
-        // Inserted in another order than that of their numbers, all are named.
+        // If the inserts are not in the order of their numbers, all of them are exceptions.
         let isDerived = own == own.sorted()
         var copy = self
         copy.exceptions = outcomes.enumerated().compactMap { index, object in
@@ -53,7 +54,7 @@ extension Transaction {
 }
 
 extension InsertException {
-    /// The fewest bytes that one takes.
+    /// The minimum size of an encoded exception in bytes.
     static let minimumBytes = 2
 
     func encode(into writer: inout ByteWriter) {

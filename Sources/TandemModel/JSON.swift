@@ -1,9 +1,10 @@
 public import FoundationEssentials
 
-/// A JSON value, with 64-bit integers kept exact.
+/// A JSON value with exact 64-bit integers.
 ///
-/// Parsing accepts what Foundation's decoder accepts; printing sorts the keys, so that equal values print alike.
-/// Scalars that must not reach a terminal (``Swift/Unicode/Scalar/isPrintable``) are printed as `\u` escapes.
+/// Parsing accepts what Foundation's decoder accepts. Printing sorts the keys, so that equal values
+/// have equal texts. Scalars that must not reach a terminal (see
+/// ``Swift/Unicode/Scalar/isPrintable``) are printed as `\u` escapes.
 public enum JSON: Hashable, Sendable {
     /// `null`.
     case null
@@ -20,23 +21,23 @@ public enum JSON: Hashable, Sendable {
     /// An object.
     case object([String: JSON])
 
-    /// Parses a JSON text; throws what Foundation's decoder throws.
+    /// Parses a JSON text; throws the errors of Foundation's decoder.
     public init(parsing text: Data) throws {
         self = try JSONDecoder().decode(JSON.self, from: text)
     }
 
-    /// Parses a JSON text; throws what Foundation's decoder throws.
+    /// Parses a JSON text; throws the errors of Foundation's decoder.
     public init(parsing text: String) throws {
         var text = text
         if let value = text.withUTF8({ JSONScanner.scan($0) }) {
             self = value
         } else {
-            // Rare forms, and the error of a text that is not JSON.
+            // The decoder handles rare forms, and throws the error for a text that is not JSON.
             try self.init(parsing: Data(text.utf8))
         }
     }
 
-    /// The value of a key, or nil when there is none or this is no object.
+    /// Returns the value of a key, or nil if there is none or if this is not an object.
     public subscript(key: String) -> JSON? {
         if case .object(let members) = self { members[key] } else { nil }
     }
@@ -91,7 +92,7 @@ extension JSON: Codable {
 
     private static func scalar(_ container: any SingleValueDecodingContainer) throws -> JSON {
         if let value = try? container.decode(Int64.self) {
-            // There is one zero of integers; the other is a double's.
+            // Integers have one zero; negative zero has to be a double.
             let double = value == 0 ? try? container.decode(Double.self) : nil
             return double?.sign == .minus ? .double(-0.0) : .int(value)
         }
@@ -108,7 +109,7 @@ extension JSON: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// Encodes the value; prefer ``text``, which is quicker and has a fixed order of keys.
+    /// Encodes the value; ``text`` is faster and has a fixed order of keys.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
@@ -124,7 +125,7 @@ extension JSON: Codable {
 }
 
 extension JSON: CustomStringConvertible {
-    /// The JSON text on one line, keys sorted.
+    /// The JSON text on one line, with sorted keys.
     public var text: String {
         var bytes: [UInt8] = []
         write(into: &bytes)
@@ -134,7 +135,7 @@ extension JSON: CustomStringConvertible {
     /// The same as ``text``.
     public var description: String { text }
 
-    /// Appends the text of one line.
+    /// Appends the one-line text.
     package func write(into bytes: inout [UInt8]) {
         switch self {
         case .null: bytes.append(contentsOf: "null".utf8)
@@ -147,7 +148,9 @@ extension JSON: CustomStringConvertible {
         }
     }
 
-    /// JSON has no infinities; they are written as null, as browsers do, unless who writes has names for them (``Value/json``).
+    /// Returns the text of a number, or `null` for infinities and NaN, which JSON does not have.
+    ///
+    /// Browsers do the same. ``Value/json`` has names for these numbers instead.
     package static func number(_ value: Double) -> String {
         guard value.isFinite else { return "null" }
         return value.description
@@ -181,7 +184,7 @@ extension JSON: CustomStringConvertible {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Appends what needs no escape in runs.
+    /// Appends a text with escapes; ranges that need none are copied at once.
     private static func escape(
         _ text: UnsafeBufferPointer<UInt8>, into bytes: inout [UInt8]
     ) {
@@ -214,10 +217,10 @@ extension JSON: CustomStringConvertible {
         bytes.append(contentsOf: text[start...])
     }
 
-    /// Continuation bytes are below it, and those that begin longer scalars are not.
+    /// The lowest lead byte of a scalar of several bytes; continuation bytes are lower.
     private static let firstLeadByte: UInt8 = 0xc2
 
-    /// The scalar that begins at an index of valid UTF-8.
+    /// Returns the scalar that begins at an index of valid UTF-8.
     private static func scalar(
         at index: Int, of text: UnsafeBufferPointer<UInt8>
     ) -> Unicode.Scalar? {
@@ -230,7 +233,7 @@ extension JSON: CustomStringConvertible {
         }
     }
 
-    /// Appends `\u202e`, or two of them for a scalar that UTF-16 has two units for.
+    /// Appends an escape such as `\u202e`, or two of them for a surrogate pair.
     private static func escape(_ scalar: Unicode.Scalar, into bytes: inout [UInt8]) {
         for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
             bytes.append(contentsOf: "\\u".utf8)

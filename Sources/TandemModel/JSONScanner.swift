@@ -1,12 +1,14 @@
 /// A parser for common JSON texts, many times faster than Foundation's decoder.
 ///
-/// ``scan(_:)`` returns either the value that Foundation's decoder returns or nil. Nil means that the
-/// decoder has to decide: the text is not JSON, or it has one of the rare forms that are left to it
-/// (deep nesting, repeated keys, integers beyond 64 bits, large numbers with a fraction or an exponent).
+/// ``scan(_:)`` returns either the value that Foundation's decoder returns, or nil if the decoder
+/// has to decide. That is the case if the text is not JSON, or if it has one of the rare forms.
+/// These are deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a
+/// fraction or an exponent.
 struct JSONScanner {
-    /// Deeper values are left to the decoder, which has a limit of its own.
+    /// The deepest nesting that is parsed here; the decoder, with its own limit, handles deeper
+    /// values.
     private static let deepest = 64
-    /// Up to here a whole number with a fraction or an exponent is exact as a double.
+    /// The bound below which a whole number with a fraction or exponent is exact as a double.
     private static let exactDoubles = 9_007_199_254_740_992.0
 
     private let text: UnsafeBufferPointer<UInt8>
@@ -188,7 +190,7 @@ struct JSONScanner {
         let isNegative = consumeByte(UInt8(ascii: "-"))
         let digits = index
         guard let magnitude = digitsValue() else { return nil }
-        // No number begins with a zero before other digits.
+        // A leading zero is only valid as the only digit.
         guard index == digits + 1 || text[digits] != UInt8(ascii: "0") else { return nil }
         var isWhole = true
         if consumeByte(UInt8(ascii: ".")) {
@@ -201,20 +203,21 @@ struct JSONScanner {
             guard skipDigits() else { return nil }
         }
         if isWhole {
-            // There is one zero of integers; the other is a double's.
+            // Integers have one zero; negative zero has to be a double.
             if isNegative, magnitude == 0 { return .double(-0.0) }
             return magnitude.map { .int(isNegative ? -$0 : $0) }
         }
         return double(text[start..<index])
     }
 
-    /// A number with a fraction or an exponent; whole ones are integers, as for the decoder.
+    /// Parses a number with a fraction or an exponent; whole numbers become integers, as in the
+    /// decoder.
     private func double(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> JSON? {
         guard let value = Double(String(decoding: digits, as: UTF8.self)), value.isFinite else {
             return nil
         }
         guard value != 0 else {
-            // A number that was rounded to zero is left to the decoder.
+            // Only the decoder can handle a number that was rounded to zero.
             let significand = digits.prefix { $0 != UInt8(ascii: "e") && $0 != UInt8(ascii: "E") }
             let isZero = !significand.contains { (UInt8(ascii: "1")...UInt8(ascii: "9")) ~= $0 }
             return isZero ? (value.sign == .minus ? .double(value) : .int(0)) : nil
@@ -229,14 +232,14 @@ struct JSONScanner {
         return true
     }
 
-    /// Consumes digits, at least one.
+    /// Consumes one or more digits; returns whether there were any.
     private mutating func skipDigits() -> Bool {
         let start = index
         while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { index += 1 }
         return index > start
     }
 
-    /// Consumes digits; nil without any, and `.some(nil)` if they exceed 64 bits.
+    /// Consumes digits; returns nil if there are none, and `.some(nil)` if they exceed 64 bits.
     private mutating func digitsValue() -> Int64?? {
         let start = index
         guard skipDigits() else { return nil }

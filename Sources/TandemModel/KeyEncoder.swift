@@ -1,18 +1,19 @@
 import FoundationEssentials
 
-/// Encodes tuples of values so that the order of the bytes is the order of the tuples.
+/// An encoder of tuples of values into bytes that sort like the tuples.
 ///
-/// Index keys in the store and sort keys in lists are made by it. Nil sorts before all values, so last when
-/// descending; integers, doubles and dates by number, text by code point, Booleans false first, references by
-/// object number. A descending component has all its bytes inverted.
+/// Index keys in the store and sort keys in lists are encoded this way. Nil sorts before all
+/// values, and therefore last in descending order. Integers, doubles and dates sort by number,
+/// texts by code point, false before true, references by object number. In a descending component
+/// all bytes are inverted.
 public struct KeyEncoder: Sendable {
     /// The key so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// An empty key with room for `capacity` bytes.
+    /// Creates an empty key with room for `capacity` bytes.
     public init(capacity: Int = 48) { bytes.reserveCapacity(capacity) }
 
-    /// A key that begins with `prefix`.
+    /// Creates a key that begins with `prefix`.
     public init(prefix: [UInt8]) { bytes = prefix }
 
     /// Appends a value.
@@ -22,7 +23,7 @@ public struct KeyEncoder: Sendable {
         if !ascending { invert(from: start) }
     }
 
-    /// Appends a text that is already folded, or any other bytes that order by themselves.
+    /// Appends an already folded text, or any other bytes that sort as they are.
     public mutating func append(bytes content: some Sequence<UInt8>, ascending: Bool = true) {
         let start = bytes.count
         bytes.append(1)
@@ -37,7 +38,7 @@ public struct KeyEncoder: Sendable {
         row.withView { append(slot, of: $0, in: entity, ascending: ascending) }
     }
 
-    /// Appends a slot of a row where it lies.
+    /// Appends a slot of a borrowed row.
     public mutating func append(
         _ slot: Int, of row: RowView, in entity: CompiledEntity, ascending: Bool = true
     ) {
@@ -53,7 +54,7 @@ public struct KeyEncoder: Sendable {
         if !ascending { invert(from: start) }
     }
 
-    /// Appends a component that was encoded before.
+    /// Appends a component that is already encoded.
     public mutating func append(encoded component: [UInt8]) { bytes += component }
 
     /// Appends eight bytes, most significant first.
@@ -66,10 +67,10 @@ public struct KeyEncoder: Sendable {
         withUnsafeBytes(of: tag.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Drops everything, and keeps the room for another key.
+    /// Removes all bytes, but keeps the capacity for another key.
     public mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
-    /// Drops what is beyond `count` bytes.
+    /// Removes the bytes beyond `count`.
     public mutating func cut(to count: Int) {
         if bytes.count > count { bytes.removeLast(bytes.count - count) }
     }
@@ -92,7 +93,9 @@ public struct KeyEncoder: Sendable {
         }
     }
 
-    /// A zero byte becomes 00 FF, the end is 00 00: so a text sorts before its continuations.
+    /// Appends bytes and an end mark, so that a text sorts before its continuations.
+    ///
+    /// A zero byte is encoded as 00 FF, the end as 00 00.
     private mutating func appendEscaped(_ content: some Sequence<UInt8>) {
         let isWhole = content.withContiguousStorageIfAvailable { content in
             if content.contains(0) { return false }
@@ -113,13 +116,15 @@ public struct KeyEncoder: Sendable {
         }
     }
 
-    /// The bits of a double in an order that is that of the numbers; both zeros are one.
+    /// Returns the bits of a double such that they sort like the numbers; both zeros are equal.
     private static func order(_ value: Double) -> UInt64 {
         let bits = (value == 0 ? 0.0 : value).bitPattern
         return bits >> 63 == 0 ? bits | (1 << 63) : ~bits
     }
 
-    /// Sign, biased exponent, digits two a byte plus one, end; all but the sign inverted for negative numbers.
+    /// Appends a decimal: sign, biased exponent, two digits plus one per byte, end.
+    ///
+    /// For a negative number, everything but the sign is inverted.
     private mutating func appendDecimal(_ value: Decimal) {
         guard value != 0 else { return bytes.append(1) }
         let isNegative = value < 0
@@ -135,7 +140,8 @@ public struct KeyEncoder: Sendable {
         if isNegative { invert(from: start) }
     }
 
-    /// The significant digits without zeros at either end, and the place of the point before them.
+    /// Returns the significant digits without outer zeros, and the index of the decimal point
+    /// relative to the first of them.
     private static func scientific(_ value: Decimal) -> ([UInt8], Int) {
         var text = Substring(value.description)
         if text.hasPrefix("-") { text = text.dropFirst() }

@@ -1,14 +1,15 @@
-/// A member that a to-many relationship gained or lost, or, in what is to be saved, one that gets another place in it.
+/// An addition, removal or, in a save request, reordering of a member of a to-many relationship.
 public struct LinkChange: Hashable, Sendable {
-    /// What becomes of a member.
+    /// The effect on the member.
     public enum Action: UInt8, Hashable, Sendable {
-        /// It goes.
+        /// The member is removed.
         case remove
-        /// It comes.
+        /// The member is added.
         case add
-        /// It gets a place in the order, if it is a member; only in what is to be saved.
+        /// The member gets a new rank if it is still a member; only in save requests.
         ///
-        /// Whoever moves a member does not bring one back that others removed. Change sets say the same by a removal and an addition.
+        /// A client that moves a member does not restore one that another save removed. Change sets
+        /// express a move as a removal and an addition.
         case place
     }
 
@@ -16,14 +17,15 @@ public struct LinkChange: Hashable, Sendable {
     public var slot: Int
     /// The member.
     public var target: ObjectReference
-    /// What becomes of it.
+    /// The effect on the member.
     public var action: Action
-    /// Its place in an ordered relationship: the new one, of a member that goes the one it had; nil in a relationship without order.
+    /// The rank in an ordered relationship; nil in an unordered one.
     ///
-    /// A member that is to be saved without one goes behind all others.
+    /// It is the new rank, or for a removed member the old one. In a save request, a member without
+    /// a rank is appended.
     public var rank: Rank?
 
-    /// Something that becomes of `target`.
+    /// Creates a change of the member `target`.
     public init(slot: Int, target: ObjectReference, _ action: Action, rank: Rank? = nil) {
         self.slot = slot
         self.target = target
@@ -31,32 +33,33 @@ public struct LinkChange: Hashable, Sendable {
         self.rank = rank
     }
 
-    /// A gain or loss of `target`.
+    /// Creates the addition or removal of `target`.
     public init(slot: Int, target: ObjectReference, isAdded: Bool, rank: Rank? = nil) {
         self.init(slot: slot, target: target, isAdded ? .add : .remove, rank: rank)
     }
 
-    /// Whether the member came.
+    /// Whether the member was added.
     public var isAdded: Bool { action == .add }
 
-    /// The order in which a change names them: by slot and member, and what goes before what comes.
+    /// Returns whether `a` sorts before `b` in a change: by slot, then member, removals before
+    /// additions.
     public static func isBefore(_ a: LinkChange, _ b: LinkChange) -> Bool {
         (a.slot, a.target.number, a.action.rawValue) < (b.slot, b.target.number, b.action.rawValue)
     }
 
-    /// The change that takes this one back.
+    /// The change that undoes this one.
     public var reversed: LinkChange {
         LinkChange(slot: slot, target: target, isAdded: !isAdded, rank: rank)
     }
 }
 
 extension LinkChange {
-    /// The fewest bytes that one takes.
+    /// The minimum size of an encoded link change in bytes.
     public static let minimumBytes = 12
-    /// Stands beside the action where a rank follows.
+    /// The bit, beside the action, that says that a rank follows.
     private static let hasRank: UInt8 = 4
 
-    /// Appends the binary form, which without a rank is: slot, action, tag, number.
+    /// Appends the binary form: slot, action, tag, number, and the rank if there is one.
     public func encode(into writer: inout ByteWriter) {
         writer.count(slot)
         writer.uint8(action.rawValue | (rank == nil ? 0 : Self.hasRank))
@@ -79,7 +82,9 @@ extension LinkChange {
         self.init(slot: slot, target: target, action, rank: rank)
     }
 
-    /// Whether a change set may have it for a property: with a rank exactly where there is an order.
+    /// Returns whether a change set may contain this change of a property.
+    ///
+    /// A rank is required if the relationship is ordered, and not allowed otherwise.
     func isValid(for property: CompiledProperty) -> Bool {
         guard property.isToMany, action != .place, let relationship = property.relationship else {
             return false

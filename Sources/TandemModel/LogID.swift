@@ -1,11 +1,11 @@
-/// The random 128-bit name of a log, made once when a store is created.
+/// The random 128-bit identifier of a log, generated when a store is created.
 public struct LogID: Hashable, Sendable, LosslessStringConvertible {
     /// The first eight bytes, as a big-endian number.
     public let high: UInt64
     /// The last eight bytes, as a big-endian number.
     public let low: UInt64
 
-    /// The id with the given halves.
+    /// Creates an id from its halves.
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low

@@ -1,15 +1,15 @@
-/// What a change of the model does to what is stored, found before anything is written.
+/// The effect of a model change on the stored objects, determined before anything is written.
 public struct MigrationReport: Hashable, Sendable {
-    /// One difference, and what it costs.
+    /// One difference and its cost.
     public struct Item: Hashable, Sendable {
         /// The difference.
         public var difference: ModelDifference
-        /// How many objects it concerns.
+        /// The number of objects concerned.
         public var objects: Int
-        /// How many values, or objects of a dropped entity, are lost.
+        /// The number of values, or objects of a dropped entity, that are lost.
         public var lost: Int
 
-        /// A difference and its cost.
+        /// Creates an item of a difference and its cost.
         public init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
             self.difference = difference
             self.objects = objects
@@ -17,20 +17,20 @@ public struct MigrationReport: Hashable, Sendable {
         }
     }
 
-    /// A rule of the new model that stored objects break.
+    /// A rule of the new model that stored objects violate.
     public struct Problem: Hashable, Sendable, CustomStringConvertible {
-        /// The entity that the rule stands in.
+        /// The entity that declares the rule.
         public var entity: String
         /// The property, or the properties of a uniqueness constraint.
         public var property: String
-        /// What is wrong with the first one.
+        /// A message about the first violation.
         public var message: String
-        /// How many objects break it.
+        /// The number of objects that violate the rule.
         public var count: Int
-        /// Some of them.
+        /// Some of these objects, at most ``MigrationReport/objectsNamed``.
         public var objects: [ObjectID]
 
-        /// A rule that objects break.
+        /// Creates a problem.
         public init(
             entity: String, property: String, message: String, count: Int, objects: [ObjectID]
         ) {
@@ -41,6 +41,7 @@ public struct MigrationReport: Hashable, Sendable {
             self.objects = objects
         }
 
+        /// The problem on one line, such as
         /// `Team.name: a value is required (3 objects: Team/1, Team/2, Team/3)`.
         public var description: String {
             let names = objects.map(\.description).joined(separator: ", ")
@@ -50,32 +51,32 @@ public struct MigrationReport: Hashable, Sendable {
         }
     }
 
-    /// So many objects at most are named for one problem.
+    /// The maximum number of objects named for one problem.
     public static let objectsNamed = 10
 
     /// The differences, in the order of names.
     public var items: [Item] = []
-    /// The rules that can't be installed as things are.
+    /// The rules that can't be installed because stored objects violate them.
     public var problems: [Problem] = []
-    /// How many objects are written anew.
+    /// The number of objects that are rewritten.
     public var rewritten = 0
 
-    /// A report of nothing.
+    /// Creates an empty report.
     public init() {}
 
-    /// Whether the change can be made as things are.
+    /// Whether the change is possible with the objects stored now.
     public var isPossible: Bool {
         problems.isEmpty && items.allSatisfy { $0.difference.effect != .impossible }
     }
 
-    /// How much is lost in all.
+    /// The total number of values and objects lost.
     public var lost: Int { items.reduce(0) { $0 + $1.lost } }
 }
 
 // MARK: JSON
 
 extension MigrationReport {
-    /// As a JSON object: `differences`, `problems`, `rewritten`.
+    /// The report as a JSON object: `differences`, `problems`, `rewritten`.
     public var json: JSON {
         .object([
             "differences": .array(
@@ -90,7 +91,7 @@ extension MigrationReport {
         ])
     }
 
-    /// Reads the JSON form; nil for anything else.
+    /// Reads the JSON form; returns nil for anything else.
     public init?(json: JSON) {
         guard let differences = json["differences"]?.array, let found = json["problems"]?.array,
             let rewritten = json["rewritten"]?.int
@@ -130,7 +131,7 @@ extension MigrationReport.Problem {
 }
 
 extension ModelDifference {
-    /// Reads the JSON form; nil for anything else.
+    /// Reads the JSON form; returns nil for anything else.
     public init?(json: JSON) {
         guard let entity = json["entity"]?.string,
             let aspect = json["what"]?.string.flatMap(Aspect.init(rawValue:)),

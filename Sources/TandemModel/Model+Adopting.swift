@@ -1,8 +1,9 @@
 extension Model {
-    /// This model with everything that `declared` says; what only this one has stays.
+    /// Returns this model with all declarations of `declared`, and keeps what `declared` lacks.
     ///
-    /// So a model of which an app knows only a part is not cut down by it. Where both say something, `declared` counts;
-    /// whether that may be is for ``differences(to:hasObjects:)`` to say.
+    /// An app that knows only a part of the model therefore does not remove the rest. If both
+    /// models declare something, `declared` takes precedence; ``differences(to:hasObjects:)``
+    /// determines whether that is allowed.
     public func adopting(_ declared: Model) -> Model {
         let renames = ModelRenames(from: self, to: declared)
         var model = renames.applied(to: self)
@@ -12,9 +13,10 @@ extension Model {
         return model
     }
 
-    /// What an app that declares this model would miss in `store`, which other versions of it may have changed since.
+    /// Returns the declarations of this model that `store` does not have (any more).
     ///
-    /// Rules, defaults and delete rules may differ; what it declares has to be there with the same type.
+    /// Rules, defaults and delete rules may differ, but every declared entity and property has to
+    /// exist with the same type.
     public func missing(in store: Model) -> [ModelDifference] {
         let structure: Set<ModelDifference.Aspect> = [
             .parent, .type, .destination, .inverse, .toMany, .ordered,

@@ -1,6 +1,6 @@
-/// The JSON form of a model, as `tandem schema` prints and the bridge takes it.
+/// The JSON form of a model, as `tandem schema` prints it and the bridge accepts it.
 extension Model {
-    /// Reads a model from its JSON form; unknown keys are errors, so that a typo can't hide.
+    /// Reads a model from its JSON form; unknown keys are errors, so that typos are found.
     ///
     /// Throws ``ModelError`` with every problem found.
     public init(json: JSON) throws(ModelError) {
@@ -22,7 +22,7 @@ extension Model {
         try self.init(json: json)
     }
 
-    /// The JSON form; what has its default is left out.
+    /// The JSON form without members that have their default.
     public var json: JSON {
         .object(["entities": .object(entities.mapValues(\.json))])
     }
@@ -78,7 +78,7 @@ extension Relationship {
     }
 }
 
-/// Reads the JSON form and collects what is wrong with it.
+/// A parser of the JSON form that collects the problems it finds.
 private struct ModelParser {
     var problems: [ModelProblem] = []
     var entity: String?
@@ -190,7 +190,7 @@ private struct ModelParser {
         return relationship
     }
 
-    // MARK: Pieces
+    // MARK: Helpers
 
     mutating func object(_ json: JSON, _ keys: [String], _ what: String) -> [String: JSON] {
         guard let members = json.object else {

@@ -1,7 +1,7 @@
-/// What an app stores: its entities with their attributes and relationships.
+/// The schema of an app's objects: entities with their attributes and relationships.
 ///
-/// Write a model by hand in Swift, or read it from JSON (``init(json:)``). Every relationship names its
-/// inverse. Creating a model checks nothing; ``CompiledModel`` does, and lists every problem.
+/// Declare a model in Swift, or read it from JSON (``init(json:)``). Every relationship names its
+/// inverse. Creating a model validates nothing; ``CompiledModel`` does, and reports every problem.
 ///
 ///     let model = Model {
 ///         Entity("Bucket") {
@@ -18,10 +18,10 @@
 public struct Model: Hashable, Sendable {
     /// The entities by name.
     public var entities: [String: Entity]
-    /// The names that several entities were given, which ``CompiledModel`` refuses.
+    /// The names that occur several times, which ``CompiledModel`` rejects.
     private(set) var repeatedNames: Set<String> = []
 
-    /// A model of the given entities, each with a name of its own.
+    /// Creates a model of entities with distinct names.
     public init(entities: [Entity] = []) {
         self.entities = [:]
         for entity in entities where self.entities.updateValue(entity, forKey: entity.name) != nil {
@@ -29,16 +29,16 @@ public struct Model: Hashable, Sendable {
         }
     }
 
-    /// A model declared with the builder.
+    /// Creates a model with the builder.
     public init(@ModelBuilder<Entity> _ entities: () -> [Entity]) {
         self.init(entities: entities())
     }
 
-    /// Stands for the whole model: equal models have equal hashes, in every process.
+    /// The hash of the whole model; equal models have equal hashes in every process.
     public var hash: StableHash { StableHash(Array(json.text.utf8)) }
 }
 
-/// A kind of object: a name, perhaps a parent, attributes and relationships.
+/// A kind of object: a name, an optional parent, attributes and relationships.
 public struct Entity: Hashable, Sendable {
     /// The name, an identifier.
     public var name: String
@@ -48,16 +48,16 @@ public struct Entity: Hashable, Sendable {
     public var attributes: [String: Attribute] = [:]
     /// The entity's own relationships by name, without inherited ones.
     public var relationships: [String: Relationship] = [:]
-    /// Lists of properties whose values together exist once, in this entity and its subentities.
+    /// Lists of properties whose combined values are unique in this entity and its subentities.
     public var uniqueness: [[String]]
-    /// Lists of properties over which an index is kept.
+    /// Lists of properties that are indexed together.
     public var indexes: [[String]]
     /// The name this entity had in an earlier model.
     public var renamedFrom: String?
-    /// The names that several properties were given, which ``CompiledModel`` refuses.
+    /// The names of several properties, which ``CompiledModel`` rejects.
     private(set) var repeatedNames: Set<String> = []
 
-    /// An entity declared with the builder.
+    /// Creates an entity with the builder.
     public init(
         _ name: String, parent: String? = nil, uniqueness: [[String]] = [],
         indexes: [[String]] = [], renamedFrom: String? = nil,
@@ -94,26 +94,26 @@ public struct Attribute: Property {
     public var name: String
     /// The type of its values.
     public var type: AttributeType
-    /// Whether there may be no value.
+    /// Whether the value may be null.
     ///
-    /// A non-optional attribute needs one at every save.
+    /// A non-optional attribute requires a value at every save.
     public var optional: Bool
     /// The value of a new object.
     public var defaultValue: Value
-    /// The only values allowed, if not nil.
+    /// The only allowed values; nil allows all.
     public var allowedValues: [Value]?
-    /// The smallest value allowed; for texts and data the smallest length.
+    /// The minimum value; for texts and data, the minimum length.
     public var minimum: NumberLimit?
-    /// The largest value allowed; for texts and data the largest length.
+    /// The maximum value; for texts and data, the maximum length.
     public var maximum: NumberLimit?
-    /// A regular expression that the whole of a string or URL has to match, see ``TextPattern``.
+    /// A regular expression that a whole string or URL has to match; see ``TextPattern``.
     public var pattern: String?
-    /// How the value follows from another property; nil for one that is set.
+    /// The derivation from another property; nil for an attribute that can be set.
     public var derived: Derivation?
     /// The name this attribute had in an earlier model.
     public var renamedFrom: String?
 
-    /// An attribute `name` of `type`; optional and without default unless said otherwise.
+    /// Creates an attribute; by default it is optional and has no default value.
     public init(
         _ name: String, _ type: AttributeType, optional: Bool = true,
         default defaultValue: Value = .null,
@@ -134,30 +134,30 @@ public struct Attribute: Property {
     }
 }
 
-/// A property that leads to other objects; its inverse leads back.
+/// A property that refers to other objects and has an inverse relationship.
 public struct Relationship: Property {
     /// The name, an identifier.
     public var name: String
     /// The entity at the other end.
     public var destination: String
-    /// The relationship of the destination that leads back.
+    /// The inverse relationship in the destination.
     public var inverse: String
-    /// Whether it leads to any number of objects.
+    /// Whether the relationship is to-many.
     public var toMany: Bool
-    /// Whether the order of a to-many relationship is kept.
+    /// Whether a to-many relationship is ordered.
     public var ordered: Bool
-    /// What a deletion of this object does to those at the other end.
+    /// The effect of this object's deletion on the objects at the other end.
     public var deleteRule: DeleteRule
-    /// Whether it may lead nowhere.
+    /// Whether the relationship may be empty.
     public var optional: Bool
-    /// The fewest members of a to-many relationship; an optional one may have none all the same.
+    /// The minimum number of members of a to-many relationship; an optional one may also be empty.
     public var minimum: Int?
-    /// The most members of a to-many relationship.
+    /// The maximum number of members of a to-many relationship.
     public var maximum: Int?
     /// The name this relationship had in an earlier model.
     public var renamedFrom: String?
 
-    /// A relationship `name` to `destination` whose way back is `inverse`.
+    /// Creates a relationship to `destination` with the inverse `inverse`.
     public init(
         _ name: String, to destination: String, inverse: String, toMany: Bool = false,
         ordered: Bool = false, deleteRule: DeleteRule = .nullify, optional: Bool = true,
@@ -176,33 +176,33 @@ public struct Relationship: Property {
     }
 }
 
-/// What the deletion of an object does to the objects at the other end of a relationship.
+/// The effect of an object's deletion on the objects at the other end of a relationship.
 public enum DeleteRule: String, Hashable, Sendable, CaseIterable {
-    /// They stay and lose the link.
+    /// The other objects are kept, and their link is removed.
     case nullify
-    /// They are deleted as well.
+    /// The other objects are deleted as well.
     case cascade
-    /// The deletion is refused while there are any.
+    /// The deletion is refused while there are any other objects.
     case deny
-    /// Nothing is done for them; the link goes all the same, as nothing may lead nowhere.
+    /// The other objects are not changed, but the link is removed, since no link may dangle.
     case noAction
 }
 
-/// Collects the parts of a model as they are written.
+/// The result builder of models.
 @resultBuilder
 public enum ModelBuilder<Element> {
-    /// One part.
+    /// Returns one element.
     public static func buildExpression(_ element: Element) -> [Element] { [element] }
-    /// Several parts.
+    /// Returns several elements.
     public static func buildExpression(_ elements: [Element]) -> [Element] { elements }
-    /// The parts of a block.
+    /// Returns the elements of a block.
     public static func buildBlock(_ parts: [Element]...) -> [Element] { parts.flatMap { $0 } }
-    /// The parts of an `if` without `else`.
+    /// Returns the elements of an `if` without `else`.
     public static func buildOptional(_ part: [Element]?) -> [Element] { part ?? [] }
-    /// The parts of an `if`.
+    /// Returns the elements of an `if`.
     public static func buildEither(first: [Element]) -> [Element] { first }
-    /// The parts of an `else`.
+    /// Returns the elements of an `else`.
     public static func buildEither(second: [Element]) -> [Element] { second }
-    /// The parts of a loop.
+    /// Returns the elements of a loop.
     public static func buildArray(_ parts: [[Element]]) -> [Element] { parts.flatMap { $0 } }
 }

@@ -1,6 +1,8 @@
-/// What is wrong with derived attributes.
+/// Validation of derived attributes.
 extension ModelCheck {
-    /// `lineage` is the entity and those it inherits from.
+    /// Returns the problems of a derived attribute.
+    ///
+    /// `lineage` is the entity and its ancestors.
     static func check(derived attribute: Attribute, _ lineage: [Entity]) -> [String] {
         guard let derivation = attribute.derived else { return [] }
         let source = derivation.source

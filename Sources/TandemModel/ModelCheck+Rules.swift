@@ -1,4 +1,7 @@
-/// What a model must not say any more, though stores may have models that do: it is found in models that are declared, not in stored ones.
+/// Validation of rules that older versions accepted.
+///
+/// Only newly declared models are checked, since stores may have stored models that break these
+/// rules.
 extension ModelCheck {
     static func contradictions(in model: Model) -> [ModelProblem] {
         var problems: [ModelProblem] = []
@@ -25,7 +28,7 @@ extension ModelCheck {
         return problems
     }
 
-    /// The names whose hint another one, that comes first, has too.
+    /// Returns the names whose rename hint an earlier name has as well, with that name.
     private static func doubled(_ hints: [(String, String?)]) -> [(String, String)] {
         var first: [String: String] = [:]
         var found: [(String, String)] = []
@@ -35,7 +38,7 @@ extension ModelCheck {
         return found
     }
 
-    /// What an attribute's rules say of its default and its allowed values, and its type of its rules.
+    /// Returns a conflict of an attribute's rules with its type, its default or its allowed values.
     private static func contradiction(in attribute: Attribute) -> String? {
         if attribute.minimum != nil || attribute.maximum != nil,
             [.bool, .uuid].contains(attribute.type)

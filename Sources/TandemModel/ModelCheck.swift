@@ -1,4 +1,4 @@
-/// Finds everything that is wrong in a model; the messages say how to mend it.
+/// Validation of models; the messages say how to fix the problems.
 enum ModelCheck {
     static func problems(in model: Model) -> [ModelProblem] {
         var problems: [ModelProblem] = []
@@ -154,7 +154,8 @@ extension Entity {
 }
 
 extension Model {
-    /// The entity and those it inherits from, nearest first; nil when a parent is missing or inherits from it.
+    /// Returns the entity and its ancestors, nearest first; nil if a parent is missing or the
+    /// lineage is cyclic.
     func lineage(of name: String) -> [Entity]? {
         var lineage: [Entity] = []
         var next: String? = name

@@ -1,8 +1,8 @@
-/// Compares two models name by name.
+/// A comparison of two models, name by name.
 struct ModelComparison {
     let base: Model
     let next: Model
-    /// The entities of which there are objects, subentities' included.
+    /// The entities that have objects, including objects of subentities.
     var filled: Set<String> = []
 
     private static let isStricter = "what is stored has to keep it"
@@ -180,7 +180,7 @@ struct ModelComparison {
     }
 }
 
-/// The differences of one property.
+/// The collected differences of one property.
 private struct Collector {
     let entity: String
     let property: String
@@ -232,7 +232,7 @@ private struct Collector {
 }
 
 extension Attribute {
-    /// What it is, in a few words.
+    /// A short description.
     fileprivate var summary: String {
         var parts = [type.rawValue]
         if !optional { parts.append("required") }
@@ -243,7 +243,7 @@ extension Attribute {
 }
 
 extension Relationship {
-    /// What it is, in a few words.
+    /// A short description.
     fileprivate var summary: String {
         "to-\(toMany ? "many" : "one") \(destination)" + (optional ? "" : ", required")
     }

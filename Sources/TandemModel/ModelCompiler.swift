@@ -1,13 +1,13 @@
-/// Gives numbers and slots to a checked model.
+/// A compiler that assigns numbers and slots to a validated model.
 ///
-/// Numbers are given in the order of names to whatever has none yet, so the result depends on nothing but the model
-/// and the numbers given before.
+/// Entities, links and indexes without a number get one in the order of their names, so the result
+/// depends only on the model and the numbers assigned before.
 struct ModelCompiler {
     let model: Model
     let version: UInt16
     private(set) var identifiers: [String: UInt16]
     private var lastIdentifier: UInt16
-    /// True when there are no numbers left; the result can't be used then.
+    /// Whether the numbers are used up, which makes the result unusable.
     private(set) var isExhausted = false
 
     init(model: Model, version: UInt16, identifiers: [String: UInt16]) {
@@ -86,7 +86,7 @@ struct ModelCompiler {
 
     private mutating func tag(_ name: String) -> EntityTag { identifier(Self.key(entity: name)) }
 
-    // MARK: What numbers are given to
+    // MARK: Keys of numbers
 
     static func key(entity name: String) -> String { "entity:\(name)" }
 

@@ -1,40 +1,41 @@
-/// One thing in which a model differs from the one before it, and what it takes to change it.
+/// One difference between a model and the one before it, with the effect of applying it.
 ///
-/// The daemon decides by it, errors list it, `tandem schema` and `tandem log` print it: all the same line.
+/// The daemon's decisions, error messages, `tandem schema` and `tandem log` all use the same line
+/// of text.
 public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
-    /// What differs; the raw values are the keys of a model's JSON form where it has one.
+    /// The aspect that differs; raw values are the keys of a model's JSON form if it has one.
     public enum Aspect: String, Hashable, Sendable, CaseIterable {
-        /// An entity or a property is there in one of them only.
+        /// An entity or a property exists in only one of the models.
         case declaration
-        /// An entity or a property has another name, by a hint.
+        /// An entity or a property was renamed by a hint.
         case name
-        /// The entity inherits from another one.
+        /// The parent of the entity.
         case parent
         /// An attribute's type.
         case type
-        /// Whether there may be no value, or no object at the other end.
+        /// Whether the value may be null, or the relationship empty.
         case optional
         /// The value of new objects.
         case defaultValue = "default"
         /// The allowed values.
         case values
-        /// The smallest value, length or number of members.
+        /// The minimum value, length or number of members.
         case minimum = "min"
-        /// The largest value, length or number of members.
+        /// The maximum value, length or number of members.
         case maximum = "max"
-        /// What a text has to match.
+        /// The pattern that a text has to match.
         case pattern
-        /// How the value follows from another property.
+        /// The derivation from another property.
         case derived
         /// The entity at the other end.
         case destination = "to"
-        /// The way back.
+        /// The inverse relationship.
         case inverse
-        /// Whether it leads to any number of objects.
+        /// Whether the relationship is to-many.
         case toMany
-        /// Whether the order of members is kept.
+        /// Whether the relationship is ordered.
         case ordered
-        /// What a deletion does to the other end.
+        /// The effect of a deletion on the other end.
         case deleteRule
         /// A uniqueness constraint.
         case uniqueness
@@ -42,36 +43,36 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         case index
     }
 
-    /// What it takes to change it.
+    /// The effect of applying a difference.
     public enum Effect: String, Hashable, Sendable, CaseIterable {
-        /// Nothing: what is stored stays as it is, and so does what other apps may do.
+        /// No effect: stored objects are unchanged, and other apps are not affected.
         case compatible
-        /// Somebody's decision: what is stored stays, but what is saved from then on is treated otherwise.
+        /// Requires consent: stored objects are unchanged, but later saves are treated differently.
         case changesRules
-        /// What is stored has to keep a rule that it did not have to keep before.
+        /// Requires a check of the stored objects against a new rule.
         case needsCheck
-        /// Something that is stored is lost.
+        /// Loses some stored values or objects.
         case loses
-        /// It can't be done in one step.
+        /// Can't be applied in one step.
         case impossible
     }
 
-    /// The entity, by its name afterwards.
+    /// The entity, by its new name.
     public var entity: String
-    /// The property, if the difference is in one.
+    /// The property, if the difference concerns one.
     public var property: String?
-    /// What differs.
+    /// The aspect that differs.
     public var aspect: Aspect
-    /// How it is in the first model; nil where there is nothing.
+    /// The old state; nil if there is none.
     public var from: String?
-    /// How it is in the second; nil where there is nothing.
+    /// The new state; nil if there is none.
     public var to: String?
-    /// What it takes.
+    /// The effect of applying the difference.
     public var effect: Effect
-    /// Why, in a few words.
+    /// The reason in a few words.
     public var why: String
 
-    /// A difference at a place.
+    /// Creates a difference of an entity or a property.
     public init(
         _ entity: String, _ property: String?, _ aspect: Aspect, from: String?, to: String?,
         _ effect: Effect, _ why: String
@@ -85,10 +86,10 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         self.why = why
     }
 
-    /// Whether it takes effect by itself when an app brings it.
+    /// Whether the difference is applied without consent when an app declares it.
     public var isCompatible: Bool { effect == .compatible }
 
-    /// `Team.wins: max 10 → 20 (a relaxed rule)`.
+    /// The difference on one line, such as `Team.wins: max 10 → 20 (a relaxed rule)`.
     public var description: String {
         let place = property.map { "\(entity).\($0)" } ?? entity
         return "\(place): \(change) (\(why))"
@@ -106,7 +107,8 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// As a JSON object: `entity`, `property`, `what`, `from`, `to`, `effect`, `why`.
+    /// The difference as a JSON object: `entity`, `property`, `what`, `from`, `to`, `effect`,
+    /// `why`.
     public var json: JSON {
         var members: [String: JSON] = [
             "entity": .string(entity), "what": .string(aspect.rawValue),
@@ -120,14 +122,15 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Model {
-    /// Everything in which `next` differs, renames by hint followed; in the order of names.
+    /// Returns all differences to `next`, with renames by hint resolved, in the order of names.
     ///
-    /// What differs in hints alone is no difference.
+    /// A change of hints alone is not a difference.
     /// - Parameters:
-    ///   - next: The model that is to follow.
-    ///   - hasObjects: Whether the store has objects of an entity of this name in this model or of one that inherits from it.
+    ///   - next: The later model.
+    ///   - hasObjects: Returns whether the store has objects of the entity with this name in this
+    ///     model, or of an entity that inherits from it.
     /// - Returns: The differences, renames first, the others by entity.
-    /// - Throws: What `hasObjects` throws.
+    /// - Throws: The error that `hasObjects` throws.
     public func differences<Failure: Error>(
         to next: Model, hasObjects: (String) throws(Failure) -> Bool
     ) throws(Failure) -> [ModelDifference] {
@@ -142,7 +145,7 @@ extension Model {
         return renames.differences + comparison.differences()
     }
 
-    /// Everything in which `next` differs, for a store with objects of every entity.
+    /// Returns all differences to `next`, for a store with objects of every entity.
     public func differences(to next: Model) -> [ModelDifference] {
         differences(to: next, hasObjects: { _ in true })
     }

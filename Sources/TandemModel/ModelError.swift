@@ -1,32 +1,32 @@
-/// Something wrong in a model: where it is and how to mend it.
+/// A problem of a model: its location and a remedy.
 public struct ModelProblem: Hashable, Sendable, CustomStringConvertible {
-    /// The entity, if the problem is in one.
+    /// The entity, if the problem concerns one.
     public var entity: String?
-    /// The property, if the problem is in one.
+    /// The property, if the problem concerns one.
     public var property: String?
-    /// What is wrong and what to do.
+    /// The problem and what to do about it.
     public var message: String
 
-    /// A problem at the given place.
+    /// Creates a problem.
     public init(entity: String? = nil, property: String? = nil, _ message: String) {
         self.entity = entity
         self.property = property
         self.message = message
     }
 
-    /// `Entity.property: message`.
+    /// The problem as `Entity.property: message`.
     public var description: String {
         let place = [entity, property].compactMap { $0 }.joined(separator: ".")
         return place.isEmpty ? message : "\(place): \(message)"
     }
 }
 
-/// Everything that is wrong in a model.
+/// The error for an invalid model, with all its problems.
 public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The problems, at least one.
     public var problems: [ModelProblem]
 
-    /// An error with the given problems.
+    /// Creates an error with the given problems.
     public init(_ problems: [ModelProblem]) { self.problems = problems }
 
     /// All problems on one line.

@@ -1,13 +1,14 @@
-/// What a transaction that installs a model carries: the model, who brought it, and in what it differs from the one before.
+/// The content of a transaction that installs a model: the model, its origin, and the differences
+/// from the previous one.
 public struct ModelInstallation: Sendable {
-    /// The model, ready for use.
+    /// The compiled model.
     public var model: CompiledModel
-    /// The hash of the model that was declared, where the store's has more than that.
+    /// The hash of the model that an app declared, if the installed model has more than that.
     public var declared: StableHash?
-    /// In what it differs from the one before; for readers of the journal.
+    /// The differences from the previous model, for readers of the journal.
     public var differences: [ModelDifference] = []
 
-    /// The installation of a model for an app that declared a part of it, or all.
+    /// Creates the installation of a model for an app that declared a part of it or all of it.
     public init(
         _ model: CompiledModel, declared: StableHash? = nil, differences: [ModelDifference] = []
     ) {

@@ -1,14 +1,14 @@
-/// Which names of a model are others in the next one, by its hints.
+/// The renames from one model to the next, according to the hints of the next one.
 ///
-/// A hint counts where the old name is in the first model only and the new one in the second only; a hint that has served
-/// is without effect.
+/// A hint is effective only if the old name exists only in the first model and the new name only in
+/// the second one. A hint that has been applied is therefore ignored.
 public struct ModelRenames: Hashable, Sendable {
     /// The new names of entities by their old ones.
     public private(set) var entities: [String: String] = [:]
     /// The new names of an entity's own properties by their old ones, by the entity's new name.
     public private(set) var properties: [String: [String: String]] = [:]
 
-    /// What the hints of `next` say of the names of `old`.
+    /// Finds the renames of names in `old` by the hints of `next`.
     public init(from old: Model, to next: Model) {
         for entity in next.entities.values.sorted(by: { $0.name < $1.name }) {
             guard let from = entity.renamedFrom, entities[from] == nil,
@@ -25,7 +25,7 @@ public struct ModelRenames: Hashable, Sendable {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no renames.
     public var isEmpty: Bool { entities.isEmpty && properties.isEmpty }
 
     private static func names(from old: Entity, to next: Entity) -> [String: String] {
@@ -65,7 +65,7 @@ public struct ModelRenames: Hashable, Sendable {
 
     // MARK: Applying
 
-    /// The same model under the new names.
+    /// Returns the same model with the new names.
     public func applied(to old: Model) -> Model {
         if isEmpty { return old }
         return Model(entities: old.entities.values.map { applied(to: $0, of: old) })
@@ -101,12 +101,12 @@ public struct ModelRenames: Hashable, Sendable {
         return entity
     }
 
-    /// The new name of a property that an entity declares itself, by the entity's old name.
+    /// Returns the new name of a property declared by the entity with this old name.
     private func property(_ property: String, of entity: String) -> String {
         properties[name(entity)]?[property] ?? property
     }
 
-    /// The new names of properties that an entity has or inherits.
+    /// Returns the new names of properties that an entity declares or inherits.
     private func list(_ names: [String], of entity: Entity, _ model: Model) -> [String] {
         let lineage = model.lineage(of: entity.name) ?? [entity]
         return names.map { name in
@@ -115,7 +115,7 @@ public struct ModelRenames: Hashable, Sendable {
         }
     }
 
-    /// The numbers given under the old names, under the new ones.
+    /// Returns the assigned numbers under the new names.
     func applied(to identifiers: [String: UInt16], of old: Model) -> [String: UInt16] {
         if isEmpty { return identifiers }
         var result = identifiers
@@ -139,7 +139,7 @@ public struct ModelRenames: Hashable, Sendable {
             } + lists(of: entity)
     }
 
-    /// The keys of a renamed entity, in the order of those before.
+    /// Returns the keys of a renamed entity, in the order of its old keys.
     private func keys(of entity: Entity, in old: Entity) -> [String] {
         [ModelCompiler.key(entity: entity.name)]
             + old.relationships.keys.sorted().map {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A number that values or lengths are held against, exact for 64-bit integers and decimal numbers.
+/// A limit for values or lengths, exact for 64-bit integers and decimal numbers.
 ///
 ///     Attribute("size", .int, min: 0, max: 9_007_199_254_740_993)
 public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerLiteral,
@@ -8,22 +8,22 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
 {
     let measure: Measure
 
-    /// A whole number.
+    /// Creates a limit that is an integer.
     public init(_ value: Int64) { measure = .int(value) }
 
-    /// Any number that is not NaN; a whole one is the same as the integer.
+    /// Creates a limit that is any number but NaN; a whole number equals the integer.
     public init(_ value: Double) {
         precondition(!value.isNaN, "A limit is a number.")
         measure = Int64(exactly: value).map { .int($0) } ?? .double(value)
     }
 
-    /// A whole number.
+    /// Creates a limit that is an integer.
     public init(integerLiteral value: Int64) { self.init(value) }
 
-    /// Any number.
+    /// Creates a limit that is any number but NaN.
     public init(floatLiteral value: Double) { self.init(value) }
 
-    /// As it stands in a model.
+    /// The limit as JSON, as in a model.
     var json: JSON {
         switch measure {
         case .int(let value): .int(value)
@@ -34,19 +34,20 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
 
     var text: String { json.text }
 
-    /// The order of the numbers.
+    /// Returns whether one limit is less than another.
     public static func < (left: NumberLimit, right: NumberLimit) -> Bool {
         left.measure.isLess(than: right.measure)
     }
 }
 
-/// What a limit is held against: a number in its own type.
+/// A number in its own type, for comparison with a limit.
 enum Measure: Hashable, Sendable {
     case int(Int64)
     case double(Double)
     case decimal(Decimal)
 
-    /// The order of the numbers, without rounding one to the other's type.
+    /// Returns whether this number is less than another, without rounding either to the other's
+    /// type.
     func isLess(than other: Measure) -> Bool {
         switch (self, other) {
         case (.int(let left), .int(let right)): left < right
@@ -58,7 +59,8 @@ enum Measure: Hashable, Sendable {
         }
     }
 
-    /// Negative, 0 or positive as the integer is below, equal to or above the double.
+    /// Returns a negative number, 0 or a positive number if the integer is below, equal to or above
+    /// the double.
     private static func order(_ int: Int64, _ double: Double) -> Int {
         if double >= 0x1p63 { return -1 }
         if double < -0x1p63 { return 1 }
@@ -71,7 +73,7 @@ enum Measure: Hashable, Sendable {
     private var asDecimal: Decimal {
         switch self {
         case .int(let value): Decimal(value)
-        // By its shortest text: 0.1 is one tenth.
+        // The shortest text is converted, so that 0.1 becomes one tenth.
         case .double(let value): Decimal(string: value.description) ?? Decimal(value)
         case .decimal(let value): value
         }

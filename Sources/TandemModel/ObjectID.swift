@@ -1,31 +1,32 @@
-/// The number of an object: unique in the store over all entities, never used twice.
+/// The number of an object, unique in the store over all entities and never reused.
 public typealias ObjectNumber = UInt64
 
-/// The number that stands for an entity in rows, links and change sets of one store.
+/// The number of an entity in rows, links and change sets of one store.
 public typealias EntityTag = UInt16
 
-/// An object as rows and links name it: entity tag and number, 10 bytes.
+/// A reference to an object as rows and links store it: entity tag and number, 10 bytes.
 public struct ObjectReference: Hashable, Sendable, Comparable {
     /// The most derived entity of the object.
     public var tag: EntityTag
     /// The object's number.
     public var number: ObjectNumber
 
-    /// A reference to object `number` of the entity `tag`.
+    /// Creates a reference to object `number` of the entity `tag`.
     @inlinable
     public init(tag: EntityTag, number: ObjectNumber) {
         self.tag = tag
         self.number = number
     }
 
-    /// Orders by number: that is the order of ties everywhere.
+    /// Compares by number, which breaks ties everywhere.
     @inlinable
     public static func < (a: ObjectReference, b: ObjectReference) -> Bool { a.number < b.number }
 }
 
-/// The permanent identity of an object; it is final from the moment of insertion.
+/// The permanent identity of an object, final from its insertion.
 ///
-/// Ids are values: pass them between contexts, processes and files. They print as `Team/33`.
+/// Ids are values that can be passed between contexts, processes and files. They print as
+/// `Team/33`.
 ///
 ///     let id = ObjectID("Team/33")
 public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertible {
@@ -34,13 +35,13 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The object's number, unique in the store over all entities.
     public let number: ObjectNumber
 
-    /// The id of object `number` of `entity`.
+    /// Creates the id of object `number` of `entity`.
     public init(entity: String, number: ObjectNumber) {
         self.entity = entity
         self.number = number
     }
 
-    /// Parses `Team/33`; nil for anything else.
+    /// Parses `Team/33`; returns nil for anything else.
     public init?(_ description: String) {
         guard let slash = description.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
         let digits = description[description.index(after: slash)...]
@@ -54,20 +55,21 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The printed form, `Team/33`.
     public var description: String { "\(entity)/\(number)" }
 
-    /// The id as a URI, `tandem://STORE-UUID/Team/33`.
+    /// Returns the id as a URI, `tandem://STORE-UUID/Team/33`.
     public func uriRepresentation(store: String) -> String { "tandem://\(store)/\(description)" }
 
-    /// Orders by number, as ties in every list are broken.
+    /// Compares by number, which breaks ties in every list.
     public static func < (a: ObjectID, b: ObjectID) -> Bool { a.number < b.number }
 
-    /// Equal when the numbers are: a number exists once in a store.
+    /// Returns whether the numbers are equal, which is sufficient: a number exists once in a store.
     public static func == (a: ObjectID, b: ObjectID) -> Bool { a.number == b.number }
 
-    /// Hashes the number alone, since it is unique.
+    /// Hashes only the number, which is unique.
     public func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
-/// Coded as its text, `Team/33`; Swift's `#Predicate` wants that of whatever it captures.
+/// Coding as the printed form, `Team/33`; Swift's `#Predicate` requires captured values to be
+/// codable.
 extension ObjectID: Codable {
     /// Reads the text; throws `DecodingError` for anything else.
     public init(from decoder: any Decoder) throws {

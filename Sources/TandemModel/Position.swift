@@ -1,7 +1,9 @@
-/// A place in the journal, valid outside the daemon: log, epoch and transaction number.
+/// A position in the journal that is also valid outside the daemon: log, epoch and transaction
+/// number.
 ///
-/// A save returns one, `reach(_:)` awaits one. Positions print, parse and travel between processes;
-/// a position of another log or epoch is never taken for one of this.
+/// A save returns a position, and `reach(_:)` waits for one. Positions can be printed, parsed and
+/// passed between processes. A position of another log or epoch is never mistaken for one of this
+/// log and epoch.
 ///
 ///     let position = try context.save()
 ///     let argument = position.description          // 18@1-5f0c…
@@ -9,12 +11,14 @@
 public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertible {
     /// The log's random id.
     public var log: LogID
-    /// Rises when transactions that were seen may be missing: on restore, and on some recoveries.
+    /// The epoch, which increases if transactions that were seen may be missing.
+    ///
+    /// That happens on a restore and on some recoveries.
     public var epoch: UInt32
     /// The number of the last transaction included; 0 is before the first.
     public var number: UInt64
 
-    /// The place after transaction `number` of the given log and epoch.
+    /// Creates the position after transaction `number` of the given log and epoch.
     public init(log: LogID, epoch: UInt32, number: UInt64) {
         self.log = log
         self.epoch = epoch
@@ -36,17 +40,17 @@ public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// The printed form, `NUMBER@EPOCH-LOG`.
     public var description: String { "\(number)@\(epoch)-\(log)" }
 
-    /// True when both are of the same log and epoch, so that their numbers can be compared.
+    /// Returns whether both have the same log and epoch, so that their numbers can be compared.
     public func isComparable(with other: Position) -> Bool {
         log == other.log && epoch == other.epoch
     }
 
-    /// The same log and epoch at another number.
+    /// Returns the position with another number in the same log and epoch.
     public func at(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }
 
-    /// Orders by epoch, then number; only meaningful within one log.
+    /// Compares by epoch, then number; only meaningful within one log.
     public static func < (a: Position, b: Position) -> Bool {
         (a.epoch, a.number) < (b.epoch, b.number)
     }

@@ -1,13 +1,15 @@
-/// The one rule for foreign text that is shown to people: names, values, paths, and messages that quote them.
+/// The rule for foreign text that is shown to people: names, values, paths, and messages that quote
+/// them.
 ///
-/// Without it, a client that may save could move a reader's cursor, forge a line, change the direction of its text, or hide
-/// text.
+/// It prevents a client with the right to save from moving a reader's cursor, forging a line,
+/// changing the direction of text, or hiding text.
 extension Unicode.Scalar {
     /// Whether a terminal shows the scalar as a character of its own.
     ///
-    /// False for control characters (C0, DEL, C1), line and paragraph separators, marks that change the direction of text, and
-    /// invisible characters. Joiners and variation selectors are true: scripts and emoji consist of them. Tags are false:
-    /// they can spell any hidden text, although the flags of England, Scotland and Wales are made of them.
+    /// The result is false for control characters (C0, DEL, C1), line and paragraph separators,
+    /// marks that change the direction of text, and invisible characters. It is true for joiners
+    /// and variation selectors, which scripts and emoji need. It is false for tags: they can encode
+    /// any hidden text, although the flags of England, Scotland and Wales use them.
     package var isPrintable: Bool {
         switch value {
         case 0x20..<0x7f: true
@@ -20,19 +22,21 @@ extension Unicode.Scalar {
         }
     }
 
-    /// The scalar as `\u{9b}`.
+    /// The scalar as an escape such as `\u{9b}`.
     package var hexEscape: String { "\\u{\(String(value, radix: 16))}" }
 }
 
 extension String {
-    /// The text with U+FFFD for every scalar that is not ``Swift/Unicode/Scalar/isPrintable``, line feeds included.
+    /// The text with U+FFFD for every scalar that is not printable, line feeds included.
+    ///
+    /// See ``Swift/Unicode/Scalar/isPrintable``.
     package var printable: String {
         guard !isPrintable else { return self }
         return String(
             String.UnicodeScalarView(unicodeScalars.map { $0.isPrintable ? $0 : "\u{fffd}" }))
     }
 
-    /// Whether all of its scalars are printable.
+    /// Whether all scalars are printable.
     package var isPrintable: Bool {
         utf8.allSatisfy { (0x20..<0x7f).contains($0) } || unicodeScalars.allSatisfy(\.isPrintable)
     }

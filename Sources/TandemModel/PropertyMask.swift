@@ -5,31 +5,31 @@ public struct PropertyMask: Hashable, Sendable {
     /// The slots 64 to 127.
     public var high: UInt64
 
-    /// An entity has at most this many properties, inherited ones included.
+    /// The maximum number of properties of an entity, inherited ones included.
     public static let capacity = 128
 
-    /// The empty set.
+    /// Creates the empty set.
     @inlinable
     public init() {
         low = 0
         high = 0
     }
 
-    /// The set with the given words.
+    /// Creates the set with the given words.
     @inlinable
     public init(low: UInt64, high: UInt64) {
         self.low = low
         self.high = high
     }
 
-    /// The set of the given slots.
+    /// Creates the set of the given slots.
     @inlinable
     public init(_ slots: some Sequence<Int>) {
         self.init()
         for slot in slots { insert(slot) }
     }
 
-    /// True when the set is empty.
+    /// Whether the set is empty.
     @inlinable public var isEmpty: Bool { low | high == 0 }
 
     /// Adds a slot.
@@ -44,31 +44,31 @@ public struct PropertyMask: Hashable, Sendable {
         if slot < 64 { low &= ~(1 << UInt64(slot)) } else { high &= ~(1 << UInt64(slot - 64)) }
     }
 
-    /// True when the slot is in the set.
+    /// Returns whether the slot is in the set.
     @inlinable
     public func contains(_ slot: Int) -> Bool {
         slot < 64 ? low & (1 << UInt64(slot)) != 0 : high & (1 << UInt64(slot - 64)) != 0
     }
 
-    /// The slots of both.
+    /// Returns the slots that are in either set.
     @inlinable
     public func union(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low | other.low, high: high | other.high)
     }
 
-    /// The slots that both have.
+    /// Returns the slots that are in both sets.
     @inlinable
     public func intersection(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low & other.low, high: high & other.high)
     }
 
-    /// The slots that the other does not have.
+    /// Returns the slots that are not in the other set.
     @inlinable
     public func subtracting(_ other: PropertyMask) -> PropertyMask {
         PropertyMask(low: low & ~other.low, high: high & ~other.high)
     }
 
-    /// True when all slots are below `count`.
+    /// Returns whether all slots are below `count`.
     @inlinable
     public func isWithin(_ count: Int) -> Bool {
         let used =
@@ -81,14 +81,14 @@ public struct PropertyMask: Hashable, Sendable {
 }
 
 extension PropertyMask: Sequence {
-    /// Gives the slots in ascending order; takes no memory.
+    /// An iterator over the slots in ascending order, which allocates nothing.
     public struct Iterator: IteratorProtocol {
         @usableFromInline var rest: PropertyMask
 
         @inlinable
         init(_ mask: PropertyMask) { rest = mask }
 
-        /// The next slot.
+        /// Returns the next slot.
         @inlinable
         public mutating func next() -> Int? {
             if rest.low != 0 {
@@ -101,10 +101,10 @@ extension PropertyMask: Sequence {
         }
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     @inlinable public var underestimatedCount: Int { low.nonzeroBitCount + high.nonzeroBitCount }
 
-    /// Begins with the lowest slot.
+    /// Returns an iterator that begins with the lowest slot.
     @inlinable
     public func makeIterator() -> Iterator { Iterator(self) }
 }

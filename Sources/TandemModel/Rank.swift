@@ -1,18 +1,19 @@
-/// Where a member of an ordered to-many relationship stands: ranks are compared byte by byte, and there is one between any two.
+/// The sort key of a member of an ordered to-many relationship, compared byte by byte.
 ///
-/// It is a fraction between 0 and 1 in binary, without the zeros at its end, of at most ``byteLimit`` bytes. Members of the same rank stand
-/// by number. Ranks are chosen by ``between(_:_:count:)``, and stand in change sets and in the store.
+/// A rank is a binary fraction between 0 and 1 without trailing zeros, of at most ``byteLimit``
+/// bytes. Another rank exists between any two. Members of equal rank are sorted by number. Ranks
+/// are chosen by ``between(_:_:count:limit:)`` and stored in change sets and in the store.
 ///
 ///     let ranks = Rank.between(nil, nil, count: 2)        // of a list that was empty
 ///     let middle = Rank.between(ranks?[0], ranks?[1])     // of a member inserted between the two
 public struct Rank: Hashable, Comparable, Sendable {
-    /// The most bytes that a rank has.
+    /// The maximum size of a rank in bytes.
     public static let byteLimit = 24
 
     /// The bytes: at least one, the last of which is not zero.
     public let bytes: [UInt8]
 
-    /// The rank of some bytes; nil for what can't be one.
+    /// Creates a rank from its bytes; returns nil if they are not a rank.
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count <= Self.byteLimit, let last = Array(bytes).last, last != 0 else {
             return nil
@@ -20,13 +21,13 @@ public struct Rank: Hashable, Comparable, Sendable {
         self.bytes = Array(bytes)
     }
 
-    /// The rank of a fraction's digits; nil for zero and for more digits than a rank has.
+    /// Creates a rank from a fraction's digits; returns nil for zero or for too many digits.
     fileprivate init?(digits: [UInt8]) {
         guard let last = digits.lastIndex(where: { $0 != 0 }) else { return nil }
         self.init(digits[...last])
     }
 
-    /// Compares byte by byte; what another begins with comes before it.
+    /// Compares byte by byte; a prefix sorts before its continuations.
     public static func < (a: Rank, b: Rank) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
 
 }
@@ -41,13 +42,14 @@ extension Rank: CustomStringConvertible {
 // MARK: Choosing
 
 extension Rank {
-    /// So far apart are ranks at the ends of a list, in their first four bytes.
+    /// The distance of ranks at the ends of a list, in their first four bytes.
     private static let step: UInt64 = 16
 
-    /// Ranks in ascending order, evenly spread strictly between two others; nil stands for an end of the list.
+    /// Returns ranks in ascending order, evenly spread strictly between two others.
     ///
-    /// Nil when there is no room for ranks of at most `limit` bytes, as between two that are equal or in the wrong order.
-    /// Cost: linear in `count`, and in the length of what is common to both ends.
+    /// Nil for `low` or `high` means an end of the list. The result is nil if there is no room for
+    /// ranks of at most `limit` bytes, or if `low` is not below `high`. Cost: linear in `count`,
+    /// and in the length of the common prefix.
     public static func between(
         _ low: Rank?, _ high: Rank?, count: Int = 1, limit: Int = byteLimit
     ) -> [Rank]? {
@@ -60,7 +62,7 @@ extension Rank {
         return nil
     }
 
-    /// Ranks at an end of a list, counted on in their first four bytes; nil where there is none.
+    /// Returns ranks that continue an end of the list in steps; nil if there is no end or no room.
     private static func counted(_ low: Rank?, _ high: Rank?, _ count: Int) -> [Rank]? {
         guard low == nil || high == nil, let count = UInt32(exactly: count) else { return nil }
         let all = UInt64(count) * step
@@ -83,7 +85,7 @@ extension Rank {
         (0..<4).reduce(0) { $0 << 8 | UInt64($1 < bytes.count ? bytes[$1] : 0) }
     }
 
-    /// Ranks of at most `width` bytes at equal distances; nil where they are too many.
+    /// Returns equidistant ranks of at most `width` bytes; nil if there is no room.
     private static func spread(_ low: Rank?, _ high: Rank?, _ count: Int, _ width: Int) -> [Rank]? {
         let start = Digits(low, width)
         let gap = Digits(high, width, ifNone: 1).minus(start)
@@ -97,19 +99,20 @@ extension Rank {
     }
 }
 
-/// A number of one digit before the point and a fixed count behind it, to the base 256.
+/// A number in base 256 with one integer digit and a fixed number of fractional digits.
 private struct Digits {
-    /// Most significant first.
+    /// The digits, most significant first.
     private var digits: [UInt8]
 
-    /// The first digits of a rank, and what stands before the point where there is none.
+    /// Creates the number from the first digits of a rank; without a rank, the integer digit is
+    /// `whole`.
     init(_ rank: Rank?, _ width: Int, ifNone whole: UInt8 = 0) {
         let known = rank.map { Array($0.bytes.prefix(width)) } ?? []
         digits = [rank == nil ? whole : 0] + known
         digits += [UInt8](repeating: 0, count: width - known.count)
     }
 
-    /// The digits behind the point.
+    /// The fractional digits.
     var fraction: [UInt8] { Array(digits.dropFirst()) }
 
     var isZero: Bool { digits.allSatisfy { $0 == 0 } }
@@ -125,7 +128,7 @@ private struct Digits {
         return sum
     }
 
-    /// The difference; zero where the other number is greater.
+    /// Returns the difference, or zero if the other number is greater.
     func minus(_ other: Digits) -> Digits {
         var difference = self
         var borrow = 0

@@ -1,23 +1,24 @@
-/// Which members of an ordered relationship get which ranks, so that they stand in a wanted order.
+/// An assignment of ranks to members of an ordered relationship that results in a wanted order.
 ///
-/// A longest run of members that are in order already keeps its ranks; the others get new ones between those. Where that would make
-/// ranks long, neighbours get new ones, too. What comes out depends on nothing else.
+/// A longest run of members that are already in order keeps its ranks; the others get new ones in
+/// between. If those would be long, neighbours get new ranks, too. The result depends only on the
+/// members and their ranks.
 ///
 ///     let plan = RankPlan([(a, rankOfA), (c, nil), (b, rankOfB)])
 ///     plan.changed                                        // [c: a rank between the two]
 public struct RankPlan: Sendable {
-    /// A member, and where it stands so far; nil for one that has no place yet.
+    /// A member and its present rank; nil if it has none yet.
     public typealias Place = (member: ObjectReference, rank: Rank?)
 
-    /// The ranks of those that have to move, or come.
+    /// The ranks of the members that are moved or added.
     public private(set) var changed: [ObjectReference: Rank] = [:]
     private let places: [Place]
-    /// Which places keep their ranks.
+    /// The members, by index, that keep their ranks.
     private var keeps: [Bool]
 
-    /// A plan for distinct members in the order that is wanted.
+    /// Creates a plan for distinct members in the wanted order.
     ///
-    /// Cost: O(n log n), and nothing to speak of for what is in order.
+    /// Cost: O(n log n), and little for a part that is already in order.
     public init(_ places: [Place]) {
         self.places = places
         keeps = Self.longestRun(places)
@@ -31,11 +32,15 @@ public struct RankPlan: Sendable {
         }
     }
 
-    /// Gives ranks to the run of members without any that begins at a place, and to as many neighbours as it takes; returns what comes behind.
+    /// Assigns ranks to the run of unranked members that begins at `start`, and to neighbours if
+    /// necessary.
+    ///
+    /// Returns the index after the run.
     private mutating func place(from start: Int) -> Int {
         var run = start..<(keeps[start...].firstIndex(of: true) ?? places.count)
         var neighbours = 1
-        // Neighbours that give way leave room for many more: so it happens seldom.
+        // Assigning new ranks to neighbours leaves room for many insertions, so it is rarely
+        // needed.
         var limit = Rank.byteLimit / 2
         while true {
             let isWhole = run == places.indices
@@ -46,7 +51,7 @@ public struct RankPlan: Sendable {
                 }
                 return run.upperBound
             }
-            // A list that no ranks are left for has more members than can be counted.
+            // A list that exhausts all ranks would have more members than can be counted.
             precondition(!isWhole, "\(places.count) members are too many to be ranked.")
             run = widened(run, by: neighbours)
             neighbours *= 2
@@ -60,19 +65,19 @@ public struct RankPlan: Sendable {
         return Rank.between(low, high, count: run.count, limit: limit)
     }
 
-    /// The rank of a place as it is planned so far.
+    /// Returns the rank at an index as planned so far.
     private func rank(_ place: Int) -> Rank? {
         changed[places[place].member] ?? places[place].rank
     }
 
-    /// A run with neighbours on either side, ending where a place has its rank.
+    /// Returns the run with neighbours on either side; it ends before a member that keeps its rank.
     private func widened(_ run: Range<Int>, by count: Int) -> Range<Int> {
         let low = max(0, run.lowerBound - count)
         let high = min(places.count, run.upperBound + count)
         return low..<(keeps[high...].firstIndex(of: true) ?? places.count)
     }
 
-    /// Marks a longest run of places that are in order.
+    /// Marks a longest run of members that are in order.
     private static func longestRun(_ places: [Place]) -> [Bool] {
         var kept = [Bool](repeating: false, count: places.count)
         var tails: [Int] = []
@@ -98,7 +103,7 @@ public struct RankPlan: Sendable {
         return kept
     }
 
-    /// The order of members: by rank, those without one last, and by number among equals.
+    /// Returns whether `a` sorts before `b`: by rank, unranked members last, equal ranks by number.
     public static func isBefore(_ a: Place, _ b: Place) -> Bool {
         guard let first = a.rank, let second = b.rank, first != second else {
             if (a.rank == nil) != (b.rank == nil) { return b.rank == nil }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Writes the bytes of a row.
+/// A writer of the bytes of rows.
 enum RowBuilder {
     static func build(_ values: [Value], _ entity: CompiledEntity, _ version: UInt16) -> [UInt8] {
         precondition(
@@ -23,7 +23,9 @@ enum RowBuilder {
         return bytes
     }
 
-    /// The bytes of a row with other values in some slots; the same bytes as if all values had been given.
+    /// Returns the bytes of a row with other values in some slots.
+    ///
+    /// The result has the same bytes as a row built from all values.
     static func replace(
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
@@ -43,7 +45,7 @@ enum RowBuilder {
             var isBlob = false
             if changed.contains(slot) {
                 clear(column, &bytes)
-                // The last one counts, as it would among all values.
+                // If a slot occurs several times, the last value counts, as in a full build.
                 var value = changes.last { $0.slot == slot }?.value ?? .null
                 if column.storage.mayBeLong { value = value.inRow }
                 isBlob = value.isOutside
@@ -60,7 +62,7 @@ enum RowBuilder {
         return bytes
     }
 
-    /// The same where no variable column changes, so that everything stays where it is.
+    /// Returns the changed bytes if no variable column changes, so that all offsets are kept.
     private static func replaceFixed(
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
@@ -72,7 +74,7 @@ enum RowBuilder {
         return bytes
     }
 
-    /// Writes a value over that of a column of fixed width.
+    /// Overwrites a column of fixed width with a value.
     static func setFixed(
         _ value: Value, _ slot: Int, _ bytes: inout [UInt8], _ entity: CompiledEntity
     ) {
@@ -80,13 +82,13 @@ enum RowBuilder {
         if value.isNull {
             clear(column, &bytes)
         } else {
-            // The value takes all of the column's bytes.
+            // The value fills all bytes of the column, so they need not be cleared.
             bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
         }
         write(value, column, entity, slot, &bytes)
     }
 
-    /// Makes a column what it is before a value is written.
+    /// Resets a column to its state before a value is written.
     private static func clear(_ column: RowLayout.Column, _ bytes: inout [UInt8]) {
         bytes[RowLayout.headerBytes + column.nullBit >> 3] &= ~(1 << UInt8(column.nullBit & 7))
         for at in column.place..<(column.place + column.storage.width) { bytes[at] = 0 }
@@ -132,7 +134,7 @@ enum RowBuilder {
 }
 
 extension CompiledProperty {
-    /// True when a value is of this property's type, null included; says nothing of limits.
+    /// Returns whether a value is null or of this property's type; limits are not checked.
     public func accepts(_ value: Value) -> Bool {
         switch value {
         case .null: !isToMany
@@ -143,7 +145,10 @@ extension CompiledProperty {
 }
 
 extension Value {
-    /// True for a value of a type, and a finite one where the type has others; false for null and references.
+    /// Returns whether a value is of a type and, for number types, not NaN or infinite where that
+    /// is not allowed.
+    ///
+    /// The result is false for null and references.
     func fits(_ type: AttributeType) -> Bool {
         switch self {
         case .double(let number): type == .double && !number.isNaN

@@ -1,6 +1,6 @@
-/// A column of the rows of an entity, found once to be read in many of them.
+/// A column of an entity's rows, located once and then read in many rows.
 ///
-/// What a row has in it is read in place, without a ``Value`` around it:
+/// The content is read in place, without a ``Value`` around it:
 ///
 ///     guard let wins = entity.column(slot) else { return }
 ///     for row in rows { sum += row.withView { $0.int(wins) ?? 0 } }
@@ -10,9 +10,10 @@ public struct RowColumn: Sendable, BitwiseCopyable {
     @usableFromInline let nullMask: UInt8
     /// The offset of that byte.
     @usableFromInline let nullOffset: Int32
-    /// The offset of a column of fixed width; of another the offset of where it ends.
+    /// The offset of a fixed-width column; for a variable column, the offset of its end.
     @usableFromInline let offset: Int32
-    /// Where a variable column begins if it is the first one; 0 for the others, which begin where the one before them ends.
+    /// The start of the first variable column; 0 for the others, which start at the previous
+    /// column's end.
     @usableFromInline let begin: Int32
 
     init(_ column: RowLayout.Column, _ layout: RowLayout) {
@@ -26,48 +27,48 @@ public struct RowColumn: Sendable, BitwiseCopyable {
 }
 
 extension CompiledEntity {
-    /// The column of a slot; nil for a to-many relationship.
+    /// Returns the column of a slot; nil for a to-many relationship.
     public func column(_ slot: Int) -> RowColumn? {
         layout.columns[slot].map { RowColumn($0, layout) }
     }
 }
 
 extension RowView {
-    /// True when the column holds no value.
+    /// Returns whether the column has no value.
     @inlinable @inline(__always)
     public func isNull(_ column: RowColumn) -> Bool {
         fixed(at: Int(column.nullOffset), UInt8.self) & column.nullMask != 0
     }
 
-    /// A Boolean; nil where there is none.
+    /// Returns a Boolean; nil if there is none.
     @inlinable @inline(__always)
     public func bool(_ column: RowColumn) -> Bool? {
         guard has(.bool, column) else { return nil }
         return fixed(at: Int(column.offset), UInt8.self) != 0
     }
 
-    /// An integer; nil where there is none.
+    /// Returns an integer; nil if there is none.
     @inlinable @inline(__always)
     public func int(_ column: RowColumn) -> Int64? {
         guard has(.int, column) else { return nil }
         return fixed(at: Int(column.offset), Int64.self)
     }
 
-    /// A double; nil where there is none.
+    /// Returns a double; nil if there is none.
     @inlinable @inline(__always)
     public func double(_ column: RowColumn) -> Double? {
         guard has(.double, column) else { return nil }
         return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
     }
 
-    /// A date as seconds since 1970; nil where there is none.
+    /// Returns a date as seconds since 1970; nil if there is none.
     @inlinable @inline(__always)
     public func date(_ column: RowColumn) -> Double? {
         guard has(.date, column) else { return nil }
         return Double(bitPattern: fixed(at: Int(column.offset), UInt64.self))
     }
 
-    /// The object at the end of a to-one relationship; nil where there is none.
+    /// Returns the object at the end of a to-one relationship; nil if there is none.
     @inlinable @inline(__always)
     public func reference(_ column: RowColumn) -> ObjectReference? {
         guard has(.reference, column) else { return nil }
@@ -76,13 +77,13 @@ extension RowView {
             number: fixed(at: Int(column.offset) + 2, UInt64.self))
     }
 
-    /// A text; nil where there is none, and where it is too long for the row.
+    /// Returns a text; nil if there is none, or if it is too long for the row.
     @inlinable @inline(__always)
     public func text(_ column: RowColumn) -> String? {
         guard has(.string, column) else { return nil }
         let end = fixed(at: Int(column.offset), UInt32.self)
         guard end & RowLayout.blobFlag == 0 else { return nil }
-        // The flag is the column's before, which may hold a reference.
+        // Bit 31 belongs to the previous column, which may hold a reference.
         let start =
             column.begin > 0
             ? UInt32(column.begin)

@@ -1,17 +1,18 @@
-/// Where the columns of an entity's rows lie.
+/// The locations of the columns in an entity's rows.
 ///
-/// A row is: model version (2 bytes), entity tag (2), null bitmap, fixed-width columns, for each variable column where it
-/// ends (4 bytes each), variable columns. The null bitmap has a bit for each column, 1 for no value.
-/// Where the end of a data or text column has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference``
-/// in the place of its content.
+/// A row begins with the model version (2 bytes), the entity tag (2) and the null bitmap. The
+/// fixed-width columns, the end of each variable column (4 bytes each) and the variable columns
+/// follow. The null bitmap has a bit for each column, 1 for no value. If the end of a data or text
+/// column has ``blobFlag`` set, the column holds a ``BlobReference`` or a ``TextReference`` instead
+/// of its content.
 public struct RowLayout: Sendable {
-    /// How a column is stored.
+    /// The storage format of a column.
     @usableFromInline
     enum Storage: UInt8, Sendable, BitwiseCopyable {
         case bool, int, double, date, uuid, reference
         case decimal, string, data, url
 
-        /// Whether what is too long for a row is kept outside.
+        /// Whether content that is too long for a row is stored outside.
         var mayBeLong: Bool { self == .data || self == .string }
 
         /// The width in the fixed part, 0 for a variable column.
@@ -31,36 +32,37 @@ public struct RowLayout: Sendable {
         let storage: Storage
         /// The bit in the null bitmap.
         let nullBit: Int
-        /// The offset in the row of a fixed column; the place among the variable columns of another.
+        /// The offset of a fixed-width column in the row; otherwise the index among the variable
+        /// columns.
         let place: Int
     }
 
     static let headerBytes = 4
-    /// What every row has at least: model version and tag.
+    /// The minimum size of a row: model version and tag.
     public static let minimumRowBytes = headerBytes
-    /// The bit of a column's end that says that a blob stands there.
+    /// The bit in a column's end that says that the column holds a reference to a blob.
     @inlinable
     static var blobFlag: UInt32 { 1 << 31 }
 
     /// The column of each slot; nil for to-many relationships.
     let columns: [Column?]
-    /// Where the ends of the variable columns begin.
+    /// The offset of the ends of the variable columns.
     let endsOffset: Int
-    /// How many variable columns there are.
+    /// The number of variable columns.
     let variableCount: Int
     /// The slots of the variable columns.
     let variable: PropertyMask
-    /// The slots of the columns of fixed width.
+    /// The slots of the fixed-width columns.
     let fixed: PropertyMask
-    /// The columns that may hold a blob.
+    /// The columns that can hold a blob.
     let longColumns: [Column]
-    /// The columns of variable width in the order of their places, in which not all bytes say something.
+    /// The variable columns in order; unlike in fixed-width columns, not all bytes are valid.
     let checkedColumns: [Column]
 
-    /// Whether everything stands in the rows themselves.
+    /// Whether rows never refer to content outside.
     public var hasNoLongColumns: Bool { longColumns.isEmpty }
 
-    /// The length of a row without the content of its variable columns.
+    /// The size of a row without the content of its variable columns.
     var minimumBytes: Int { endsOffset + 4 * variableCount }
 
     init(_ properties: [CompiledProperty]) {

@@ -1,7 +1,9 @@
-/// Where each value of a row comes from when the model changes: pure, as all that is applied (law 6).
+/// The source of each value of a row when the model changes; a pure function, as replay requires
+/// (law 6).
 ///
-/// Values go by name, or by the hint of a rename; a changed type is converted, what leads to an entity that is dropped leads
-/// nowhere, and where a value is required and there is none, it is the default.
+/// Values are matched by name, or by the hint of a rename. A value whose type changes is converted,
+/// and a reference to a dropped entity becomes null. A required value that would be null becomes
+/// the default.
 public struct RowMigration: Sendable {
     private struct Source {
         let slot: Int
@@ -11,14 +13,14 @@ public struct RowMigration: Sendable {
     private let old: CompiledEntity
     private let new: CompiledEntity
     private let sources: [Source?]
-    /// The tags that no entity has any more.
+    /// The tags of dropped entities.
     private let dropped: Set<EntityTag>
-    /// The slots of the new row that may hold something else than they did.
+    /// The slots of the new row whose values can differ from the old ones.
     public let changed: PropertyMask
-    /// The derived attributes whose values have to be computed, over those of ``values(of:)``.
+    /// The derived attributes that have to be recomputed from ``values(of:)``.
     public let derives: [CompiledDerivation]
 
-    /// The way from rows of an entity to those of the same under another model.
+    /// Creates the migration of an entity's rows to the same entity of another model.
     public init(
         from old: CompiledEntity, to new: CompiledEntity, dropped: Set<EntityTag> = []
     ) {
@@ -42,7 +44,7 @@ public struct RowMigration: Sendable {
 
     private static func sources(of new: CompiledEntity, _ old: CompiledEntity) -> [Source?] {
         var sources = new.properties.map { source(of: $0, old) }
-        // What is derived in another way than before comes from nothing that was there.
+        // An attribute that is derived in another way has no source in the old row.
         for derivation in new.derivations {
             guard let slot = sources[derivation.slot]?.slot else { continue }
             let before = old.derivations.first { $0.slot == slot }
@@ -80,20 +82,20 @@ public struct RowMigration: Sendable {
         }
     }
 
-    /// The slot of the old row that a property's value comes from; nil for one that is new.
+    /// Returns the slot of the old row that is a property's source; nil if the property is new.
     public func source(of slot: Int) -> Int? { sources[slot]?.slot }
 
-    /// Whether the values of a property change their type.
+    /// Returns whether the values of a property are converted to another type.
     public func converts(_ slot: Int) -> Bool { sources[slot]?.conversion != nil }
 
-    /// Whether a row has a value that can't be converted to the property's type.
+    /// Returns whether a row has a value that can't be converted to the property's type.
     public func loses(_ slot: Int, of row: Row) -> Bool {
         guard let source = sources[slot], let conversion = source.conversion else { return false }
         return !row.isNull(source.slot, in: old)
             && conversion(row.uncheckedValue(source.slot, in: old)).isNull
     }
 
-    /// The values of a row as they are under the new model.
+    /// Returns the values of a row under the new model.
     public func values(of row: Row) -> [Value] {
         new.properties.map { property in
             guard let source = sources[property.slot] else { return new.defaults[property.slot] }

@@ -1,4 +1,4 @@
-/// A row into whose columns of fixed width values are written in place.
+/// A row whose fixed-width columns are overwritten in place.
 ///
 ///     var patch = RowPatch(row, version: model.version)
 ///     patch.set(.int(5), slot, in: entity)
@@ -6,23 +6,23 @@
 public struct RowPatch: Hashable, Sendable {
     private var bytes: [UInt8]
 
-    /// The row as it is, under a version of the model.
+    /// Creates a patch of a row, under a version of the model.
     ///
-    /// Cost: the bytes are copied, once for all values.
+    /// Cost: copies the bytes, once for all values.
     public init(_ row: Row, version: UInt16) {
         bytes = row.bytes
         RowBuilder.store(version, &bytes, 0)
     }
 
-    /// Writes a value over that of a slot.
+    /// Overwrites the value of a slot.
     ///
-    /// A slot that is not of fixed width (``CompiledEntity/isFixed(_:)``) traps, a value that is not of its type, and a
-    /// row that ends before the column.
+    /// Traps if the slot is not of fixed width (``CompiledEntity/isFixed(_:)``), if the value is
+    /// not of its type, or if the row ends before the column.
     public mutating func set(_ value: Value, _ slot: Int, in entity: CompiledEntity) {
         precondition(entity.isFixed(slot), "Only a column of fixed width can be set in place.")
         RowBuilder.setFixed(value, slot, &bytes, entity)
     }
 
-    /// The row as it is now.
+    /// The patched row.
     public var row: Row { Row(bytes: bytes) }
 }

@@ -1,14 +1,16 @@
 import FoundationEssentials
 
 extension RowView {
-    /// True when the bytes are a row of the entity: long enough, ends in order, text in UTF-8.
+    /// Returns whether the bytes are a row of the entity: long enough, ends in order, text in
+    /// UTF-8.
     ///
-    /// Cost: a look at each byte of the variable columns.
+    /// Cost: reads each byte of the variable columns.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let layout = entity.layout
         guard bytes.count >= layout.minimumBytes, tag == entity.tag else { return false }
         var start = layout.minimumBytes
-        // Each column of variable width ends where the next one begins, the last one with the row.
+        // Each variable column ends at the start of the next one, the last one at the end of the
+        // row.
         for column in layout.checkedColumns {
             let stored = fixed(at: layout.endsOffset + 4 * column.place, UInt32.self)
             let end = Int(stored & ~RowLayout.blobFlag)
@@ -38,14 +40,16 @@ extension RowView {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether the bytes are UTF-8: ASCII is found eight at a step, and only what follows is decoded.
+    /// Whether the bytes are UTF-8.
+    ///
+    /// ASCII is checked eight bytes at a time; only bytes after the first other one are decoded.
     fileprivate var isUTF8: Bool {
         var at = 0
         while at + 8 <= count {
             guard isASCII(at) else { return isUTF8(from: at) }
             at += 8
         }
-        // The last eight tell of the rest, whatever was seen of them before.
+        // The last eight bytes cover the rest, even if they overlap bytes that were checked before.
         if at > 0, isASCII(count - 8) { return true }
         while at < count {
             guard self[at] < 0x80 else { return isUTF8(from: at) }
@@ -59,7 +63,7 @@ extension UnsafeRawBufferPointer {
         loadUnaligned(fromByteOffset: at, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
     }
 
-    /// Whether the bytes behind some of ASCII are UTF-8.
+    /// Returns whether the bytes from `start` are UTF-8; the ones before are ASCII.
     private func isUTF8(from start: Int) -> Bool {
         let rest = UnsafeRawBufferPointer(rebasing: self[start...])
         return rest.withMemoryRebound(to: UInt8.self) {

@@ -1,28 +1,31 @@
 import FoundationEssentials
 
-/// A row read where its bytes lie: in a ``Row``, or in a page of the store.
+/// A view of a row's bytes in place: in a ``Row``, or in a page of the store.
 ///
-/// Whoever has the bytes lends a view to a closure, and what is read is copied: neither view nor bytes may leave the closure, as the
-/// next write to the store may take the page. Every read is held to the bytes, so that a row that was not checked
-/// (``hasShape(of:)``) traps where it would read beyond them.
+/// The owner of the bytes lends a view to a closure, and the values read are copied. Neither the
+/// view nor its bytes may leave the closure, as the next write to the store can reuse the page.
+/// Every read is bounds-checked: a row that was not checked (``hasShape(of:)``) traps before it is
+/// read beyond its end.
 public struct RowView {
-    /// The bytes; their layout is ``RowLayout``'s.
+    /// The bytes, in the layout of ``RowLayout``.
     public let bytes: UnsafeRawBufferPointer
 
-    /// Takes bytes as a row for as long as they are lent.
+    /// Creates a view of borrowed bytes.
     @inlinable
     public init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The version of the model that the row was written under.
+    /// The version of the model under which the row was written.
     public var modelVersion: UInt16 { fixed(at: 0, UInt16.self) }
 
     /// The entity of the object.
     public var tag: EntityTag { fixed(at: 2, UInt16.self) }
 
-    /// True when every column lies within the bytes, so that reading one can't trap; what it says may still be nonsense.
+    /// Returns whether every column is within the bytes, so that reading one can't trap.
+    ///
+    /// Values may still be invalid.
     public func hasShape(of entity: CompiledEntity) -> Bool { has(RowShape(of: entity)) }
 
-    /// The same by the shape, for who checks many rows of one entity.
+    /// Returns the same as ``hasShape(of:)``, faster for many rows of one entity.
     public func has(_ shape: RowShape) -> Bool {
         guard bytes.count >= shape.minimumBytes, tag == shape.tag else { return false }
         var last = shape.minimumBytes
@@ -36,12 +39,12 @@ public struct RowView {
 
     // MARK: Columns
 
-    /// True when the slot holds no value; always true for a to-many relationship.
+    /// Returns whether the slot has no value; always true for a to-many relationship.
     public func isNull(_ slot: Int, in entity: CompiledEntity) -> Bool {
         entity.layout.columns[slot].map(isNull) ?? true
     }
 
-    /// The value of a slot; null for a to-many relationship.
+    /// Returns the value of a slot; null for a to-many relationship.
     public func value(_ slot: Int, in entity: CompiledEntity) -> Value {
         guard let column = entity.layout.columns[slot], !isNull(column) else { return .null }
         switch column.storage {
@@ -61,7 +64,7 @@ public struct RowView {
         }
     }
 
-    /// The object at the end of a to-one relationship, or nil.
+    /// Returns the object at the end of a to-one relationship, or nil.
     public func reference(_ slot: Int, in entity: CompiledEntity) -> ObjectReference? {
         guard let column = entity.layout.columns[slot], column.storage == .reference,
             !isNull(column)
@@ -69,7 +72,8 @@ public struct RowView {
         return reference(at: column.place)
     }
 
-    /// What stands for the text of a slot; nil where the row has the text itself, no text or no value.
+    /// Returns the reference to the text of a slot; nil if the text is in the row, or if there is
+    /// none.
     @inline(__always)
     public func longText(_ slot: Int, in entity: CompiledEntity) -> TextReference? {
         guard let column = entity.layout.columns[slot], column.storage == .string,
@@ -78,14 +82,16 @@ public struct RowView {
         return TextReference(bytes: part(range(column, entity.layout)))
     }
 
-    /// The bytes of a text or data column, or of what stands for it; nil when it has no value or another type.
+    /// Returns the bytes of a text or data column, or of the reference to its content.
+    ///
+    /// The result is nil if the column has no value or another type.
     public func content(_ slot: Int, in entity: CompiledEntity) -> UnsafeRawBufferPointer? {
         guard let column = entity.layout.columns[slot], column.storage.width == 0, !isNull(column)
         else { return nil }
         return part(range(column, entity.layout))
     }
 
-    /// True when both rows hold the same bytes in a slot.
+    /// Returns whether both rows have the same bytes in a slot.
     public func hasSameValue(
         as other: RowView, _ slot: Int, in entity: CompiledEntity
     ) -> Bool {
@@ -122,7 +128,7 @@ public struct RowView {
         return BlobReference(bytes: part(range(column, layout)))
     }
 
-    /// Where a variable column lies.
+    /// Returns the range of a variable column.
     func range(_ column: RowLayout.Column, _ layout: RowLayout) -> Range<Int> {
         let start = column.place == 0 ? layout.minimumBytes : end(column.place - 1, layout)
         let end = end(column.place, layout)
@@ -130,7 +136,7 @@ public struct RowView {
         return Range(uncheckedBounds: (start, end))
     }
 
-    /// Some of the bytes.
+    /// Returns the bytes in a range.
     @inline(__always)
     func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         precondition(
@@ -170,7 +176,7 @@ public struct RowView {
     }
 }
 
-/// What all rows of an entity have in common, as nothing but numbers: to check row after row without going through the entity.
+/// The numbers that determine the shape of an entity's rows, for checking many rows quickly.
 ///
 ///     let shape = RowShape(of: entity)
 ///     for row in rows where !row.has(shape) { … }
@@ -179,7 +185,7 @@ public struct RowShape: Sendable {
     fileprivate let endsOffset: Int
     fileprivate let variableCount: Int
 
-    /// The shape of an entity's rows.
+    /// Creates the shape of an entity's rows.
     public init(of entity: CompiledEntity) {
         tag = entity.tag
         endsOffset = entity.layout.endsOffset
@@ -190,7 +196,7 @@ public struct RowShape: Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether both have the same bytes, compared eight at a step.
+    /// Returns whether both have the same bytes, compared eight at a time.
     fileprivate func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         var at = 0

@@ -1,8 +1,9 @@
-/// SHA-256 as of FIPS 180-4: names contents so that nobody can make two with one name.
+/// SHA-256 according to FIPS 180-4, the collision-resistant hash of blobs.
 ///
-/// Blobs are found by it, and who may write to a store must not be able to put one content in the place of another; so
-/// ``StableHash`` won't do. It is here, not in a package, because it is a page of arithmetic with published test vectors and
-/// the packages that have it build a whole cryptographic library.
+/// Blobs are found by their hash, and a client that may write to a store must not be able to
+/// replace one content by another, so ``StableHash`` is not sufficient. The implementation is here,
+/// not in a package, because it is a page of arithmetic with published test vectors. The packages
+/// that have it build a whole cryptographic library.
 struct SHA256 {
     private typealias Words = UnsafeMutablePointer<UInt32>
     private static let firstState: [UInt32] = [
@@ -11,13 +12,16 @@ struct SHA256 {
     ]
 
     private let constants: UnsafePointer<UInt32>
-    /// Eight words of state, then a block's 64 words: arrays would be counted and checked at every step of a debug build.
+    /// Eight words of state, followed by the 64 words of a block's schedule.
+    ///
+    /// Memory, not arrays, because debug builds would count references and check bounds at every
+    /// step.
     private let state: Words
     private var schedule: Words { state + 8 }
 
-    /// The digest of some bytes, 32 bytes.
+    /// Returns the digest of some bytes, 32 bytes.
     ///
-    /// Cost: some nanoseconds a byte.
+    /// Cost: some nanoseconds per byte.
     static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
         let whole = Array(bytes)
         let blocks = whole.count & ~63
@@ -38,7 +42,8 @@ struct SHA256 {
         }
     }
 
-    /// The rest, a one bit, zeros up to the last eight bytes of a block, and there the length in bits.
+    /// Returns the padded rest: the bytes, a one bit, zeros, and the length in bits as the last
+    /// eight bytes of a block.
     private static func padded(_ rest: ArraySlice<UInt8>, length: Int) -> [UInt8] {
         var last = Array(rest) + [0x80]
         while last.count % 64 != 56 { last.append(0) }

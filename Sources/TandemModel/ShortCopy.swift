@@ -1,14 +1,15 @@
 extension UnsafeMutableRawPointer {
-    /// Copies bytes of which there are few, mostly, or their complements; the two places must not overlap.
+    /// Copies bytes, usually few, or their complements; the two ranges must not overlap.
     ///
-    /// For keys by the hundred thousand: word by word, where a call to the C library's `memcpy` would take longer than to copy some dozens of bytes.
+    /// Meant for hundreds of thousands of keys: bytes are copied word by word, because a call of
+    /// `memcpy` would take longer than copying some dozens of bytes.
     ///
     ///     room.copyShort(from: component, count: 9, flipping: ascending ? 0 : .max)
     ///
     /// - Parameters:
     ///   - source: The bytes.
-    ///   - count: How many.
-    ///   - mask: The bits of each eight bytes that become their opposite: all or none.
+    ///   - count: The number of bytes.
+    ///   - mask: The bits to flip in each eight bytes: all or none.
     @inlinable @inline(__always)
     package func copyShort(from source: UnsafeRawPointer, count: Int, flipping mask: UInt64 = 0) {
         guard count >= 8 else {

@@ -1,15 +1,16 @@
-/// A 128-bit hash that is the same in every process, on every machine, for ever.
+/// A 128-bit hash that never changes: it is the same in every process and on every machine.
 ///
-/// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, reference implementation's
-/// `siphash.c` with `outlen` 16) under a fixed key. It names contents (unique keys, models, saves),
-/// it is no protection against somebody who looks for collisions: users of it verify what they find.
+/// The algorithm is SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, reference
+/// implementation's `siphash.c` with `outlen` 16) under a fixed key. The hash identifies contents
+/// (unique keys, models, saves). It does not protect against deliberate collisions, so its users
+/// verify what they find.
 public struct StableHash: Hashable, Sendable, CustomStringConvertible {
     /// The first eight bytes of the digest, little-endian.
     public let first: UInt64
     /// The last eight bytes of the digest, little-endian.
     public let second: UInt64
 
-    /// A hash with known halves, as read back from a file.
+    /// Creates a hash from its halves, as read from a file.
     public init(first: UInt64, second: UInt64) {
         self.first = first
         self.second = second
@@ -17,7 +18,7 @@ public struct StableHash: Hashable, Sendable, CustomStringConvertible {
 
     /// Hashes bytes under Tandem's fixed key.
     ///
-    /// Cost: about 1 ns a byte.
+    /// Cost: about 1 ns per byte.
     public init(_ bytes: [UInt8]) {
         self.init(bytes, key: (0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908))
     }

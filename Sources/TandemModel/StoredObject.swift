@@ -1,4 +1,4 @@
-/// An object as the store has it.
+/// An object as it is in the store.
 public struct StoredObject: Hashable, Sendable {
     /// The object.
     public var object: ObjectReference
@@ -6,17 +6,17 @@ public struct StoredObject: Hashable, Sendable {
     public var version: UInt64
     /// The row.
     ///
-    /// Check it with ``Row/isValid(for:)`` before reading columns when it came from the wire.
+    /// Check a row from the wire with ``Row/isValid(for:)`` before reading columns.
     public var row: Row
 
-    /// An object with its row.
+    /// Creates an object with its row.
     public init(object: ObjectReference, version: UInt64, row: Row) {
         self.object = object
         self.version = version
         self.row = row
     }
 
-    /// The fewest bytes that one takes: reference, version, and the length of the row.
+    /// The minimum encoded size in bytes: reference, version, and the length of the row.
     package static let minimumBytes = 19
 
     /// Appends the binary form.

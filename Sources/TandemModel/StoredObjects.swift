@@ -1,46 +1,49 @@
-/// Many objects with their rows, in one buffer of bytes, for answers of a hundred thousand of them.
+/// Many objects with their rows in one byte buffer, for answers with a hundred thousand objects.
 ///
-/// An array of ``StoredObject`` has an allocation for each row. Here rows lie one behind the other in the form that they have on the wire, beside
-/// an array of where each begins: to read, to write and to drop them all is a few steps whatever their number. One is made an object of its own
-/// when it is asked for by its index; ``withRow(at:_:)`` lends its row where it lies.
+/// An array of ``StoredObject`` has an allocation for each row. Here the rows are contiguous, in
+/// their wire form, with an array of their offsets. Reading, writing and releasing all of them
+/// therefore takes a few steps, whatever their number. The subscript returns an object with its own
+/// copy of the row; ``withRow(at:_:)`` borrows the row in place.
 ///
 ///     for index in objects.indices {
 ///         objects.withRow(at: index) { object, version, row in sum += row.value(slot, in: entity) }
 ///     }
 ///
-/// They may stand in another order than their bytes (``arranged(_:by:)``). Copies share the bytes.
+/// The order of the objects may differ from that of their bytes (``arranged(_:by:)``). Copies share
+/// the bytes.
 public struct StoredObjects: Sendable {
-    /// The binary forms of the objects, in the order of adding, perhaps with other bytes around them.
+    /// The binary forms of the objects in the order of their addition, possibly with other bytes
+    /// around them.
     private var bytes: [UInt8]
-    /// Where the binary form of each object begins.
+    /// The offset of each object's binary form.
     private var starts: [Int] = []
-    /// The binary forms of all, if they lie there in their order without anything between them.
+    /// The range of all binary forms if they are contiguous and in order; nil otherwise.
     private var whole: Range<Int>?
 
-    /// What stands before the length of a row.
+    /// The number of bytes before the length of a row.
     fileprivate static let headBytes = 18
 
-    /// No objects.
+    /// Creates an empty collection.
     public init() {
         bytes = []
         whole = 0..<0
     }
 
-    /// The objects of a sequence.
+    /// Creates a collection of the objects of a sequence.
     public init(_ objects: some Sequence<StoredObject>) {
         self.init()
         for object in objects { append(object) }
     }
 
-    /// The bytes of the binary forms of all objects that were added.
+    /// The size of the byte buffer.
     public var byteCount: Int { bytes.count }
 
-    /// Adds an object behind the others.
+    /// Appends an object.
     public mutating func append(_ stored: StoredObject) {
         stored.row.withView { append(stored.object, version: stored.version, row: $0.bytes) }
     }
 
-    /// Adds an object by the bytes of its row, which are copied.
+    /// Appends an object with a copy of its row's bytes.
     public mutating func append(
         _ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer
     ) {
@@ -49,25 +52,25 @@ public struct StoredObjects: Sendable {
         }
     }
 
-    /// An object whose row lies elsewhere.
+    /// An object with a borrowed row.
     package struct Lent {
         /// The object.
         package let object: ObjectReference
         fileprivate let version: UInt64
         fileprivate let row: UnsafeRawBufferPointer
 
-        /// An object with its version and where its row lies.
+        /// Creates an object with its version and a borrowed row.
         package init(_ object: ObjectReference, version: UInt64, row: UnsafeRawBufferPointer) {
             (self.object, self.version, self.row) = (object, version, row)
         }
 
-        /// The bytes of its binary form.
+        /// The size of the binary form in bytes.
         fileprivate var byteCount: Int {
             StoredObjects.headBytes + ByteWriter.varintBytes(row.count) + row.count
         }
     }
 
-    /// Adds objects whose rows are copied; room is made for all of them once.
+    /// Appends objects with copies of their rows; capacity is reserved once for all of them.
     package mutating func append(_ lent: UnsafeBufferPointer<Lent>) {
         let start = bytes.count
         var end = start
@@ -88,18 +91,21 @@ public struct StoredObjects: Sendable {
         whole = whole.flatMap { $0.upperBound == start ? $0.lowerBound..<end : nil }
     }
 
-    /// Makes room for so many objects in all, whose rows have about as many bytes as those that are there already.
+    /// Reserves capacity for `objects` objects in all, assuming the average row size so far.
     ///
-    /// For some more, even: room that is not used takes no memory, and to grow means to copy everything.
+    /// A few more are allowed for: unused capacity takes no memory, but growing the buffer copies
+    /// everything.
     package mutating func reserveCapacity(_ objects: Int) {
         starts.reserveCapacity(objects)
         let average = bytes.count / Swift.max(1, count)
         bytes.reserveCapacity(objects * (average + average / 8 + 1))
     }
 
-    /// So many objects, each the one at a place that is asked for; O(their number), and no row is copied.
+    /// Returns `count` objects, each of them the object at the index that `place` returns.
+    ///
+    /// Cost: O(`count`); no row is copied.
     public func arranged(_ count: Int, by place: (Int) -> Int) -> StoredObjects {
-        // An array of nothing made so would be written where all empty ones are.
+        // An empty array made this way would write to the storage that all empty arrays share.
         guard count > 0 else { return [] }
         var arranged = self
         arranged.starts = [Int](unsafeUninitializedCapacity: count) { room, made in
@@ -110,7 +116,7 @@ public struct StoredObjects: Sendable {
         return arranged
     }
 
-    /// Lends the row of an object where it lies; nothing of the view may leave `body`.
+    /// Calls `body` with a borrowed row; the view must not escape from `body`.
     @inline(__always)
     public func withRow<Result>(
         at index: Int, _ body: (ObjectReference, UInt64, RowView) -> Result
@@ -121,9 +127,10 @@ public struct StoredObjects: Sendable {
         }
     }
 
-    /// Lends the rows of all objects where they lie; nothing of them may leave `body`.
+    /// Calls `body` with all rows, borrowed; they must not escape from `body`.
     ///
-    /// For who reads many: it costs the same as lending one.
+    /// For many rows this is faster than ``withRow(at:_:)``: it costs as much as borrowing a single
+    /// one.
     @inline(__always)
     public func withRows<Result>(_ body: (LentRows) throws -> Result) rethrows -> Result {
         try starts.withUnsafeBufferPointer { starts in
@@ -133,12 +140,12 @@ public struct StoredObjects: Sendable {
         }
     }
 
-    /// The rows of many objects where they lie; valid for as long as they are lent.
+    /// The borrowed rows of a collection, valid only during the call.
     public struct LentRows {
         fileprivate let bytes: UnsafeRawBufferPointer
         fileprivate let starts: UnsafeBufferPointer<Int>
 
-        /// An object, the position of its row, and the row.
+        /// Returns an object, the version of its row, and the row.
         @inline(__always)
         public subscript(
             index: Int
@@ -152,7 +159,9 @@ public struct StoredObjects: Sendable {
         }
     }
 
-    /// Where the row lies of an object whose binary form begins at a place; it was written here, or read whole before.
+    /// Returns the range of the row of the object whose binary form begins at `start`.
+    ///
+    /// The form was written here or checked while it was read.
     @inline(__always)
     fileprivate static func row(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Range<Int> {
         var (at, length, shift) = (start + headBytes, 0, 0)
@@ -167,7 +176,7 @@ public struct StoredObjects: Sendable {
 }
 
 extension StoredObjects.Lent {
-    /// Writes the binary form, for which there is room; returns where it ends.
+    /// Writes the binary form into reserved memory and returns its end.
     @inline(__always)
     fileprivate func write(to place: UnsafeMutableRawPointer) -> UnsafeMutableRawPointer {
         place.storeBytes(of: object.tag.littleEndian, as: UInt16.self)
@@ -187,16 +196,16 @@ extension StoredObjects.Lent {
 }
 
 extension StoredObjects: RandomAccessCollection, ExpressibleByArrayLiteral {
-    /// The objects of a literal.
+    /// Creates a collection of the objects of a literal.
     public init(arrayLiteral elements: StoredObject...) { self.init(elements) }
 
-    /// 0.
+    /// The first index, 0.
     public var startIndex: Int { 0 }
 
-    /// How many there are.
+    /// The number of objects.
     public var endIndex: Int { starts.count }
 
-    /// An object with a row of its own, which is copied.
+    /// Returns an object with its own copy of the row.
     public subscript(index: Int) -> StoredObject {
         withRow(at: index) { object, version, row in
             StoredObject(object: object, version: version, row: Row(bytes: Array(row.bytes)))
@@ -205,19 +214,19 @@ extension StoredObjects: RandomAccessCollection, ExpressibleByArrayLiteral {
 }
 
 extension StoredObjects: Hashable {
-    /// Whether both have the same objects in the same order.
+    /// Returns whether both have the same objects in the same order.
     public static func == (left: StoredObjects, right: StoredObjects) -> Bool {
         left.elementsEqual(right)
     }
 
-    /// Feeds all objects.
+    /// Hashes all objects.
     public func hash(into hasher: inout Hasher) {
         for object in self { hasher.combine(object) }
     }
 }
 
 extension StoredObjects {
-    /// Appends the binary form: a count, then the objects in their order.
+    /// Appends the binary form: a count, then the objects in order.
     public func encode(into writer: inout ByteWriter) {
         writer.reserve(10 + (whole?.count ?? bytes.count))
         writer.count(count)
@@ -233,11 +242,13 @@ extension StoredObjects {
         }
     }
 
-    /// So many objects that lie apart are copied in one go.
+    /// The number of scattered objects that are copied at once.
     private static let gatheredAtOnce = 64
 
-    /// Copies objects that lie apart one behind the other; where each ends is looked up for all before, so that the memory of the next ones is on its
-    /// way while one is copied.
+    /// Copies scattered objects into a contiguous range.
+    ///
+    /// All lengths are read first, so that the memory of the next objects is being loaded while one
+    /// is copied.
     private static func gather(
         _ bytes: UnsafeRawBufferPointer, _ starts: ArraySlice<Int>, _ writer: inout ByteWriter
     ) {
@@ -277,7 +288,7 @@ extension StoredObjects {
 }
 
 extension StoredObjects {
-    /// Some of the objects, which share the bytes of all.
+    /// Returns a slice of the objects, which shares the bytes.
     public func part(_ range: Range<Int>) -> StoredObjects {
         var part = self
         part.starts = Array(starts[range])
@@ -285,7 +296,9 @@ extension StoredObjects {
         return part
     }
 
-    /// Behind which object those end that have about so many bytes and begin at an index; at least one, if there is one.
+    /// Returns the end of the slice that begins at `start` and has about `most` bytes.
+    ///
+    /// The slice has at least one object, unless `start` is the end.
     public func endOfPart(from start: Int, bytes most: Int) -> Int {
         bytes.withUnsafeBytes { bytes in
             var (end, total) = (start, 0)
@@ -297,7 +310,7 @@ extension StoredObjects {
         }
     }
 
-    /// Adds the objects of a part behind the others; their bytes are copied.
+    /// Appends another collection's objects; their bytes are copied.
     public mutating func append(_ part: StoredObjects) {
         if part.isEmpty { return }
         guard let lying = part.whole else {
@@ -316,7 +329,7 @@ extension StoredObjects {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The number that lies at a place, least significant byte first.
+    /// Returns the little-endian number at an offset.
     @inline(__always)
     fileprivate func little<Number: FixedWidthInteger & BitwiseCopyable>(
         _ at: Int, _ type: Number.Type

@@ -1,80 +1,83 @@
-/// Why something could not be done; the same codes in Swift, on the wire and in the bridge.
+/// An error of Tandem; the codes are the same in Swift, on the wire and in the bridge.
 public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of an error.
     ///
     /// The raw values never change.
     public enum Code: String, Hashable, Sendable, CaseIterable {
-        /// The request contradicts itself or the rules; change it.
+        /// The request contradicts itself or violates a rule, and has to be changed.
         case usage
-        /// No entity of that name.
+        /// There is no entity with that name.
         case unknownEntity
-        /// No property of that name.
+        /// There is no property with that name.
         case unknownProperty
         /// The predicate can't be parsed or does not fit the model.
         case invalidPredicate
-        /// A sorted list was asked for without a sort descriptor.
+        /// A sorted list was requested without a sort descriptor.
         case noSortDescriptors
-        /// A section name comes back after another one: the sort order does not lead with the sections.
+        /// A section name occurs again after another one: the sort order does not begin with the
+        /// sections.
         case outOfOrderSection
-        /// Values break the rules of the model.
+        /// Values violate the rules of the model.
         case validation
-        /// Others changed the same objects in the meantime.
+        /// Other clients have changed the same objects in the meantime.
         case conflict
         /// Another object has the same unique values.
         case uniqueness
-        /// A delete rule `deny` stands in the way.
+        /// The delete rule `deny` prevents the deletion.
         case deleteDenied
         /// The object does not exist.
         case unknownObject
-        /// No controller of that name is open.
+        /// No controller with that name is open.
         case unknownController
         /// The client's model does not fit the store's.
         case schemaMismatch
-        /// The journal no longer reaches back to that position, or it is of another epoch or log.
+        /// The journal no longer has that position, or the position has another epoch or log.
         case historyExpired
-        /// The peer's role does not allow it.
+        /// The client's role does not allow the request.
         case denied
         /// A named limit was reached.
         case limitExceeded
-        /// It took longer than was allowed.
+        /// The request took longer than allowed.
         case timeout
-        /// The store takes no saves for now.
+        /// The store accepts no saves at present.
         case readOnly
         /// There is no connection to the daemon.
         case disconnected
-        /// A save may or may not have happened; repeat it under its save id.
+        /// A save may or may not have been applied; repeat it with the same save id.
         case unknownOutcome
-        /// The client gave the request up before it was answered; nothing happened.
+        /// The client cancelled the request before it was answered; nothing was changed.
         case cancelled
         /// The store or journal failed.
         case storage
-        /// Edits of an object that could not be loaded when it was read: they may be computed from values that are not its own.
+        /// An edited object could not be loaded when it was read, so the edits may be based on
+        /// wrong values.
         case unreadable
     }
 
-    /// What kind of failure it is.
+    /// The kind of the error.
     public var code: Code
-    /// What happened, where, and what to do.
+    /// The event, its location, and the remedy.
     public var message: String
-    /// The offset in a predicate's text, with ``Code/invalidPredicate``.
+    /// The offset in a predicate's text, for ``Code/invalidPredicate``.
     public var offset: Int?
-    /// What is wrong with which object, with ``Code/validation`` and ``Code/uniqueness``.
+    /// The problems of objects, for ``Code/validation`` and ``Code/uniqueness``.
     public var problems: [ValidationProblem] = []
-    /// The objects concerned, with ``Code/conflict``.
+    /// The conflicting objects, for ``Code/conflict``.
     public var conflicts: [MergeConflict] = []
-    /// What a batch had done before it failed, if it was one.
+    /// The result of a batch up to its failure; nil for other errors.
     public var done: BatchResult?
-    /// Which row a batch insert failed at, counted from 0; all before it were inserted.
+    /// The index of the row that made a batch insert fail, from 0; all rows before it were
+    /// inserted.
     public var row: Int?
 
-    /// An error of a kind with its message.
+    /// Creates an error with a message.
     public init(_ code: Code, _ message: String, offset: Int? = nil) {
         self.code = code
         self.message = message
         self.offset = offset
     }
 
-    /// An error that lists what is wrong with which object; the message has the first ten.
+    /// Creates an error from problems of objects; the message has the first ten.
     public init(_ code: Code, problems: [ValidationProblem]) {
         let shown = problems.prefix(10).map(\.description).joined(separator: "; ")
         let more = problems.count > 10 ? "; and \(problems.count - 10) more" : ""
@@ -82,7 +85,10 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.problems = problems
     }
 
-    /// The refusal to delete an object whose relationship of the rule `deny` still leads to others, one at least.
+    /// Returns the error for deleting an object whose relationship with the rule `deny` is not
+    /// empty.
+    ///
+    /// `left` has at least one object.
     public static func deleteDenied(
         _ object: ObjectID, by relationship: String, left: [ObjectID]
     ) -> TandemError {
@@ -93,42 +99,42 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
             "\(object) can't be deleted: its \(relationship) still has \(first)\(more)")
     }
 
-    /// `code: message`.
+    /// The error as `code: message`.
     public var description: String { "\(code.rawValue): \(message)" }
 }
 
-/// A rule of the model that an object breaks.
+/// A violation of a model's rule by an object.
 public struct ValidationProblem: Hashable, Sendable, CustomStringConvertible {
     /// The object.
     public var object: ObjectID
-    /// The property, if it is one.
+    /// The property, if the rule concerns one.
     public var property: String?
-    /// What is wrong and what is allowed.
+    /// The violation, and what is allowed.
     public var message: String
 
-    /// A problem with an object.
+    /// Creates a problem of an object.
     public init(object: ObjectID, property: String?, message: String) {
         self.object = object
         self.property = property
         self.message = message
     }
 
-    /// `Team/3.wins: message`.
+    /// The problem on one line, such as `Team/3.wins: message`.
     public var description: String { "\(object)\(property.map { ".\($0)" } ?? ""): \(message)" }
 }
 
-/// An object that a save and the store disagree on.
+/// An object whose versions in a save and in the store conflict.
 public struct MergeConflict: Hashable, Sendable {
     /// The object.
     public var object: ObjectReference
-    /// The version that the save was based on.
+    /// The version on which the save is based.
     public var baseVersion: UInt64
-    /// The row in the store, nil when the object was deleted there.
+    /// The row in the store; nil if the object was deleted there.
     public var theirs: Row?
     /// The version of that row.
     public var theirsVersion: UInt64
 
-    /// A conflict over an object.
+    /// Creates a conflict over an object.
     public init(
         object: ObjectReference, baseVersion: UInt64, theirs: Row?, theirsVersion: UInt64
     ) {
@@ -139,16 +145,16 @@ public struct MergeConflict: Hashable, Sendable {
     }
 }
 
-/// What a save does where others changed the same objects.
+/// The behaviour of a save if other clients have changed the same objects.
 public enum MergePolicy: UInt8, Hashable, Sendable, CaseIterable {
     /// The save fails and lists every conflict.
     case error
-    /// Property by property; where both changed one, the store's value stays.
+    /// Changes are merged by property; the store's value wins if both changed a property.
     case storeTrump
-    /// Property by property; where both changed one, the save's value wins.
+    /// Changes are merged by property; the save's value wins if both changed a property.
     case objectTrump
-    /// The whole object of the save wins, unchanged properties included.
+    /// The save's whole object wins, including unchanged properties.
     case overwrite
-    /// The save's changes of the objects in conflict are dropped.
+    /// The save's changes of conflicting objects are dropped.
     case rollback
 }

@@ -1,15 +1,16 @@
-/// What is wrong with a pattern.
+/// A syntax error in a pattern.
 public struct PatternError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong, as a sentence.
+    /// A description of the problem, as a sentence.
     public var message: String
-    /// The character of the pattern at which that was found, from 1; nil when it is about the whole.
+    /// The number of the character at which the problem was found, from 1; nil if it concerns the
+    /// whole pattern.
     public var place: Int?
 
-    /// `at character 4: …`.
+    /// The error, such as `at character 4: …`.
     public var description: String { place.map { "at character \($0): \(message)" } ?? message }
 }
 
-/// A part of a pattern.
+/// A node of a pattern's syntax tree.
 indirect enum PatternNode {
     case one(ScalarSet)
     case beginning, end
@@ -18,7 +19,7 @@ indirect enum PatternNode {
     case repetition(PatternNode, Int, Int?)
 }
 
-/// Reads a pattern.
+/// A parser of patterns.
 struct PatternParser {
     private static let depthLimit = 30
     private static let repetitionLimit = 1_000
@@ -108,7 +109,7 @@ struct PatternParser {
         default: return node
         }
         index += 1
-        // Whether more or less is tried first makes no difference to whole texts.
+        // Greedy and lazy repetitions match the same whole texts.
         _ = take("?")
         if let next = peek, "*+?{".unicodeScalars.contains(next) {
             throw error("a repetition can't be repeated; put it into a group")
@@ -164,7 +165,7 @@ struct PatternParser {
         var set = ScalarSet()
         repeat {
             let low = try member()
-            // A hyphen at the beginning or the end stands for itself.
+            // A hyphen at the beginning or the end is an ordinary character.
             guard peek == "-", index + 1 < scalars.count, scalars[index + 1] != "]" else {
                 set.ranges += low.ranges
                 continue
@@ -181,7 +182,7 @@ struct PatternParser {
         return set
     }
 
-    /// One character of a set, or what a letter behind a backslash stands for.
+    /// Reads one character of a set, or an escape.
     private mutating func member() throws(PatternError) -> ScalarSet {
         guard let scalar = peek else { throw error("the set has no end") }
         index += 1
@@ -201,7 +202,7 @@ extension ScalarSet {
     /// Letters, digits and `_`.
     fileprivate static let word = ScalarSet(class: "w") ?? ScalarSet()
 
-    /// The number of the one character that it has.
+    /// The number of the only character, or nil if there are several.
     fileprivate var single: UInt32? {
         guard ranges.count == 1, ranges[0].lowerBound == ranges[0].upperBound else { return nil }
         return ranges[0].lowerBound

@@ -1,32 +1,33 @@
-/// A regular expression that a whole text matches or doesn't, in time that is linear in the text.
+/// A regular expression that matches whole texts, in time linear in the text.
 ///
-/// It works on Unicode scalars and knows letters, `.` (anything but a line feed), `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`,
-/// a backslash before any mark, groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`, `$`. What it
-/// doesn't know (looking around, references back, `\b`, `\p`) is refused by name and not taken for something else.
+/// Matching is by Unicode scalar. Characters can be letters, `.` (anything but a line feed),
+/// `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`, or a backslash before any mark.
+/// Operators are groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`, `$`. Unsupported
+/// syntax (lookaround, backreferences, `\b`, `\p`) is rejected by name, never misinterpreted.
 ///
 ///     let pattern = try TextPattern("[A-Z]{3}-\\d+")
 ///     pattern.matches("CMR-9")    // true
 public struct TextPattern: Hashable, Sendable {
-    /// A pattern has at most this many characters.
+    /// The maximum number of characters of a pattern.
     public static let lengthLimit = 1_000
-    /// A pattern takes at most this many steps to say, with all its repetitions written out.
+    /// The maximum number of instructions of a pattern, with all repetitions unrolled.
     public static let sizeLimit = 2_000
-    /// A text is given up after this many steps, which are tens of milliseconds.
+    /// The maximum number of steps to match a text, which take tens of milliseconds.
     public static let stepLimit = 4_000_000
 
     enum Instruction: Hashable, Sendable {
         case one(ScalarSet)
-        /// Goes on at both places.
+        /// Continues at both instructions.
         case fork(Int, Int)
         case jump(Int)
         case beginning, end, match
     }
 
-    /// The pattern as it was written.
+    /// The source text of the pattern.
     public let text: String
     private let program: [Instruction]
 
-    /// Reads a pattern; throws what is wrong with it, and at which character.
+    /// Parses a pattern; the error has the problem and the number of the character.
     public init(_ text: String) throws(PatternError) {
         self.text = text
         var parser = PatternParser(text)
@@ -35,9 +36,9 @@ public struct TextPattern: Hashable, Sendable {
         program = builder.program + [.match]
     }
 
-    /// Whether the whole text matches; nil if that took more than ``stepLimit`` steps.
+    /// Returns whether the whole text matches; nil if that took more than ``stepLimit`` steps.
     ///
-    /// Cost: at most the characters of the text times the size of the pattern.
+    /// Cost: at most the number of characters of the text times the size of the pattern.
     public func matches(_ text: String) -> Bool? { matches(text, steps: Self.stepLimit) }
 
     func matches(_ text: String, steps limit: Int) -> Bool? {
@@ -61,13 +62,13 @@ public struct TextPattern: Hashable, Sendable {
         return threads.hasMatched
     }
 
-    /// The places in the program that are reached at one character of the text.
+    /// The instructions of the program that are active at one character of the text.
     private struct Threads {
         let program: [Instruction]
         private(set) var hasMatched = false
         private var places: [Int] = []
         private var waiting: [Int] = []
-        /// The round in which each place was last reached.
+        /// The round in which each instruction was last reached.
         private var reached: [Int]
         private var round = 1
 
@@ -76,7 +77,7 @@ public struct TextPattern: Hashable, Sendable {
             reached = Array(repeating: 0, count: program.count)
         }
 
-        /// The places that wait for a character; a new round begins.
+        /// Returns the instructions that wait for a character, and begins a new round.
         mutating func take() -> [Int] {
             round += 1
             hasMatched = false
@@ -85,7 +86,7 @@ public struct TextPattern: Hashable, Sendable {
             return taken
         }
 
-        /// Goes on without a character as far as that leads; returns how many places it looked at.
+        /// Follows all instructions that consume no character; returns the number of steps.
         mutating func go(from place: Int, isBeginning: Bool, isEnd: Bool) -> Int {
             var steps = 0
             waiting.append(place)
@@ -109,7 +110,7 @@ public struct TextPattern: Hashable, Sendable {
     }
 }
 
-/// Characters: those in some ranges, or all others.
+/// A set of characters: those in some ranges, or all others.
 struct ScalarSet: Hashable, Sendable {
     var ranges: [ClosedRange<UInt32>] = []
     var isInverted = false
@@ -126,7 +127,7 @@ struct ScalarSet: Hashable, Sendable {
 
     init(_ scalar: Unicode.Scalar) { insert(scalar, scalar) }
 
-    /// The set that a letter stands for behind a backslash; nil for none.
+    /// Creates the set of an escape such as `\d`; returns nil if the letter is not one.
     init?(class name: Unicode.Scalar) {
         switch name {
         case "d", "D": insert("0", "9")
@@ -145,10 +146,10 @@ struct ScalarSet: Hashable, Sendable {
     }
 }
 
-/// Writes out a pattern as a program, with all its repetitions.
+/// A compiler of patterns to programs, with all repetitions unrolled.
 private struct PatternBuilder {
     var program: [TextPattern.Instruction] = []
-    /// Parts that were written, also those that need no instruction.
+    /// The number of visited nodes, including those without instructions.
     private var work = 0
 
     mutating func add(_ node: PatternNode) throws(PatternError) {

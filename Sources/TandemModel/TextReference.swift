@@ -1,33 +1,34 @@
-/// Stands for a text that is too long for a row: its UTF-8 lies in the store once, under its hash, as ``blob``.
+/// A reference to a text that is too long for a row; the store has its UTF-8 once, as ``blob``.
 ///
-/// Rows, transactions and keys hold it in the place of the text, which is fetched on demand. It is its own order: the first
-/// 512 bytes, then a byte that no text has, then the hash. So a long text equals nothing but itself, has the index
-/// keys that the whole text would have (those are cut before 512 bytes), and sorts by code point as far as 512
-/// bytes tell texts apart; of those that begin alike the short ones come first.
+/// Rows, transactions and keys hold the reference instead of the text, which is fetched on demand.
+/// A reference begins with the first 512 bytes of the text, followed by a byte that no text
+/// contains, then the hash. A long text therefore equals only itself, and has the same index keys
+/// as the whole text (index keys are cut before 512 bytes). It sorts by code point within the first
+/// 512 bytes; among texts with the same beginning, the short ones sort first.
 ///
 ///     reference := first bytes (512) FF SHA-256 (32) length (4, little-endian)
 public struct TextReference: Hashable, Sendable, CustomStringConvertible {
-    /// The bytes of the text that stand in the reference.
+    /// The number of bytes of the text in the reference.
     public static let beginningBytes = 512
-    /// The bytes of a reference.
+    /// The size of a reference in bytes.
     public static let byteCount = beginningBytes + 1 + 36
 
-    /// The reference as it lies in rows and keys.
+    /// The reference as it is stored in rows and keys.
     public let bytes: [UInt8]
 
-    /// The reference to a text of more than ``BlobReference/inlineLimit`` bytes.
+    /// Creates the reference to a text of more than ``BlobReference/inlineLimit`` bytes.
     ///
     /// Cost: a SHA-256 of the text.
     public init(of text: String) { self.init(Blob(Array(text.utf8))) }
 
-    /// The reference to a text whose UTF-8 is the content of a blob.
+    /// Creates the reference to a text whose UTF-8 is the content of a blob.
     public init(_ blob: Blob) {
         bytes =
             blob.content.prefix(Self.beginningBytes) + [0xff]
             + blob.reference.bytes.suffix(BlobReference.tailBytes)
     }
 
-    /// Takes the bytes of a reference; nil when they can't be one.
+    /// Creates a reference from its bytes; returns nil if they can't be a reference.
     public init?(bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         guard bytes.count == Self.byteCount, bytes[Self.beginningBytes] == 0xff else { return nil }
@@ -44,16 +45,18 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
         self = reference
     }
 
-    /// What the text's UTF-8 is stored under and fetched by.
+    /// The reference to the blob that has the text's UTF-8.
     public var blob: BlobReference { BlobReference(of: self) }
 
     /// The first bytes of the text; the last code point may be cut.
     public var beginning: ArraySlice<UInt8> { bytes[..<Self.beginningBytes] }
 
-    /// The bytes of the text.
+    /// The length of the text in bytes.
     public var length: Int { bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) } }
 
-    /// True when some bytes begin as this does and are as many; what has the right hash besides is the text.
+    /// Returns whether the length and the first bytes of a content match.
+    ///
+    /// A content that matches and has the right hash is the text of this reference.
     public func fits(_ content: [UInt8]) -> Bool {
         content.count == length && content.starts(with: beginning)
     }
@@ -61,7 +64,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The hash in hexadecimal, as tools print it.
     public var description: String { blob.description }
 
-    /// The beginning up to the last whole code point, and the hash: a name that no other text has.
+    /// The beginning up to the last whole code point, and the hash; unique among texts.
     public var name: String {
         var end = Self.beginningBytes
         while end > 0, bytes[end - 1] & 0xc0 == 0x80 { end -= 1 }

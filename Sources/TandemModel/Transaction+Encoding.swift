@@ -1,7 +1,7 @@
 extension Transaction {
-    /// The binary form; changes are sorted by entity and number first, if they are not.
+    /// Returns the binary form; changes are sorted by entity and number first if necessary.
     ///
-    /// Cost: one pass over the changes, whose rows are copied as they are.
+    /// Cost: one pass over the changes; rows are copied unchanged.
     public func encoded() -> EncodedTransaction {
         guard case .objects(let changes) = content, !changes.isInOrder else { return encode() }
         var sorted = self
@@ -47,7 +47,7 @@ extension Transaction {
         batch?.encode(into: &writer)
     }
 
-    /// The shortest form that says it all.
+    /// The shortest format that can hold the transaction.
     private var format: UInt8 { batch != nil ? 3 : exceptions.isEmpty ? 1 : 2 }
 
     private func encodePrincipal(into writer: inout ByteWriter) {
@@ -62,7 +62,7 @@ extension Transaction {
 
     // MARK: Chunks
 
-    /// The chunks in their order before they are encoded: their ranges are of changes, not of bytes.
+    /// The chunks in their order before encoding; their ranges are of changes, not of bytes.
     private var parts: [EncodedTransaction.Chunk] {
         var parts: [EncodedTransaction.Chunk] = []
         switch content {
@@ -83,13 +83,13 @@ extension Transaction {
         case .model(let bytes): writer.raw(bytes)
         case .objects(let changes):
             writer.count(part.range.count)
-            // Borrowed in place: a copy of a change costs a dozen reference counts.
+            // Changes are borrowed, because copying one costs a dozen reference counts.
             let span = changes.span
             for index in part.range { span[index].encode(into: &writer) }
         }
     }
 
-    /// About how many bytes it takes, so that they are rarely moved.
+    /// An estimate of the encoded size, so that the buffer is rarely reallocated.
     private var expectedBytes: Int {
         let blobBytes = blobs.reduce(0) { $0 + $1.content.count + 128 }
         switch content {
@@ -100,7 +100,7 @@ extension Transaction {
 }
 
 extension Change {
-    /// The order in a transaction: by entity tag, then number.
+    /// Returns whether `a` comes before `b` in a transaction: by entity tag, then number.
     fileprivate static func isBefore(_ a: Change, _ b: Change) -> Bool {
         (a.object.tag, a.object.number) < (b.object.tag, b.object.number)
     }
@@ -115,7 +115,7 @@ extension [Change] {
         }
     }
 
-    /// Appends a part for each entity.
+    /// Appends a chunk for each entity.
     fileprivate func appendParts(to parts: inout [EncodedTransaction.Chunk]) {
         let span = span
         var start = 0

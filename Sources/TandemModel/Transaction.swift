@@ -1,14 +1,16 @@
-/// Who made a transaction: what the kernel says of the peer, and what the peer says of itself.
+/// The origin of a transaction: what the kernel reports about the client, and what the client
+/// declares.
 public struct Principal: Hashable, Sendable {
     /// The self-declared name, as shown by `tandem log`.
     public var author: String
     /// The name of the saving context.
     public var context: String
-    /// The host, for logs that several hosts share; empty on one machine.
+    /// The host, for logs shared by several hosts; empty if there is only one.
     public var host: String
     /// The systemd unit, or an empty string if the process has none.
     ///
-    /// A user unit, whose name the user chooses, follows the unit of its service manager: `user@1000.service/app.service`.
+    /// A user unit, whose name the user chooses, follows the unit of its service manager:
+    /// `user@1000.service/app.service`.
     public var unit: String
     /// The user id, from the kernel.
     public var uid: UInt32
@@ -17,7 +19,7 @@ public struct Principal: Hashable, Sendable {
     /// The process id, from the kernel.
     public var pid: UInt32
 
-    /// A principal of the given facts.
+    /// Creates a principal.
     public init(
         author: String = "", context: String = "", host: String = "", unit: String = "",
         uid: UInt32 = 0, gid: UInt32 = 0, pid: UInt32 = 0
@@ -32,42 +34,43 @@ public struct Principal: Hashable, Sendable {
     }
 }
 
-/// One save, as the journal keeps it: everything that changed, together, at one position.
+/// A save as the journal stores it: everything that changed together, at one position.
 public struct Transaction: Hashable, Sendable {
-    /// What a transaction carries.
+    /// The content of a transaction.
     public enum Content: Hashable, Sendable {
         /// Changes of objects, by entity tag, then number.
         case objects([Change])
-        /// A model that was installed: ``CompiledModel``'s binary form.
+        /// A newly installed model, in the binary form of ``ModelInstallation``.
         case model([UInt8])
     }
 
-    /// The number in the journal; 0 before it has one.
+    /// The position in the journal; 0 before it is assigned.
     public var position: UInt64
     /// Wall clock time of the save, microseconds since 1970.
     ///
-    /// Order never depends on it.
+    /// The order of transactions never depends on it.
     public var time: Int64
-    /// Who made it.
+    /// The origin of the transaction.
     public var principal: Principal
-    /// The save id under which it may be repeated; at most 64 bytes, empty for none.
+    /// The save id for retries; at most 64 bytes, empty if there is none.
     ///
-    /// The transactions of a batch all have the batch's.
+    /// All transactions of a batch have the batch's id.
     public var saveID: [UInt8]
-    /// What the saver said it saved, apart from the numbers of new objects.
+    /// The hash of the content that the client sent, without the numbers of new objects.
     public var contentHash: StableHash
-    /// The saver's inserts that did not become new objects in the order of their numbers.
+    /// The inserts that did not become new objects in the order of their numbers.
     public var exceptions: [InsertException]
-    /// How far it brought the batch that it is a part of, whose id is ``saveID``; nil for a save.
+    /// The progress of the batch that the transaction belongs to, whose id is ``saveID``; nil for a
+    /// save.
     public var batch: BatchProgress?
-    /// What changed.
+    /// The content.
     public var content: Content
-    /// The contents that rows of this transaction stand for and that the store did not have.
+    /// The blobs that rows of this transaction refer to and that the store did not have before.
     ///
-    /// They are in the journal, for replay; sessions are not sent them.
+    /// They are in the journal, for replay, but are not sent to sessions.
     public var blobs: [Blob] = []
 
-    /// A transaction of the given content.
+    /// Creates a transaction.
     public init(
         position: UInt64 = 0, time: Int64 = 0, principal: Principal = Principal(),
         saveID: [UInt8] = [], contentHash: StableHash = StableHash(first: 0, second: 0),
@@ -85,6 +88,6 @@ public struct Transaction: Hashable, Sendable {
         self.blobs = blobs
     }
 
-    /// The changes; empty when a model was installed.
+    /// The changes; empty if the transaction installs a model.
     public var changes: [Change] { if case .objects(let changes) = content { changes } else { [] } }
 }

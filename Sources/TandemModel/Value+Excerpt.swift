@@ -1,7 +1,8 @@
 extension Value {
-    /// The value as JSON for a message to people: at most so many characters, and a sign where there is more.
+    /// Returns the value as JSON for a message: at most `most` characters, and an ellipsis if there
+    /// is more.
     ///
-    /// Cost: as much as is shown, however long the value is.
+    /// Cost: proportional to the result, however long the value is.
     package func excerpt(_ most: Int = 200) -> String {
         let text = prefix(most + 1).json.text.unicodeScalars
         guard let end = text.index(text.startIndex, offsetBy: most, limitedBy: text.endIndex),

@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// Attribute values as JSON: the rules of the bridge, used wherever Tandem speaks JSON.
+/// Attribute values as JSON, by the rules of the bridge, which are used for all JSON in Tandem.
 extension Value {
-    /// Reads a value of `type`; nil when the JSON does not fit.
+    /// Reads a value of `type`; returns nil if the JSON does not fit.
     ///
-    /// Dates come as ISO 8601 with a zone or as seconds since 1970, data as base64; uuid, url and decimal as
-    /// strings; a whole number is taken for a double, an integer in range for a decimal. Infinite doubles are the strings
-    /// `Infinity` and `-Infinity`.
+    /// Dates are ISO 8601 with a zone or seconds since 1970; data is base64; uuid, url and decimal
+    /// are strings. An integer is accepted for a double, an integer in range for a decimal.
+    /// Infinite doubles are the strings `Infinity` and `-Infinity`.
     public init?(json: JSON, type: AttributeType) {
         switch (type, json) {
         case (_, .null): self = .null
@@ -43,11 +43,12 @@ extension Value {
         }
     }
 
-    /// The value as JSON; dates as seconds, what is too long for a row as `{"blob": SHA-256, "bytes": LENGTH}`.
+    /// The value as JSON: dates as seconds, content outside the row as
+    /// `{"blob": SHA-256, "bytes": LENGTH}`.
     ///
-    /// JSON has no infinite numbers: they are the strings `Infinity` and `-Infinity`, and so are read again. What is no number at all is
-    /// `NaN`, which no attribute takes.
-    /// A reference needs the model and is written by the caller.
+    /// JSON has no infinite numbers: they are written as the strings `Infinity` and `-Infinity`,
+    /// which can be read again. NaN is written as `NaN`, which no attribute accepts. A reference
+    /// requires the model and is written by the caller.
     public var json: JSON {
         switch self {
         case .null: .null
@@ -66,7 +67,7 @@ extension Value {
         }
     }
 
-    /// The form in a model, where whole doubles and dates stay whole numbers.
+    /// The JSON form in a model, in which whole doubles and dates are integers.
     var modelJSON: JSON {
         if case .double(let value) = json, let int = Int64(exactly: value) { return .int(int) }
         return json
@@ -80,7 +81,7 @@ extension BlobReference {
 }
 
 extension Double {
-    /// The infinite number that a text stands for; nil for any other text.
+    /// Creates the infinite number with this name; returns nil for any other text.
     fileprivate init?(infinity text: String) {
         switch text {
         case "Infinity": self = .infinity
@@ -89,7 +90,7 @@ extension Double {
         }
     }
 
-    /// As a number, or by its name where JSON has none.
+    /// The number as JSON, or its name if JSON does not have the number.
     fileprivate var json: JSON {
         if isFinite { return .double(self) }
         return .string(isNaN ? "NaN" : self < 0 ? "-Infinity" : "Infinity")
@@ -98,7 +99,7 @@ extension Double {
 
 /// ISO 8601 dates with a zone.
 enum ISODate {
-    /// Seconds since 1970, or nil when the text is no date with a zone.
+    /// Returns seconds since 1970, or nil if the text is not a date with a zone.
     static func seconds(_ text: String) -> Double? {
         let plain = Date.ISO8601FormatStyle()
         if let date = try? plain.parse(text) { return date.timeIntervalSince1970 }
@@ -108,9 +109,10 @@ enum ISODate {
 }
 
 extension Substring {
-    /// Whether the whole text is a number as `-12.50` or `1e3`.
+    /// Whether the whole text is a number such as `-12.50` or `1e3`.
     ///
-    /// `Decimal` takes what only begins with one, and `Double` what is written otherwise, as `0x10` and `inf`.
+    /// `Decimal` accepts a text that only begins with a number, and `Double` accepts other
+    /// notations, such as `0x10` and `inf`.
     package var isDecimalNumber: Bool {
         var rest = utf8
         func takeDigits() -> Int {

@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The value of an attribute or of a to-one relationship.
 ///
-/// Dates are seconds since 1970, urls and decimals are held as their text: what is stored is what
-/// is compared, so that daemon and clients agree to the bit.
+/// Dates are seconds since 1970; urls and decimals are held as their text. Values are compared as
+/// they are stored, so that daemon and clients agree to the bit.
 public enum Value: Hashable, Sendable {
     /// No value.
     case null
@@ -11,7 +11,7 @@ public enum Value: Hashable, Sendable {
     case bool(Bool)
     /// A 64-bit integer.
     case int(Int64)
-    /// A double; NaN is refused on the way in.
+    /// A double; NaN is rejected on input.
     case double(Double)
     /// A decimal number of up to 38 digits.
     case decimal(Decimal)
@@ -21,9 +21,9 @@ public enum Value: Hashable, Sendable {
     case date(Double)
     /// Bytes.
     case data([UInt8])
-    /// Bytes that are too many for a row; what stands for them.
+    /// A reference to bytes that are too many for a row.
     case blob(BlobReference)
-    /// A text that is too long for a row; what stands for it.
+    /// A reference to a text that is too long for a row.
     case longText(TextReference)
     /// A UUID.
     case uuid(UUID)
@@ -32,13 +32,13 @@ public enum Value: Hashable, Sendable {
     /// The object at the end of a to-one relationship.
     case reference(ObjectReference)
 
-    /// True for ``null``.
+    /// Whether the value is ``null``.
     @inlinable
     public var isNull: Bool {
         if case .null = self { true } else { false }
     }
 
-    /// The reference, or nil when the value is none.
+    /// The reference, or nil for any other value.
     @inlinable
     public var reference: ObjectReference? {
         if case .reference(let reference) = self { reference } else { nil }
@@ -60,7 +60,8 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// The value as rows hold it: data and texts beyond ``BlobReference/inlineLimit`` as what stands for them.
+    /// The value as rows hold it: data and texts beyond ``BlobReference/inlineLimit`` as
+    /// references.
     ///
     /// Cost: a SHA-256 of such a value.
     public var inRow: Value {
@@ -73,7 +74,7 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// Whether a row has only what stands for the value.
+    /// Whether a row has only a reference to the content.
     var isOutside: Bool {
         switch self {
         case .blob, .longText: true
@@ -81,7 +82,7 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// Where the content of a value that is too long for a row lies; nil for all others.
+    /// The reference to the content that is stored outside the row; nil for all other values.
     public var outside: BlobReference? {
         switch self {
         case .blob(let blob): blob
@@ -90,13 +91,13 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// The value whose content was fetched from ``outside``.
+    /// Returns the value with the content that was fetched from ``outside``.
     public func whole(_ content: [UInt8]) -> Value {
         if case .longText = self { return .string(String(decoding: content, as: UTF8.self)) }
         return .data(content)
     }
 
-    /// The bytes by which data is compared: the content, or what stands for it where a row would not hold it.
+    /// The bytes by which data is compared: the content, or the reference if a row would hold that.
     public var dataBytes: [UInt8]? {
         switch inRow {
         case .data(let bytes): bytes
@@ -170,7 +171,7 @@ extension Value {
         }
     }
 
-    /// Reads a value's binary form.
+    /// Reads a value's binary form or throws ``CodingError``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         switch try reader.uint8() {
@@ -199,7 +200,7 @@ extension Value {
 }
 
 extension UUID {
-    /// The UUID of exactly 16 bytes.
+    /// Creates the UUID of exactly 16 bytes.
     init(bytes: [UInt8]) {
         precondition(bytes.count == 16, "A UUID has 16 bytes.")
         self = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }

@@ -1,15 +1,16 @@
 import FoundationEssentials
 
-/// How values of one type become values of another when an attribute's type is changed.
+/// The conversion of values when an attribute's type is changed.
 ///
-/// A pure function of the value, as all that is applied (law 6); what can't be converted becomes null.
+/// It is a pure function of the value, as replay requires (law 6). A value that can't be converted
+/// becomes null.
 public struct ValueConversion: Hashable, Sendable {
     /// The type before.
     public let from: AttributeType
     /// The type after.
     public let to: AttributeType
 
-    /// The conversion between two types; nil where there is none.
+    /// Creates the conversion between two types; returns nil if there is none.
     public init?(from: AttributeType, to: AttributeType) {
         guard from != to, ValueConversion.isKnown(from, to) else { return nil }
         self.from = from
@@ -28,7 +29,7 @@ public struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    /// What is done, and what becomes of values that it can't be done with.
+    /// A description of the conversion, and of its effect on values that can't be converted.
     public var summary: String {
         switch (from, to) {
         case (_, .string): "values become their text"
@@ -41,7 +42,7 @@ public struct ValueConversion: Hashable, Sendable {
         }
     }
 
-    /// The value in the other type; null where that can't be.
+    /// Returns the value in the other type; null if it can't be converted.
     public func callAsFunction(_ value: Value) -> Value {
         switch value {
         case .null, .data, .blob, .longText, .reference: .null
@@ -106,7 +107,7 @@ public struct ValueConversion: Hashable, Sendable {
 }
 
 extension Value {
-    /// A date as ISO 8601 in UTC, with milliseconds where there are any.
+    /// Returns a date as ISO 8601 in UTC, with milliseconds if it is not a whole second.
     fileprivate static func isoText(_ seconds: Double) -> String {
         let isWhole = seconds.rounded() == seconds
         return Date(timeIntervalSince1970: seconds).formatted(

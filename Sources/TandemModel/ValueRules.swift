@@ -1,16 +1,18 @@
-/// What the rules of a model say of values, for who makes a save and for who takes it alike.
+/// Validation of values against a model's rules, for clients and daemon alike.
 extension CompiledProperty {
-    /// What is wrong with a required relationship that leads nowhere.
+    /// The message for a required relationship that is empty.
     public static let leadsNowhere = "it must lead somewhere; set it before saving"
 
-    /// What is wrong with an attribute's value, and what is allowed; nil when it keeps the rules.
+    /// Returns what is wrong with an attribute's value and what is allowed, or nil if the value is
+    /// valid.
     ///
-    /// Relationships have no values with rules. Of a text no more characters are counted than it takes to know on which side of
-    /// the limits it lies.
+    /// Relationships have no rules for values. Characters of a text are only counted as far as the
+    /// limits require.
     /// - Parameters:
     ///   - value: A value of the attribute's type, or null.
-    ///   - tooLong: What is wrong with a value that is longer than anyone takes.
-    ///   - content: The content of a text that is not in its row; nil where it can't be had, and then its length is not judged.
+    ///   - tooLong: Returns a message for a value that is longer than any client may save.
+    ///   - content: Returns the content of a text outside the row; nil if it is unavailable, in
+    ///     which case its length is not checked.
     /// - Returns: A sentence without the property's name.
     public func problem(
         with value: Value, tooLong: (Value) -> String? = { _ in nil },
@@ -41,7 +43,7 @@ extension CompiledProperty {
         return nil
     }
 
-    /// The first of many values, each cut, so that what is said of one row has bounds.
+    /// Lists the first values, each cut, so that the message about one row is bounded.
     private static func list(_ values: [Value]) -> String {
         let shown = values.prefix(10).map { $0.excerpt(50) }.joined(separator: ", ")
         return values.count > 10 ? "\(shown) and \(values.count - 10) more" : shown
@@ -60,9 +62,10 @@ extension CompiledProperty {
 }
 
 extension CompiledRelationship {
-    /// What is wrong with the number of members of a to-many relationship; nil when it keeps the rules.
+    /// Returns what is wrong with the number of members of a to-many relationship, or nil if it is
+    /// valid.
     ///
-    /// An optional one may be empty whatever its minimum is, as in Core Data.
+    /// An optional relationship may be empty whatever its minimum is, as in Core Data.
     public func problem(withCount count: Int) -> String? {
         if count == 0 { return isOptional ? nil : CompiledProperty.leadsNowhere }
         if let minimum = declaration.minimum, count < minimum {
@@ -76,7 +79,10 @@ extension CompiledRelationship {
 }
 
 extension Attribute {
-    /// What `min` and `max` limit: the number, the characters of a text, the bytes of data; nil when nothing does or it isn't known.
+    /// Returns what `min` and `max` limit: the number, the characters of a text, or the bytes of
+    /// data.
+    ///
+    /// The result is nil if there is no limit or if the content is unavailable.
     fileprivate func size(
         _ value: Value, _ content: (BlobReference) throws -> [UInt8]?
     ) rethrows -> Measure? {

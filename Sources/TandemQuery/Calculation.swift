@@ -1,7 +1,8 @@
 import FoundationEssentials
 import TandemModel
 
-/// Arithmetic over values: integers stay integers, decimals decimals, everything else becomes a double.
+/// Arithmetic over values: integers stay integers, decimals stay decimals, other numbers become
+/// doubles.
 enum Calculation {
     static func apply(_ op: Arithmetic, _ a: Value, _ b: Value) -> Value {
         switch (a, b) {
@@ -29,7 +30,7 @@ enum Calculation {
 
     private static func apply(_ op: Arithmetic, _ a: Decimal, _ b: Decimal) -> Value {
         if op == .divide, b == 0 { return .null }
-        // Foundation adds the exponents in eight bits, and traps.
+        // Foundation adds the exponents in eight bits, and traps on overflow.
         if op == .multiply, !(-128...127).contains(a.exponent + b.exponent) { return .null }
         let result =
             switch op {
@@ -52,7 +53,7 @@ enum Calculation {
         return result.isFinite ? .double(result) : .null
     }
 
-    /// The number as a double, dates as their seconds.
+    /// Returns the number as a double, and a date as its seconds.
     private static func double(_ value: Value) -> Double? {
         switch value {
         case .int(let value): Double(value)
@@ -83,7 +84,7 @@ enum Calculation {
         }
     }
 
-    /// Adds in the order of the values' bytes, so that rounding does not depend on the order of members.
+    /// Adds the values in sorted order, so that rounding does not depend on the order of members.
     private static func sum(_ values: [Value]) -> Value {
         let sorted = values.sorted { (ValueOrder.compare($0, $1) ?? 0) < 0 }
         return sorted.reduce(.int(0)) { apply(.add, $0, $1) }

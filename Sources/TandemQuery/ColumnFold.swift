@@ -1,29 +1,31 @@
 public import TandemModel
 
-/// Makes the rows of a fetch of values, object by object in the request's order.
+/// The aggregation of a value fetch: makes rows from the objects, which are added in the request's
+/// order.
 ///
 ///     var fold = ColumnFold(columns)
 ///     for object in objects { fold.add(columns.values(object, row, reader)) }
 ///     let rows = fold.rows(reader)
 ///
-/// Values are the same when they sort the same: 0.0 and -0.0 are, 1 and 1.0 never stand in one column. Sums do not depend on the order of
-/// objects. Cost: each object once; memory for the rows, and for the numbers that are summed.
+/// Values are equal if they sort equally: 0.0 equals -0.0; 1 and 1.0 never occur in one column.
+/// Sums do not depend on the order of objects. Cost: each object is visited once; memory for the
+/// rows, and for the numbers that are summed.
 public struct ColumnFold {
     private let columns: CompiledColumns
-    /// The rows of objects, or of groups as far as they are known.
+    /// The rows of objects, or the groups as known so far.
     private var groups: [Group] = []
-    /// The places of groups or of distinct rows, by the bytes of what makes them one.
+    /// The indexes of groups or distinct rows, by their encoded values.
     private var known: [[UInt8]: Int] = [:]
-    /// About the bytes of the rows, and of the numbers that are summed.
+    /// The approximate size, in bytes, of the rows and the summed numbers.
     public private(set) var bytes = 0
 
     fileprivate struct Group {
-        /// The bytes of what it is grouped by, which order it.
+        /// The encoded values that identify the group and determine the order of groups.
         var key: [UInt8]
         var cells: [Cell]
     }
 
-    /// A value of a row that isn't finished.
+    /// An unfinished value of a row.
     fileprivate enum Cell {
         case value(Value)
         case count(Int64)
@@ -31,17 +33,17 @@ public struct ColumnFold {
         case numbers(Aggregate, [Value])
     }
 
-    /// No rows yet.
+    /// Creates a fold without rows.
     public init(_ columns: CompiledColumns) {
         self.columns = columns
-        // All objects are one group, also when there are none.
+        // Without `groupBy`, all objects are one group, which exists even if there are no objects.
         if columns.columns.isGrouped, columns.columns.groupBy.isEmpty {
             known[[]] = 0
             groups.append(Group(key: [], cells: begin(nil)))
         }
     }
 
-    /// Adds an object by the values that its key paths reach.
+    /// Adds an object by the values of its key paths.
     public mutating func add(_ values: [Value]) {
         if columns.columns.isGrouped { return addToGroup(values) }
         let row = columns.places.map { place in place.map { values[$0] } ?? .null }
@@ -53,7 +55,9 @@ public struct ColumnFold {
         groups.append(Group(key: [], cells: row.map { .value($0) }))
     }
 
-    /// The rows after condition, offset and limit, in order; nil when the reader does not hold a text that the condition on groups needs.
+    /// Returns the rows after condition, offset and limit, in order.
+    ///
+    /// The result is nil if the reader does not hold a text that the condition on groups needs.
     public func rows<R: GraphReader & ~Copyable>(_ reader: borrowing R) -> [[Value]]? {
         var rows: [[Value]]
         if columns.columns.isGrouped {
@@ -68,7 +72,8 @@ public struct ColumnFold {
             if columns.columns.isDistinct { rows = Self.distinct(rows) }
         } else {
             rows = groups.map { $0.cells.map(\.whole) }
-            // Without groups and repetitions the fetch of the objects has counted.
+            // Without groups and distinct rows, the fetch of the objects has applied offset and
+            // limit.
             guard columns.columns.isDistinct else { return rows }
         }
         let rest = rows.dropFirst(max(0, columns.request.offset))
@@ -118,7 +123,8 @@ public struct ColumnFold {
         return keyed.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.group)
     }
 
-    /// Whether some values of a column are doubles: sums of integers that have no room in one are, beside others that are integers.
+    /// Returns whether a column has doubles: a sum of integers that overflows becomes one, and
+    /// others in the column may be integers.
     private func hasDoubles(_ column: Int) -> Bool {
         groups.contains { if case .double = $0.cells[column].whole { true } else { false } }
     }
@@ -127,7 +133,7 @@ public struct ColumnFold {
         row.reduce(0) { $0 + MemoryLayout<Value>.stride + $1.contentBytes }
     }
 
-    // MARK: Sameness
+    // MARK: Equality
 
     private static func key(_ values: [Value]) -> [UInt8] {
         var encoder = KeyEncoder()
@@ -142,7 +148,7 @@ public struct ColumnFold {
 }
 
 extension ColumnFold.Cell {
-    /// Adds an object; nil where only objects are counted.
+    /// Adds an object's value; nil if only objects are counted.
     fileprivate mutating func add(_ value: Value?) {
         switch self {
         case .value: break
@@ -152,7 +158,7 @@ extension ColumnFold.Cell {
             self = .extreme(aggregate, Calculation.aggregate(aggregate, [best, value]))
         case .numbers(let aggregate, var numbers):
             guard let value, !value.isNull else { return }
-            // Else there would be two owners, and the array copied for each number.
+            // Otherwise the array would have two owners and be copied for each number.
             self = .count(0)
             numbers.append(value)
             self = .numbers(aggregate, numbers)
@@ -169,14 +175,14 @@ extension ColumnFold.Cell {
 }
 
 extension Value {
-    /// An integer as a double; any other value as it is.
+    /// The value with an integer converted to a double.
     fileprivate var asDouble: Value {
         if case .int(let number) = self { .double(Double(number)) } else { self }
     }
 }
 
 extension Value {
-    /// The bytes of a text or of data.
+    /// The size of a text or of data in bytes.
     fileprivate var contentBytes: Int {
         switch self {
         case .string(let text), .url(let text): text.utf8.count

@@ -1,28 +1,33 @@
 public import TandemModel
 
-/// Columns of a fetch resolved against a model.
+/// The columns of a value fetch, resolved against a model.
 public struct CompiledColumns: Sendable {
-    /// The columns as they were written.
+    /// The columns as declared.
     public let columns: FetchColumns
-    /// The request for the objects that rows are made of; its refresh key paths are what columns and groups read.
+    /// The request for the objects; its refresh key paths are those that columns and groups read.
     public let objects: CompiledRequest
     let request: FetchRequest
-    /// The place of each column's value among the key paths; nil for the number of objects.
+    /// The index of each column's value among the key paths; nil for the number of objects.
     let places: [Int?]
-    /// The places of the values by which objects are grouped.
+    /// The indexes of the values by which objects are grouped.
     let groupPlaces: [Int]
-    /// How many columns are sums, or made of one, which keep every number.
+    /// The number of columns that are sums or averages, which keep every number.
     let summed: Int
-    /// By which columns groups are ordered.
+    /// The columns by which groups are sorted.
     let order: [(column: Int, key: SortKey)]
-    /// Which groups are told of; nil for all.
+    /// The condition on groups; nil for all groups.
     let having: CompiledHaving?
 
-    /// Resolves columns of a request.
+    /// Resolves the columns of a request.
     ///
-    /// Throws ``TandemError``: what ``CompiledRequest`` does; `usage` for no columns, more than there may be, a column that is neither grouped by nor an aggregate,
-    /// a sum of what are no numbers, a key path to many objects, an order of groups by what is no column, and a condition on groups where
-    /// there are none; `invalidPredicate` for one over what is no column.
+    /// Throws ``TandemError``:
+    /// - everything that ``CompiledRequest`` throws
+    /// - `usage` for no columns, too many columns, or a column that occurs twice
+    /// - `usage` for a column that is neither grouped by nor an aggregate, a sum of anything but
+    ///   numbers, or a key path to many objects
+    /// - `usage` for groups sorted by something else than a column, or a condition on groups if
+    ///   there are none
+    /// - `invalidPredicate` for a condition on groups over something else than columns
     public init(
         _ columns: FetchColumns, of request: FetchRequest, in model: CompiledModel
     ) throws(TandemError) {
@@ -127,7 +132,8 @@ public struct CompiledColumns: Sendable {
         TandemError(.usage, String(message.prefix(500)))
     }
 
-    /// What the key paths reach from an object, in their order; nil when the reader does not hold it.
+    /// Returns the values of the key paths from an object, in order; nil if the reader does not
+    /// hold one.
     public func values<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [Value]? {

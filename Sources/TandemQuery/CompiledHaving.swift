@@ -2,17 +2,20 @@ import TandemModel
 
 /// A condition on groups, resolved against the columns of a fetch.
 ///
-/// A group is judged as an object is: its values make a row of an entity that has an attribute for each column. So all that predicates
-/// know holds for groups too, by the same code.
+/// A group is evaluated like an object: its values form a row of an entity with an attribute for
+/// each column. Everything that predicates support therefore works for groups too, with the same
+/// code.
 struct CompiledHaving: Sendable {
     private let exact: GroupForm
-    /// Where sums of integers are doubles, since one has no room in an integer; nil where there are no such sums.
+    /// The condition with sums of integers as doubles, for groups with a sum that overflows an
+    /// integer; nil without such columns.
     private let wide: GroupForm?
     private let sums: [Int]
 
-    /// Resolves a condition over columns, each of which has values of a type.
+    /// Resolves a condition over columns with values of the given types.
     ///
-    /// Throws `invalidPredicate` for what is no column, and what ``CompiledRequest`` throws.
+    /// Throws `invalidPredicate` for a name that is not a column, and all errors that
+    /// ``CompiledRequest`` throws.
     init(
         _ predicate: ObjectPredicate, _ columns: [FetchColumn], _ types: [OperandType]
     ) throws(TandemError) {
@@ -31,14 +34,16 @@ struct CompiledHaving: Sendable {
         }
     }
 
-    /// Whether a group with these values, one a column, is told of; nil when the reader does not hold a text that it depends on.
+    /// Returns whether a group with these values, one per column, satisfies the condition.
+    ///
+    /// The result is nil if it depends on a text that the reader does not hold.
     func matches<R: GraphReader & ~Copyable>(_ values: [Value], _ reader: borrowing R) -> Bool? {
         let isWide = sums.contains { if case .double = values[$0] { true } else { false } }
         return (isWide ? wide ?? exact : exact).matches(values, reader)
     }
 }
 
-/// An entity with an attribute for each column, and the condition over it.
+/// An entity with an attribute for each column, and the condition on it.
 private struct GroupForm: Sendable {
     private let request: CompiledRequest
     /// The column and the type of each attribute, by slot.
@@ -76,7 +81,7 @@ private struct GroupForm: Sendable {
     }
 }
 
-/// The names of attributes that stand for columns, which may have any name.
+/// The names of the attributes that represent columns, whose own names can be any text.
 private struct ColumnNames {
     let columns: [FetchColumn]
 
@@ -134,7 +139,7 @@ private struct ColumnNames {
                 + columns.map(\.description).joined(separator: ", "))
     }
 
-    /// An error in the words of who wrote the condition.
+    /// Returns an error in terms of the columns' own names.
     func spoken(_ error: TandemError) -> TandemError {
         var error = error
         error.offset = nil
@@ -146,7 +151,7 @@ private struct ColumnNames {
 }
 
 extension OperandType {
-    /// The type of an attribute that holds such values; nil for objects, which have none to compare.
+    /// The type of an attribute with such values; nil for objects, which can't be compared.
     fileprivate var attributeType: AttributeType? {
         switch self {
         case .attribute(let type): type
@@ -157,7 +162,8 @@ extension OperandType {
 }
 
 extension Value {
-    /// The value in a column of a type: sums over nothing are integers, whatever is summed.
+    /// Returns the value converted to a column's type: an empty sum is an integer, whatever the
+    /// type.
     fileprivate func asColumn(_ type: AttributeType) -> Value {
         switch (self, type) {
         case (.int(let number), .double): .double(Double(number))

@@ -11,19 +11,19 @@ indirect enum PredicateNode: Sendable {
 
 /// A comparison ready for evaluation.
 struct ComparisonNode: Sendable {
-    /// The right side, prepared as far as it is constant.
+    /// The right side, precomputed if it is constant.
     enum Right: Sendable {
         /// A value that is not text.
         case value(Value)
-        /// A text, folded.
+        /// A folded text.
         case text(TextTest)
-        /// Two ends.
+        /// The lower and upper bound.
         case between(Operand, Operand)
         /// A constant list.
         case members(Membership)
         /// A list with key paths in it.
         case list([Operand])
-        /// The values that a to-many path reaches.
+        /// The values of a to-many path.
         case collection(Operand)
         /// Anything else.
         case operand(Operand)
@@ -34,11 +34,11 @@ struct ComparisonNode: Sendable {
     var right: Right
     var options: Comparison.Options
     var quantifier: Comparison.Quantifier
-    /// The column, when the left side is nothing but one of the object's own row.
+    /// The column, if the left side is a plain column of the object's own row.
     var ownSlot: Int?
 }
 
-/// One side of a comparison, or a part of it, ready for evaluation.
+/// One side of a comparison, or an operand in it, ready for evaluation.
 indirect enum Operand: Sendable {
     case constant(Value)
     case path(CompiledPath)
@@ -54,18 +54,18 @@ indirect enum CollectionNode: Sendable {
     case subquery(CompiledPath, PredicateNode)
 }
 
-/// A constant list to look values up in.
+/// A constant list, prepared for lookups.
 enum Membership: Sendable {
     /// Integers, for an integer column.
     case integers(Set<Int64>)
-    /// Objects by number, which is what they are found by, whatever entity they are said to be of.
+    /// Objects, keyed by number, which identifies them whatever entity is given.
     case objects([ObjectNumber: ObjectReference])
-    /// Texts in UTF-8, folded.
+    /// Folded texts in UTF-8.
     case texts(Set<[UInt8]>)
     /// Anything else.
     case values([Value])
 
-    /// Prepares a list without null for values of a type.
+    /// Prepares a list without nulls for values of a type.
     init(_ values: [Value], _ type: OperandType, _ options: Comparison.Options) {
         let integers = values.compactMap { if case .int(let int) = $0 { int } else { nil } }
         if type.isText {
@@ -95,7 +95,7 @@ enum Membership: Sendable {
 }
 
 extension Value {
-    /// The text of a string or url.
+    /// The text of a string or url; nil for other values and for texts outside the row.
     var text: String? {
         switch self {
         case .string(let text), .url(let text): text
@@ -103,7 +103,7 @@ extension Value {
         }
     }
 
-    /// The bytes by which texts are ordered where one of them is not in its row.
+    /// The bytes by which texts are ordered if one of them is outside its row.
     var textKey: [UInt8]? {
         if case .longText(let text) = inRow { return text.bytes }
         return text.map { Array($0.utf8) }

@@ -1,31 +1,32 @@
 import TandemModel
 
-/// A key path with slots for names.
+/// A key path with slots instead of names.
 struct CompiledPath: Sendable {
     struct Hop: Sendable {
         let slot: Int
         let relationship: CompiledRelationship
     }
 
-    /// Where it begins: 0 is the object itself, n the n-th variable.
+    /// The start of the path: 0 is the object itself, n the n-th variable.
     var root = 0
     /// The relationships followed.
     var hops: [Hop] = []
-    /// The column read at the end, an attribute or a to-one relationship; nil when objects are reached by `SELF` or a
-    /// to-many relationship.
+    /// The column at the end, an attribute or a to-one relationship.
+    ///
+    /// Nil if the path ends in objects: with `SELF` or a to-many relationship.
     var final: Int?
-    /// What is reached.
+    /// The type of the values at the end.
     var type: OperandType
     /// Whether any hop is to-many.
     var isToMany = false
 
-    /// The slot, when this is nothing but a column of the object's own row.
+    /// The slot, if the path is a plain column of the object's own row.
     var ownSlot: Int? { root == 0 && hops.isEmpty ? final : nil }
 }
 
-/// What kind of value an operand has.
+/// The kind of an operand's values.
 enum OperandType: Hashable, Sendable {
-    /// Nothing but nil.
+    /// Always nil.
     case null
     /// A value of an attribute.
     case attribute(AttributeType)
@@ -34,7 +35,7 @@ enum OperandType: Hashable, Sendable {
     /// An object.
     case object
 
-    /// Values of one group can be compared with each other.
+    /// A group of types whose values can be compared with each other.
     enum Group { case number, date, text, bool, data, uuid, object }
 
     var group: Group? {
@@ -55,12 +56,12 @@ enum OperandType: Hashable, Sendable {
         return mine == theirs || (isNumeric && other.isNumeric)
     }
 
-    /// Numbers, and dates as their seconds.
+    /// Whether the type is a number, or a date, which counts as its seconds.
     var isNumeric: Bool { group == .number || group == .date }
 
     var isText: Bool { group == .text }
 
-    /// How an error message calls it.
+    /// The type's name in error messages.
     var name: String {
         switch self {
         case .null: "nil"

@@ -2,16 +2,18 @@ import FoundationEssentials
 public import TandemModel
 
 extension CompiledRequest {
-    /// The encoded sort keys without the object's number; nil when the reader does not hold what they need.
+    /// Returns the encoded sort keys without the object's number; nil if the reader lacks an
+    /// object.
     ///
-    /// Byte order is sort order: nil first, all inverted when descending. Append the number for a total order.
+    /// Byte order is sort order: nil sorts first, descending keys are inverted. Append the number
+    /// for a total order.
     public func sortKey<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
         row.withView { sortKey(object, $0, reader) }
     }
 
-    /// The same of a row that is lent.
+    /// Returns the encoded sort keys of a borrowed row.
     public func sortKey<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> [UInt8]? {
@@ -23,7 +25,7 @@ extension CompiledRequest {
         return encoder.bytes
     }
 
-    /// Appends one component of the sort key; false when the reader does not hold what it needs.
+    /// Appends one component of the sort key; returns false if the reader lacks an object.
     func append<R: GraphReader & ~Copyable>(
         _ at: Int, of evaluation: Evaluation, _ reader: borrowing R, to encoder: inout KeyEncoder
     ) -> Bool {
@@ -38,7 +40,7 @@ extension CompiledRequest {
         return true
     }
 
-    /// The name of the object's section; `""` without section key path.
+    /// Returns the name of the object's section; `""` without a section key path.
     public func section<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> SectionName {
@@ -51,10 +53,11 @@ extension CompiledRequest {
         }
     }
 
-    /// Bytes that are equal when the refresh key paths reach the same values; nil when the reader does not hold them.
+    /// Returns bytes that are equal if the refresh key paths have the same values; nil if the
+    /// reader lacks an object.
     ///
-    /// A path that ends in a relationship stands for its members. The order of members plays no part. At most 64
-    /// bytes: more is replaced by its hash.
+    /// A path that ends in a relationship has its members as values, in any order. The result has
+    /// at most 64 bytes: a longer one is replaced by its hash.
     public func refreshValues<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
@@ -90,7 +93,7 @@ extension CompiledRequest {
 }
 
 extension KeyEncoder {
-    /// Appends a value as a component of a sort order.
+    /// Appends a value as a component of a sort key.
     mutating func append(_ value: Value, by key: SortKey) {
         if let text = value.key(key.selector) {
             append(bytes: text, ascending: key.ascending)
@@ -101,7 +104,7 @@ extension KeyEncoder {
 }
 
 extension Value {
-    /// The bytes by which a text sorts under a selector; nil for what sorts as it is.
+    /// Returns the bytes by which a text sorts under a selector; nil if the value sorts as it is.
     fileprivate func key(_ selector: SortKey.Selector) -> [UInt8]? {
         if selector == .compare { return nil }
         if case .longText(let text) = inRow {
@@ -111,7 +114,8 @@ extension Value {
         return text.map(selector.key)
     }
 
-    /// The value as the name of a section: whole numbers without point or exponent (below 2^127), dates in seconds.
+    /// The value as a section name: whole numbers without point or exponent (below 2^127), dates in
+    /// seconds.
     package var sectionName: String {
         switch self {
         case .null, .data, .blob, .reference: ""
@@ -128,7 +132,7 @@ extension Value {
 }
 
 extension SortKey.Selector {
-    /// The bytes of a text, whose order is this one.
+    /// Returns the bytes of a text that sort according to this selector.
     fileprivate func key(_ text: String) -> [UInt8] {
         switch self {
         case .compare: Array(text.utf8)

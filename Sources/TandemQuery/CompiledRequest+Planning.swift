@@ -1,29 +1,32 @@
 import TandemModel
 
-/// A component of a sort order that compares a column of the object's own row as it is.
+/// A component of a sort order that is a plain column of the object's own row.
 public struct SortColumn: Hashable, Sendable {
     /// The attribute or to-one relationship.
     public var slot: Int
-    /// Whether small comes first.
+    /// Whether the order is ascending.
     public var ascending: Bool
 
-    /// A component over a column.
+    /// Creates a component.
     public init(slot: Int, ascending: Bool) {
         self.slot = slot
         self.ascending = ascending
     }
 }
 
-/// What a planner has to know of a request beside its constraints.
+/// Properties that a planner needs besides the constraints.
 extension CompiledRequest {
-    /// Whether nothing but the constraints is asked of an object, so that whoever holds to them need not evaluate the predicate.
+    /// Whether the constraints are equivalent to the predicate, so that it need not be evaluated.
     ///
-    /// True without a predicate. Constraints that are not exact (``SlotConstraint/isExact``) still have to be checked on the row.
+    /// True without a predicate. Constraints that are not exact (``SlotConstraint/isExact``) still
+    /// have to be checked on the row.
     public var constraintsDecide: Bool {
         predicate.map { ConstraintFinder.decide($0, of: entity) } ?? true
     }
 
-    /// The order as columns of the object's own row; nil when it looks at related objects or folds texts, empty without sort keys.
+    /// The sort order as columns of the object's own row; empty without sort keys.
+    ///
+    /// Nil if the order depends on related objects or folds texts.
     public var sortColumns: [SortColumn]? {
         var columns: [SortColumn] = []
         for (path, key) in sort {
@@ -33,29 +36,32 @@ extension CompiledRequest {
         return columns
     }
 
-    /// For each `OR` at the top level of the predicate, the constraints of its alternatives: every object that matches holds to those of one
-    /// alternative at least.
+    /// The constraints of the alternatives of each `OR` at the top level of the predicate.
     ///
-    /// Those of the rest of the predicate are among them. An `OR` with an alternative that has none of its own is left out.
+    /// Every matching object satisfies the constraints of at least one alternative. Each
+    /// alternative includes the constraints of the rest of the predicate. An `OR` is left out if
+    /// one of its alternatives has no constraints of its own.
     public var alternatives: [[[SlotConstraint]]] {
         predicate.map { ConstraintFinder.alternatives($0, of: entity) } ?? []
     }
 
-    /// The objects that a relationship to many has to lead to, by the top level of the predicate.
+    /// The objects that a to-many relationship must contain, according to the top level of the
+    /// predicate.
     public var requiredMembers: [RequiredMember] {
         RequiredMember.members(of: request.predicate, entity, model)
     }
 
-    /// What the top level of the predicate asks of objects that a relationship leads to: a condition for each relationship, or more.
+    /// The conditions on related objects at the top level of the predicate; one or more per
+    /// relationship.
     public var relatedConditions: [RelatedCondition] {
         RelatedCondition.conditions(of: request.predicate, entity, model)
     }
 }
 
 extension SlotConstraint {
-    /// Whether an index over the slot has exactly the objects that meet it between its two keys.
+    /// Whether an index over the slot has exactly the matching objects between two keys.
     ///
-    /// Contents of blobs, numbers that are none and decimals are left to the predicate.
+    /// Contents of blobs, NaN and decimals are left to the predicate.
     public var isExact: Bool {
         switch condition {
         case .equals(let value): value.isNull || value.hasExactKey

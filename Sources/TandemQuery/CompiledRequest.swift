@@ -2,42 +2,45 @@ public import TandemModel
 
 /// A request resolved against a model: slots instead of names, values of the right types.
 ///
-/// Immutable; compile once, evaluate for every row. A row must be one that is valid for its entity in the same model.
-/// A reader that lacks something makes the answer unknown, which is nil, and only where the answer depends on it.
+/// A compiled request is immutable: compile it once and evaluate it for every row. A row must be
+/// valid for its entity in the same model. If a reader lacks something on which the answer depends,
+/// the answer is unknown, which is nil.
 public struct CompiledRequest: Sendable {
-    /// The request as it was written.
+    /// The request as declared.
     public let request: FetchRequest
     /// The key path of section names.
     public let sectionKeyPath: String?
-    /// The key paths whose values update a row.
+    /// The key paths whose values refresh a row.
     public let refreshKeyPaths: [String]
     /// The model.
     public let model: CompiledModel
-    /// The entity fetched.
+    /// The fetched entity.
     public let entity: CompiledEntity
-    /// Every key path that the request depends on.
+    /// Every key path on which the request depends.
     public let paths: [ObservedPath]
-    /// What the top level of the predicate says of the object's own attributes and to-one relationships.
+    /// The constraints on the object's own attributes and to-one relationships at the top level of
+    /// the predicate.
     public let constraints: [SlotConstraint]
-    /// Whether the predicate looks beyond the object's own row.
+    /// Whether the predicate depends on related objects.
     public let predicateUsesRelated: Bool
-    /// Whether the predicate compares texts of the object's own row, which may be too long for it.
+    /// Whether the predicate compares texts of the object's own row, which may be stored outside
+    /// the row.
     public let predicateReadsTexts: Bool
-    /// Whether sort keys or sections look beyond the object's own row, through to-one relationships.
+    /// Whether sort keys or sections depend on related objects, through to-one relationships.
     public let keysUseRelated: Bool
-    /// Whether any path leads through a to-many relationship.
+    /// Whether any path has a to-many relationship.
     public let usesToMany: Bool
 
     let predicate: PredicateNode?
     let sort: [(path: CompiledPath, key: SortKey)]
     let sectionPath: CompiledPath?
     let refreshPaths: [CompiledPath]
-    /// The first to-one relationship over which, by one hop, sections or order lead.
+    /// The first to-one relationship over which a sort key or the sections have a path of one hop.
     let placingSlot: Int?
 
-    /// The same request, compiled in another model or a copy of its own.
+    /// Returns the same request compiled in another model, or in a copy of the model.
     ///
-    /// Throws ``TandemError`` as if it were resolved for the first time.
+    /// Throws ``TandemError`` like ``init(_:sectionKeyPath:refreshKeyPaths:in:)``.
     public func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
         try CompiledRequest(
             request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
@@ -45,9 +48,10 @@ public struct CompiledRequest: Sendable {
 
     /// Resolves a request.
     ///
-    /// Throws ``TandemError`` with `unknownEntity`, `unknownProperty`, `limitExceeded` or `invalidPredicate`: a to-many path
-    /// without quantifier, types that don't fit, an order or section through a to-many relationship. The
-    /// offset then is one in the predicate's ``ObjectPredicate/format``.
+    /// Throws ``TandemError`` with `unknownEntity`, `unknownProperty`, `limitExceeded` or
+    /// `invalidPredicate`. Predicates are invalid for a to-many path without a quantifier, for
+    /// types that don't fit, and for an order or section through a to-many relationship. The
+    /// error's offset refers to the predicate's ``ObjectPredicate/format``.
     public init(
         _ request: FetchRequest, sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [],
         in model: CompiledModel
@@ -86,36 +90,37 @@ public struct CompiledRequest: Sendable {
         usesToMany = paths.contains { $0.hops.contains(where: \.isToMany) }
     }
 
-    /// True when an object of an entity can be in the result.
+    /// Returns whether objects of an entity can be in the result.
     public func includes(tag: EntityTag) -> Bool {
         tag == entity.tag || request.includesSubentities && entity.includes(tag)
     }
 
     // MARK: Evaluation
 
-    /// Whether an object matches; nil when that depends on something that the reader does not hold.
+    /// Returns whether an object matches; nil if that depends on something that the reader lacks.
     ///
-    /// Cost: well below a microsecond when the predicate stays in the row.
+    /// Cost: well below a microsecond if the predicate depends only on the row.
     public func matches<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> Bool? {
         row.withView { matches(object, $0, reader) }
     }
 
-    /// The same of a row that is lent.
+    /// Returns whether an object with a borrowed row matches.
     public func matches<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> Bool? {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
         guard let predicate else { return true }
-        // What stays in the row needs the reader only for texts that are too long for it.
+        // For the row itself, the reader is only needed for texts that are stored outside.
         if !predicateUsesRelated, let known = evaluation.holds(predicate, NoReader()) {
             return known
         }
         return evaluation.holds(predicate, reader)
     }
 
-    /// The evaluation of an object, for as long as its row is lent; nil when that is of no known entity.
+    /// Returns the evaluation of an object, valid while the row is borrowed; nil if its entity is
+    /// unknown.
     @inline(__always)
     func evaluation(_ object: ObjectReference, _ row: RowView) -> Evaluation? {
         let tag = row.tag
@@ -129,7 +134,7 @@ public struct CompiledRequest: Sendable {
     }
 }
 
-/// Holds nothing: for what stays within a row.
+/// A reader that holds no objects, for conditions on a single row.
 struct NoReader: GraphReader {
     func row(of object: ObjectReference) -> RowLookup { .unknown }
 
@@ -139,7 +144,7 @@ struct NoReader: GraphReader {
 }
 
 extension ObservedPath {
-    /// True when the path reads nothing but the object's own row.
+    /// Whether the path depends only on the object's own row.
     public var staysInRow: Bool {
         hops.isEmpty || hops.count == 1 && final == nil && !hops[0].isToMany
     }

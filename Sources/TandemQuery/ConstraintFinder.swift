@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Finds what a predicate demands of single columns of the object's own row.
+/// A search for the constraints that a predicate puts on single columns of the object's own row.
 enum ConstraintFinder {
     static func constraints(_ node: PredicateNode, of entity: CompiledEntity) -> [SlotConstraint] {
         switch node {
@@ -14,7 +14,7 @@ enum ConstraintFinder {
         }
     }
 
-    /// Whether the constraints say all that a predicate does.
+    /// Returns whether the constraints are equivalent to the predicate.
     static func decide(_ node: PredicateNode, of entity: CompiledEntity) -> Bool {
         switch node {
         case .constant(let value): value
@@ -24,9 +24,11 @@ enum ConstraintFinder {
         }
     }
 
-    /// For each disjunction that has to hold, what its alternatives demand of single columns, beside what all of the predicate does.
+    /// Returns the constraints of the alternatives of each required disjunction.
     ///
-    /// One with an alternative that demands nothing is left out: whatever leads to the others does not lead to its objects.
+    /// Each alternative includes the constraints of the whole predicate. A disjunction is left out
+    /// if one of its alternatives has no constraint: no index finds the objects of that
+    /// alternative.
     static func alternatives(
         _ node: PredicateNode, of entity: CompiledEntity
     ) -> [[[SlotConstraint]]] {
@@ -108,7 +110,8 @@ enum ConstraintFinder {
         return values.filter { seen.insert($0).inserted }
     }
 
-    /// The constant as a value of the column's type, if nothing is lost.
+    /// Returns the constant as a value of the column's type; nil if the conversion would lose
+    /// something.
     private static func column(_ value: Value, _ type: OperandType) -> Value? {
         switch (type, value) {
         case (_, .null): return nil

@@ -1,12 +1,14 @@
 public import TandemModel
 
-/// What derived attributes of the kind ``TandemModel/Derivation/folded(_:)`` hold.
+/// The values of derived attributes of the kind ``TandemModel/Derivation/folded(_:)``.
 ///
-/// It is what comparisons with `[cd]` go by: two texts are equal under them where their folded texts are equal.
+/// Comparisons with `[cd]` use the same folding: two texts are equal under `[cd]` if their folded
+/// texts are equal.
 extension CompiledDerivation {
-    /// The folded form of a value of the source, null of null; the content of a long text is asked for, and null where it can't be had.
+    /// Returns the folded form of the source's value; null if that is null.
     ///
-    /// The result is whole, however long it is. Cost: as ``TextFolding``.
+    /// The content of a long text is requested from `content`; without it, the result is null. The
+    /// result is never a reference, however long it is. Cost: as for ``TextFolding``.
     public static func folded<Failure: Error>(
         _ value: Value, content: (BlobReference) throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Value {
@@ -19,14 +21,14 @@ extension CompiledDerivation {
         }
     }
 
-    /// The folded form of a value that is held whole.
+    /// Returns the folded form of a value that is not outside its row.
     public static func folded(_ value: Value) -> Value {
         folded(value) { (_) -> [UInt8]? in nil }
     }
 }
 
 extension TextFolding {
-    /// The text without diacritics and differences of case, as a text.
+    /// Returns the text without diacritics and differences of case, as a string.
     public static func foldedText(_ text: String) -> String {
         String(decoding: folded(text), as: UTF8.self)
     }

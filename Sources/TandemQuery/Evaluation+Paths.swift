@@ -1,7 +1,9 @@
 import TandemModel
 
 extension Evaluation {
-    /// Reads an object that a path has come to: calls `body` once, with nil where there is none, and not at all where it isn't held.
+    /// Reads an object on a path and calls `body` once, with nil if the object does not exist.
+    ///
+    /// If the reader does not hold the object, `body` is not called.
     private func visit<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ reader: borrowing R, _ body: (Scope?) -> Void
     ) {
@@ -20,7 +22,7 @@ extension Evaluation {
 
     // MARK: One value
 
-    /// The value of an operand that isn't to-many.
+    /// Returns the value of an operand that isn't to-many.
     func value<R: GraphReader & ~Copyable>(_ operand: Operand, _ reader: borrowing R) -> Value? {
         switch operand {
         case .constant(let value): value
@@ -36,7 +38,7 @@ extension Evaluation {
         }
     }
 
-    /// What a path over to-one relationships reaches; null where it breaks off.
+    /// Returns the value of a path over to-one relationships; null if a relationship is empty.
     func value<R: GraphReader & ~Copyable>(_ path: CompiledPath, _ reader: borrowing R) -> Value? {
         value(path, 0, from: start(path.root), reader)
     }
@@ -61,7 +63,8 @@ extension Evaluation {
 
     // MARK: Many values
 
-    /// Everything that an operand reaches, each once for every way to it; null where a way breaks off.
+    /// Returns all values of an operand, one for each path to it; null for a path with an empty
+    /// relationship.
     func values<R: GraphReader & ~Copyable>(
         _ operand: Operand, _ reader: borrowing R
     ) -> [Value]? {
@@ -80,7 +83,8 @@ extension Evaluation {
         return collect(path, 0, from: scope, reader, &reached) ? reached : nil
     }
 
-    /// Appends what a path reaches from a scope behind so many hops; false when something isn't held.
+    /// Appends the values of a path that continues from a scope at hop `index`; returns false if
+    /// something isn't held.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R,
         _ reached: inout [Value]
@@ -102,7 +106,7 @@ extension Evaluation {
         return true
     }
 
-    /// The same from an object, or from where a way broke off.
+    /// Appends the values of a path that continues from an object, or null if there is no object.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, at target: ObjectReference?, _ reader: borrowing R,
         _ reached: inout [Value]
@@ -128,7 +132,7 @@ extension Evaluation {
 
     // MARK: Collections
 
-    /// The distinct objects of a collection, by number.
+    /// Returns the distinct objects of a collection, by number.
     private func objects<R: GraphReader & ~Copyable>(
         _ collection: CollectionNode, _ reader: borrowing R
     ) -> [ObjectReference]? {
@@ -146,7 +150,8 @@ extension Evaluation {
         }
     }
 
-    /// Whether a predicate holds with an object as the innermost variable; false when that is missing.
+    /// Returns whether a predicate holds with an object as the innermost variable; false if the
+    /// object does not exist.
     private func holds<R: GraphReader & ~Copyable>(
         _ predicate: PredicateNode, with member: ObjectReference, _ reader: borrowing R
     ) -> Bool? {
@@ -180,7 +185,7 @@ extension Evaluation {
 }
 
 extension [Value] {
-    /// The objects among the values, each once, by number.
+    /// The distinct objects among the values, by number.
     fileprivate var distinctObjects: [ObjectReference] {
         let sorted = compactMap(\.reference).sorted()
         var result: [ObjectReference] = []

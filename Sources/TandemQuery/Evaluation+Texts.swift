@@ -1,6 +1,7 @@
 import TandemModel
 
-/// Texts that are too long for their rows: decided by their beginning where that tells, else by what the reader fetches.
+/// Comparison of texts outside their rows: by their beginning if that is sufficient, otherwise by
+/// the content that the reader fetches.
 extension Evaluation {
     func holds<R: GraphReader & ~Copyable>(
         _ text: TextReference, _ test: TextTest, _ reader: borrowing R
@@ -9,7 +10,7 @@ extension Evaluation {
         return reader.content(of: text).map { $0.withUnsafeBytes { test.holds(utf8: $0) } }
     }
 
-    /// Compares two values, fetching what is too long for a row; nil where the reader can't.
+    /// Compares two values and fetches texts outside the row; returns nil if the reader can't.
     func compare<R: GraphReader & ~Copyable>(
         _ left: Value, _ op: Comparison.Operator, _ right: Value, _ options: Comparison.Options,
         _ reader: borrowing R
@@ -22,7 +23,7 @@ extension Evaluation {
         return Evaluation.compare(left, op, right, options)
     }
 
-    /// The value with its text; nil when the reader does not hold that.
+    /// Returns the value with its whole text; nil if the reader does not hold the text.
     func whole<R: GraphReader & ~Copyable>(_ value: Value, _ reader: borrowing R) -> Value? {
         guard case .longText(let text) = value else { return value }
         return reader.content(of: text).map(value.whole)

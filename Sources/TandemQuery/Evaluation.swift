@@ -1,12 +1,12 @@
 import TandemModel
 
-/// One object under evaluation, with the variables bound around it.
+/// An object under evaluation, with the variables in scope.
 ///
-/// Rows are read where they lie, so none of this outlives the closures that they are lent to; what is returned is copied.
-/// Results are optional: nil stands for "depends on something that the reader does not hold". False and unknown is
-/// false, true or unknown is true.
+/// Rows are read in place, so an evaluation must not outlive the closures that borrow them;
+/// returned values are copies. Results are optional: nil means that the result depends on something
+/// that the reader does not hold. False and unknown is false; true or unknown is true.
 struct Evaluation {
-    /// An object that paths begin at.
+    /// An object at which paths begin.
     struct Scope {
         var object: ObjectReference
         var row: RowView
@@ -15,7 +15,7 @@ struct Evaluation {
 
     let model: CompiledModel
     let object: Scope
-    /// Variables, the outermost first.
+    /// The variables, outermost first.
     var variables: [Scope] = []
 
     func holds<R: GraphReader & ~Copyable>(_ node: PredicateNode, _ reader: borrowing R) -> Bool? {
@@ -28,7 +28,7 @@ struct Evaluation {
         }
     }
 
-    /// `AND` for true, `OR` for false: the first part that differs decides.
+    /// Evaluates `AND` for true, `OR` for false: the first part that differs decides.
     private func all<R: GraphReader & ~Copyable>(
         _ parts: [PredicateNode], are expected: Bool, _ reader: borrowing R
     ) -> Bool? {
@@ -81,7 +81,7 @@ struct Evaluation {
         return isKnown ? node.quantifier != .any : nil
     }
 
-    /// Whether one value on the left compares true with the right side.
+    /// Returns whether one value of the left side satisfies the comparison with the right side.
     private func holds<R: GraphReader & ~Copyable>(
         _ left: Value, _ node: ComparisonNode, _ reader: borrowing R
     ) -> Bool? {

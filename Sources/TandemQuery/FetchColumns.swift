@@ -1,27 +1,31 @@
 public import TandemModel
 
-/// What a fetch tells of its objects instead of the objects: some of their values, or sums of groups of them.
+/// The columns of a fetch that returns values instead of objects: values of each object, or
+/// aggregates of groups.
 ///
 ///     FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"])
 ///
-/// Without groups and aggregates there is one row for each object, in the request's order. With them there is one for each group: objects
-/// whose ``groupBy`` key paths reach the same values; without ``groupBy`` all objects are one group, also if there are none. The
-/// request's sort keys then are names of columns, and groups without another order are ordered by what they are grouped by; ``having`` leaves
-/// groups out. Offset and limit of the request count rows.
+/// Without groups and aggregates, there is one row per object, in the request's order. Otherwise
+/// there is one row per group of objects with the same values of the ``groupBy`` key paths. Without
+/// ``groupBy``, all objects form one group, even if there are none. The request's sort keys are
+/// then names of columns; groups without another order are sorted by their group values. ``having``
+/// filters the groups. Offset and limit of the request apply to rows.
 public struct FetchColumns: Hashable, Sendable {
-    /// What a row has, in this order.
+    /// The columns of a row, in order.
     public var columns: [FetchColumn]
-    /// The key paths by which objects are grouped: attributes, perhaps over to-one relationships.
+    /// The key paths by which objects are grouped: attributes, optionally through to-one
+    /// relationships.
     public var groupBy: [String]
-    /// Which groups are told of: a predicate over the names of the columns, `@count > 3 AND @sum.wins >= 10`; nil for all.
+    /// The condition on groups: a predicate over column names, `@count > 3 AND @sum.wins >= 10`;
+    /// nil for all groups.
     public var having: ObjectPredicate?
-    /// Whether of rows that are the same only the first is told.
+    /// Whether only the first of several equal rows is returned.
     public var isDistinct: Bool
 
-    /// A fetch has at most this many columns, and is grouped by as many key paths.
+    /// The maximum number of columns, and of key paths for grouping.
     public static let maximumColumns = 32
 
-    /// Columns, perhaps of groups.
+    /// Creates columns.
     public init(
         _ columns: [FetchColumn], groupBy: [String] = [], having: ObjectPredicate? = nil,
         isDistinct: Bool = false
@@ -32,8 +36,8 @@ public struct FetchColumns: Hashable, Sendable {
         self.isDistinct = isDistinct
     }
 
-    /// Throws `usage` for more than there may be of columns or groups, `limitExceeded` for a condition beyond the limits of
-    /// predicates.
+    /// Throws `usage` for too many columns or groups, and `limitExceeded` for a condition beyond
+    /// the limits of predicates.
     public func checkLimits() throws(TandemError) {
         let most = FetchColumns.maximumColumns
         guard columns.count <= most, groupBy.count <= most else {
@@ -42,14 +46,14 @@ public struct FetchColumns: Hashable, Sendable {
         if let having { try PredicateLimits.check(having) }
     }
 
-    /// Whether a row stands for a group of objects.
+    /// Whether a row represents a group of objects.
     public var isGrouped: Bool {
         !groupBy.isEmpty || columns.contains { $0.aggregate != nil }
     }
 
-    /// The request for the objects that the rows are made of.
+    /// Returns the request for the objects from which the rows are made.
     ///
-    /// Offset, limit and the order of groups are for afterwards.
+    /// Offset, limit and the order of groups are applied later.
     public func objects(of request: FetchRequest) -> FetchRequest {
         var objects = request
         if isGrouped { objects.sort = [] }
@@ -58,19 +62,21 @@ public struct FetchColumns: Hashable, Sendable {
     }
 }
 
-/// One column of a fetch: what a key path reaches, or an aggregate of that over a group.
+/// One column of a fetch: the value of a key path, or an aggregate of it over a group.
 ///
 /// As text: `zone`, `team.name`, `@count`, `@sum.wins`, `@max.team.wins`.
 public struct FetchColumn: Hashable, Sendable {
-    /// What is computed of a group; nil for a value.
+    /// The aggregate over the group; nil for a value.
     public var aggregate: Aggregate?
     /// The key path; nil for the number of objects.
     public var keyPath: String?
 
-    /// What a key path reaches.
+    /// Creates a column with the value of a key path.
     public init(keyPath: String) { self.keyPath = keyPath }
 
-    /// An aggregate over a group; `count` without key path is the number of objects, with one that of values.
+    /// Creates a column with an aggregate over a group.
+    ///
+    /// Without a key path, `count` is the number of objects, otherwise that of values.
     public init(_ aggregate: Aggregate, of keyPath: String? = nil) {
         self.aggregate = aggregate
         self.keyPath = keyPath
@@ -78,7 +84,8 @@ public struct FetchColumn: Hashable, Sendable {
 }
 
 extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
-    /// Parses `zone`, `@count` or `@sum.wins`; nil for other aggregates, and without a key path where one is needed.
+    /// Parses `zone`, `@count` or `@sum.wins`; returns nil for an unknown aggregate or a missing
+    /// key path.
     public init?(_ description: String) {
         guard description.first == "@" else {
             guard !description.isEmpty else { return nil }
@@ -95,7 +102,7 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
         self.init(aggregate, of: keyPath)
     }
 
-    /// A column written as a literal; one that is none traps.
+    /// Creates a column from a literal; traps if the literal is not a column.
     public init(stringLiteral value: String) {
         guard let column = FetchColumn(value) else {
             preconditionFailure("\"\(value)\" is no column; expected \(FetchColumn.form).")
@@ -109,20 +116,21 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
             .joined(separator: ".")
     }
 
-    /// What a text has to be for ``init(_:)``, for errors.
+    /// A description of what ``init(_:)`` accepts, for errors.
     public static let form =
         "a key path, @count, or @sum, @min, @max or @avg with a key path, @sum.wins"
 }
 
 extension FetchColumns: ExpressibleByArrayLiteral {
-    /// Columns without groups: `["name", "wins"]`, or `["@count"]` of all objects.
+    /// Creates columns without groups: `["name", "wins"]`, or `["@count"]` of all objects.
     public init(arrayLiteral elements: FetchColumn...) { self.init(elements) }
 }
 
 // MARK: Coding
 
 extension FetchColumns {
-    /// Appends the binary form: columns as text, key paths of groups, whether rows are distinct, the condition on groups.
+    /// Appends the binary form: columns as text, key paths of groups, whether rows are distinct,
+    /// the condition on groups.
     public func encode(into writer: inout ByteWriter) {
         writer.count(columns.count)
         for column in columns { writer.string(column.description) }

@@ -1,8 +1,8 @@
-/// The kind of answer that a fetch is carried out for, as `tandem explain` shows it.
+/// The kind of result that a fetch produces, as `tandem explain` shows it.
 public enum FetchOutput: String, Hashable, Sendable, CaseIterable {
     /// Whole objects.
     case rows
-    /// The rows of a list, or the places of its objects if there are many.
+    /// The rows of a list, or the placements of its objects if there are many.
     case list
     /// The number of objects.
     case count

@@ -1,8 +1,8 @@
 /// One access path of a fetch plan, as `tandem explain` shows it.
 ///
-/// The steps of a plan are its tree in preorder: the parts of a step follow it, one deeper than the
-/// step (``depth``). A union has several parts. A step back over a relationship has one: the plan
-/// that finds the objects at the other end.
+/// The steps of a plan are its tree in preorder: the parts of a step follow it, one level deeper
+/// (``depth``). A union has several parts. A step over the inverse of a relationship has one: the
+/// plan that finds the objects at the other end.
 public struct FetchPlanStep: Hashable, Sendable {
     /// The source of the candidates.
     public enum Access: String, Hashable, Sendable, CaseIterable {
@@ -14,9 +14,9 @@ public struct FetchPlanStep: Hashable, Sendable {
         case unique
         /// The members of a to-many relationship: the inverse of a relationship in the predicate.
         case inverse
-        /// The objects whose relationship refers to one of those that the part finds.
+        /// The objects whose relationship refers to an object that the part finds.
         case related
-        /// The objects that any of the parts finds, each once.
+        /// The distinct objects that any of the parts finds.
         case union
     }
 
@@ -30,16 +30,16 @@ public struct FetchPlanStep: Hashable, Sendable {
     public var ranges: Int
     /// Whether every candidate matches, so that the predicate need not be evaluated.
     public var decides: Bool
-    /// Whether candidates come in the request's order, so that a limit ends the read early.
+    /// Whether candidates come in the request's order, so that the read can stop at the limit.
     public var isOrdered: Bool
     /// The number of steps above this one in the tree.
     public var depth: Int
-    /// Whether the answer is made of keys alone, so that no row is read.
+    /// Whether the answer consists only of keys, so that no row is read.
     ///
-    /// Rows that changed after the position of a read of the past are evaluated all the same.
+    /// A read of the past still evaluates the rows that changed after its position.
     public var needsOnlyKeys: Bool
 
-    /// A step of the given parts.
+    /// Creates a step.
     public init(
         entity: String, access: Access, properties: [String] = [], ranges: Int = 0,
         decides: Bool = false, isOrdered: Bool = false, depth: Int = 0, needsOnlyKeys: Bool = false

@@ -24,8 +24,8 @@ extension FetchRequest {
 
     /// Reads the binary form.
     ///
-    /// Throws ``CodingError``, also for a predicate deeper than ``ObjectPredicate/maximumDepth`` or larger
-    /// than ``ObjectPredicate/maximumNodes``, and for a negative limit or offset.
+    /// Throws ``CodingError``, also if a predicate is deeper than ``ObjectPredicate/maximumDepth``
+    /// or larger than ``ObjectPredicate/maximumNodes``, or if limit or offset are negative.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard try reader.uint8() == FetchRequest.format else {

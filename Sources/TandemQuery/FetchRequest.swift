@@ -1,6 +1,6 @@
-/// What to fetch: the objects of an entity that match a predicate, in an order.
+/// A request for the objects of an entity that match a predicate, in an order.
 ///
-/// Ties, and everything if there are no sort keys, are ordered by object number.
+/// Ties are ordered by object number, and so are all objects if there are no sort keys.
 public struct FetchRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
@@ -8,16 +8,17 @@ public struct FetchRequest: Hashable, Sendable {
     public var predicate: ObjectPredicate?
     /// The order.
     public var sort: [SortKey]
-    /// At most this many; nil for all.
+    /// The maximum number of objects; nil for all.
     ///
-    /// A results controller with a limit or an offset takes O(limit + offset) for every merge that changes its list.
+    /// A results controller with a limit or an offset takes O(limit + offset) for every merge that
+    /// changes its list.
     public var limit: Int?
-    /// How many of the first to leave out.
+    /// The number of objects to skip.
     public var offset: Int
-    /// Whether objects of entities that inherit from ``entity`` count.
+    /// Whether objects of entities that inherit from ``entity`` are included.
     public var includesSubentities: Bool
 
-    /// A request for objects of an entity.
+    /// Creates a request.
     public init(
         entity: String, predicate: ObjectPredicate? = nil, sort: [SortKey] = [],
         limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true

@@ -1,41 +1,43 @@
 public import TandemModel
 
-/// What is known of an object.
+/// The result of looking up an object.
 public enum RowLookup: Sendable {
-    /// Its row.
+    /// The object's row.
     case row(Row)
-    /// It does not exist.
+    /// The object does not exist.
     case missing
-    /// It isn't held here.
+    /// The reader does not hold the object.
     case unknown
 }
 
-/// What is known of an object whose row is lent.
+/// The result of looking up an object, with a borrowed row.
 public enum LentRow {
-    /// Its row, where it lies.
+    /// The object's row, valid during the call.
     case row(RowView)
-    /// It does not exist.
+    /// The object does not exist.
     case missing
-    /// It isn't held here.
+    /// The reader does not hold the object.
     case unknown
 }
 
-/// What an evaluator reads: the store's snapshot in the daemon, the row cache in a client.
+/// The source of objects for an evaluator: the store's snapshot in the daemon, the row cache in a
+/// client.
 public protocol GraphReader: ~Copyable {
-    /// The row of an object.
+    /// Returns the row of an object.
     func row(of object: ObjectReference) -> RowLookup
-    /// Calls `body` once with the row of an object where it lies; nothing of the view may leave `body`.
+    /// Calls `body` once with the borrowed row of an object, which must not escape from `body`.
     func withRow(of object: ObjectReference, _ body: (LentRow) -> Void)
-    /// The members of a to-many relationship in any order; nil when they aren't held here.
+    /// Returns the members of a to-many relationship in any order; nil if the reader does not hold
+    /// them.
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]?
-    /// The UTF-8 of a text that is too long for its row; nil when it isn't held here.
+    /// Returns the UTF-8 of a text outside its row; nil if the reader does not hold it.
     func content(of text: TextReference) -> [UInt8]?
 }
 
 extension GraphReader where Self: ~Copyable {
-    /// Lends the row that ``row(of:)`` hands out.
+    /// Lends the row that ``row(of:)`` returns.
     public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
         switch row(of: object) {
         case .row(let row): row.withView { body(.row($0)) }
@@ -44,14 +46,14 @@ extension GraphReader where Self: ~Copyable {
         }
     }
 
-    /// Nothing: whoever holds no contents lets the daemon decide.
+    /// Returns nil: a reader without contents leaves the decision to the daemon.
     public func content(of text: TextReference) -> [UInt8]? { nil }
 }
 
-/// The name of the section that an object belongs to.
+/// The name of an object's section.
 public enum SectionName: Hashable, Sendable {
-    /// The name; `""` for nil and without section key path.
+    /// The name; `""` for nil and without a section key path.
     case known(String)
-    /// A related object isn't held here.
+    /// The reader does not hold a related object.
     case unknown
 }

@@ -1,24 +1,29 @@
 public import TandemModel
 
-/// Makes the sort keys of a request's objects in two parts: what a related object adds that many of them reach, once, and the rest of each.
+/// A maker of sort keys in two parts: a prefix that depends on a related object and is shared, and
+/// the rest of each object's key.
 ///
-/// In a list by `bucket.name`, then by date, the first part is the same for all that is in a bucket. So it is made and kept once, and found
-/// by the bucket's number; to put the objects in order is to put the few first parts in order, and each group's rest. A first part
-/// is the longest run of leading components that lead over one to-one relationship by one hop; a request without any has one group, of the empty first part.
+/// In a list by `bucket.name`, then by date, all objects of a bucket share the prefix. It is
+/// encoded and stored once, and found by the bucket's number. Sorting the objects then means
+/// sorting the few prefixes, and the rests within each group. The prefix is the longest run of
+/// leading components with a path of one hop over the same to-one relationship. A request without
+/// any such component has one group, with an empty prefix.
 ///
 ///     let keys = GroupedKeys(of: request)
 ///     if let place = keys.place(of: object, row, reader) { arena.add(object, keys.rest.bytes, in: place.group) }
 ///
-/// Both parts one behind the other are ``CompiledRequest/sortKey(_:_:_:)``. Whoever lets rows change calls ``forgetRelated()``.
-/// Cost: two lookups for an object whose related one is known. Bound to one thread.
+/// Both parts together are ``CompiledRequest/sortKey(_:_:_:)``. Call ``forgetRelated()`` after rows
+/// may have changed. Cost: two lookups for an object whose related object is known. Bound to one
+/// thread.
 public final class GroupedKeys {
-    /// Where an object stands, beside ``rest``.
+    /// The placement of an object, besides ``rest``.
     public struct Place {
-        /// The place of its first part.
+        /// The index of the prefix.
         public var group: UInt32
-        /// The place of its section's name; 0 where sections are not asked for.
+        /// The index of the section's name; 0 if sections are not requested.
         public var section: UInt32
-        /// The place of what is known of its related object, until that is forgotten; negative without one.
+        /// The index of the related object's entry, valid until ``forgetRelated()``; negative if
+        /// there is no related object.
         public var related: Int
     }
 
@@ -36,31 +41,35 @@ public final class GroupedKeys {
     }
 
     private let request: CompiledRequest
-    /// The relationship by slot; nil if neither order nor section lead over one.
+    /// The relationship by slot; nil if neither the order nor the sections have a path over one.
     public let slot: Int?
     private let leading: Int
     private let parts: [Part]
     private let naming: Naming
-    // What is changed is changed here alone, by nobody who is called meanwhile.
+    // These properties are only changed here, never by code that is called meanwhile.
     @exclusivity(unchecked) private var memo = RelatedMemo()
     @exclusivity(unchecked) private var withoutRelated: RelatedMemo.Known?
-    /// The components behind the first part that related objects add, by their places behind that of none; empty where they add none.
+    /// The components after the prefix that come from related objects, at their index plus one; 0
+    /// is no object.
+    ///
+    /// Empty if there are no such components.
     @exclusivity(unchecked) private var later: [[[UInt8]]] = []
     @exclusivity(unchecked) private var groupsByPrefix: [[UInt8]: UInt32] = [:]
-    /// The rest of the key of the object that was placed last.
+    /// The rest of the key of the most recently placed object.
     @exclusivity(unchecked) public private(set) var rest = KeyEncoder()
-    /// The first parts, by group.
+    /// The prefixes, by group.
     @exclusivity(unchecked) public private(set) var prefixes: [[UInt8]] = []
-    /// The names of sections, each once.
+    /// The distinct names of sections.
     @exclusivity(unchecked) public private(set) var sections: [String] = []
     @exclusivity(unchecked) private var sectionPlaces: [String: UInt32] = [:]
-    /// About the bytes of what is kept of related objects, first parts and names.
+    /// The approximate size, in bytes, of the entries of related objects, the prefixes and the
+    /// names.
     @exclusivity(unchecked) public private(set) var bytes = 0
 
-    /// What related objects take of them.
+    /// The part of ``bytes`` that the entries of related objects take.
     @exclusivity(unchecked) private var relatedBytes = 0
 
-    /// Keys of a request; with `sections` their names are made as well.
+    /// Creates the keys of a request; with `sections`, section names are determined as well.
     public init(of request: CompiledRequest, sections: Bool = false) {
         self.request = request
         let slot = request.placingSlot
@@ -79,18 +88,18 @@ public final class GroupedKeys {
         }
     }
 
-    /// The bytes of the first part of a group's keys.
+    /// Returns the size of a group's prefix in bytes.
     public func prefixBytes(_ group: UInt32) -> Int { prefixes[Int(group)].count }
 
-    /// Whether objects are told apart by a first part.
+    /// Whether keys have a prefix.
     public var isGrouped: Bool { leading > 0 }
 
-    /// Whether one group comes before another, by their first parts.
+    /// Returns whether one group sorts before another, by their prefixes.
     public func precedes(_ group: UInt32, _ other: UInt32) -> Bool {
         prefixes[Int(group)].lexicographicallyPrecedes(prefixes[Int(other)])
     }
 
-    /// Forgets what related objects say, which may have changed.
+    /// Discards the entries of related objects, which may have changed.
     public func forgetRelated() {
         memo.removeAll()
         withoutRelated = nil
@@ -99,7 +108,7 @@ public final class GroupedKeys {
         relatedBytes = 0
     }
 
-    /// Where an object stands; nil when the reader does not hold what that needs.
+    /// Returns the placement of an object; nil if the reader lacks a related object.
     public func place<R: GraphReader & ~Copyable>(
         of object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> Place? {
@@ -125,11 +134,13 @@ public final class GroupedKeys {
         return Place(group: known.group, section: self.place(ofSection: name), related: place)
     }
 
-    // MARK: By an index
+    // MARK: Placement by an index
 
-    /// The components of the rest, where all are columns of the object's own row and its section is not its own either; nil otherwise.
+    /// The components of the rest, if all are plain columns of the row and the section is not the
+    /// object's own.
     ///
-    /// Then an index with these columns and the relationship says where an object stands (``place(knowing:)``).
+    /// An index over these columns and the relationship then determines the placement
+    /// (``place(knowing:)``). Nil in all other cases.
     public var restColumns: [SortColumn]? {
         if case .each = naming { return nil }
         var columns: [SortColumn] = []
@@ -140,7 +151,10 @@ public final class GroupedKeys {
         return columns
     }
 
-    /// Where an object stands of which only the related one is known, nil for none; nil until one with the same was placed.
+    /// Returns the placement of an object from its related object alone; `related` is nil if there
+    /// is none.
+    ///
+    /// The result is nil until an object with the same related object was placed.
     @inline(__always)
     public func place(knowing related: ObjectNumber?) -> Place? {
         guard let related else {
@@ -157,7 +171,8 @@ public final class GroupedKeys {
 
     // MARK: Related objects
 
-    /// What is known of the object that a row's relationship leads to, or of none, with its place.
+    /// Returns the entry of the object to which a row's relationship refers, or that of no object,
+    /// with its index.
     @inline(__always)
     private func related<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ entity: CompiledEntity, _ reader: borrowing R
@@ -174,7 +189,8 @@ public final class GroupedKeys {
         return (memo.add(known, of: target.number), known)
     }
 
-    /// What an object's related one says, which gets a place, by way of the object.
+    /// Reads, through `object`, the values of its related object, whose entry will have the index
+    /// `place`.
     private func learn<R: GraphReader & ~Copyable>(
         _ place: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> RelatedMemo.Known? {
@@ -195,7 +211,8 @@ public final class GroupedKeys {
         return known
     }
 
-    /// Learns what a related object adds behind the first part; false when the reader does not hold that.
+    /// Reads the related object's components after the prefix; returns false if the reader lacks an
+    /// object.
     private func learnLater<R: GraphReader & ~Copyable>(
         _ place: Int, _ evaluation: Evaluation, _ reader: borrowing R
     ) -> Bool {
@@ -234,7 +251,7 @@ public final class GroupedKeys {
     private func place(ofSection name: String) -> UInt32 {
         if let place = sectionPlaces[name] { return place }
         sections.append(name)
-        // The name, and its place in the table.
+        // The name is stored twice, in the array and in the table.
         bytes += 2 * name.utf8.count + 64
         sectionPlaces[name] = UInt32(sections.count - 1)
         return UInt32(sections.count - 1)
@@ -242,7 +259,7 @@ public final class GroupedKeys {
 }
 
 extension CompiledPath {
-    /// Whether it leads over the to-one relationship of a slot, and to a property of what is there.
+    /// Returns whether the path has one hop, over the to-one relationship of a slot.
     func isOneHop(over slot: Int?) -> Bool {
         hops.count == 1 && root == 0 && !isToMany && hops[0].slot == slot
     }

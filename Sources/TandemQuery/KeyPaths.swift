@@ -1,8 +1,8 @@
 import TandemModel
 
-/// Resolves the key paths of sort orders, sections and refreshes.
+/// A resolver for the key paths of sort orders, sections and refreshes.
 enum KeyPaths {
-    /// The most names of one: each is a step down the stack for whoever follows it.
+    /// The maximum number of names of a key path; following each of them takes a stack frame.
     static let maximumHops = 64
 
     static func sort(
@@ -52,7 +52,9 @@ enum KeyPaths {
         return path
     }
 
-    /// Never empty: an empty key path is a property without name, which no entity has.
+    /// Splits a key path into names; never empty.
+    ///
+    /// An empty key path is a property without a name, which no entity has.
     private static func names(_ keyPath: String) -> [String] {
         keyPath.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     }

@@ -1,14 +1,16 @@
-/// A pattern of `LIKE`: `?` is one character (code point), `*` any number, a backslash takes the next one literally.
+/// A pattern of `LIKE`: `?` is one character (code point), `*` any number; a backslash escapes the
+/// next character.
 ///
-/// The parts between stars are found one after the other, each at the first place where it is: so no text makes it go back. Parts without `?` are
-/// found in a time that grows with the lengths and not with their product; those with `?` may have ``maximumWildPart`` characters, else nothing matches.
+/// The parts between stars are searched in order, each at its first occurrence, so matching never
+/// backtracks. Parts without `?` are found in time linear in the lengths. A part with `?` may have
+/// ``maximumWildPart`` characters; with a longer one, nothing matches.
 struct LikePattern: Sendable {
-    /// The most characters of a part between stars that has a `?`.
+    /// The maximum length of a part between stars that has a `?`.
     static let maximumWildPart = 64
 
-    /// What stands between two stars.
+    /// The part between two stars.
     private struct Part {
-        /// Bytes; nil for any one character.
+        /// The bytes; nil for any one character.
         var elements: [UInt8?] = []
         var isWild = false
 
@@ -16,17 +18,17 @@ struct LikePattern: Sendable {
     }
 
     private var parts: [Part] = [Part()]
-    /// Whether every part with a `?` is short enough to be looked for.
+    /// Whether every part with a `?` is short enough to be searched.
     var isWithinLimits: Bool {
         parts.allSatisfy { !$0.isWild || $0.elements.count <= Self.maximumWildPart }
     }
 
-    /// Reads a pattern; every text is one.
+    /// Parses a pattern; every text is a pattern.
     init(_ pattern: [UInt8]) {
         var place = 0
         while place < pattern.count {
             switch pattern[place] {
-            // One star behind another is none: each would be looked for in every text.
+            // A star after another star is ignored: its empty part would be searched in every text.
             case UInt8(ascii: "*") where parts.count > 1 && parts[parts.count - 1].elements.isEmpty:
                 break
             case UInt8(ascii: "*"): parts.append(Part())
@@ -42,7 +44,7 @@ struct LikePattern: Sendable {
         }
     }
 
-    /// Whether all of the text matches.
+    /// Returns whether the whole text matches.
     func matches(_ text: UnsafeRawBufferPointer) -> Bool {
         guard isWithinLimits, let first = parts.first, let last = parts.last,
             var at = Self.end(of: first, at: 0, in: text)
@@ -56,7 +58,7 @@ struct LikePattern: Sendable {
         return at <= end
     }
 
-    /// The place behind a part that begins at some place; nil if it does not.
+    /// Returns the end of a part that begins at `start`; nil if the part does not occur there.
     private static func end(
         of part: Part, at start: Int, in text: UnsafeRawBufferPointer
     ) -> Int? {
@@ -73,7 +75,7 @@ struct LikePattern: Sendable {
         return at
     }
 
-    /// The place where a part begins that ends at some place; nil if it does not.
+    /// Returns the start of a part that ends at `end`; nil if the part does not occur there.
     private static func start(
         of part: Part, before end: Int, in text: UnsafeRawBufferPointer
     ) -> Int? {
@@ -90,7 +92,7 @@ struct LikePattern: Sendable {
         return at
     }
 
-    /// The place behind the first occurrence of a part; nil if there is none.
+    /// Returns the end of the first occurrence of a part; nil if there is none.
     private static func find(
         _ part: Part, from start: Int, in text: UnsafeRawBufferPointer
     ) -> Int? {
@@ -107,7 +109,7 @@ struct LikePattern: Sendable {
         return nil
     }
 
-    /// The place after the code point at `at`.
+    /// Returns the offset after the code point at `at`.
     private static func next(_ text: UnsafeRawBufferPointer, _ at: Int) -> Int {
         var end = at + 1
         while end < text.count, text[end] & 0xc0 == 0x80 { end += 1 }

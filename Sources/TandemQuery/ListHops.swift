@@ -1,21 +1,22 @@
 public import TandemModel
 
-/// The hops of a list that is opened (``ListDetails``), resolved against a model.
+/// The hops of a list (``ListDetails``), resolved against a model.
 public struct ListHops: Hashable, Sendable {
-    /// For each hop the slots that lead there from the object on.
+    /// For each hop, the slots of the path from the object.
     let slots: [[Int]]
-    /// With no more objects than this the rows are wanted.
+    /// The number of objects up to which rows are requested instead of placements.
     public let rowsUpTo: Int
 
-    /// How many hops there are.
+    /// The number of hops.
     public var count: Int { slots.count }
 
-    /// The hop that is nothing but the relationship of a slot; nil if there is none.
+    /// Returns the index of the hop that consists only of the relationship of a slot; nil if there
+    /// is none.
     public func direct(_ slot: Int) -> Int? { slots.firstIndex(of: [slot]) }
 
     /// Resolves the hops of a list's objects.
     ///
-    /// Throws ``TandemError``: `unknownProperty` where a name is that of no to-one relationship.
+    /// Throws ``TandemError`` with `unknownProperty` if a name is not a to-one relationship.
     public init(_ details: ListDetails, of request: CompiledRequest) throws(TandemError) {
         rowsUpTo = Int(details.rowsUpTo)
         slots = try details.hops.map { names throws(TandemError) in
@@ -41,7 +42,9 @@ public struct ListHops: Hashable, Sendable {
         return slots
     }
 
-    /// What a row reaches, hop by hop, appended to `found`; false when the reader does not hold what lies between.
+    /// Appends the object at the end of each hop of a row to `found`.
+    ///
+    /// Returns false if the reader does not hold an object in between.
     public func follow<R: GraphReader & ~Copyable>(
         _ row: RowView, _ request: CompiledRequest, _ reader: borrowing R,
         into found: inout [ObjectReference?]
@@ -55,7 +58,7 @@ public struct ListHops: Hashable, Sendable {
 
     private struct End { var target: ObjectReference? }
 
-    /// Where a path ends; nil when that is not known.
+    /// Returns the end of a path; nil if the reader does not hold an object in between.
     private func end<R: GraphReader & ~Copyable>(
         of path: ArraySlice<Int>, _ row: RowView, _ model: CompiledModel, _ reader: borrowing R
     ) -> End? {

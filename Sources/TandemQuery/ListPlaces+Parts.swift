@@ -1,10 +1,11 @@
 extension ListPlaces {
-    /// Some of its objects by themselves: without names of sections and what is reached, which stay with the whole.
+    /// Returns a slice of the objects, without section names and reached objects, which only the
+    /// whole has.
     ///
     ///     var rest = ListPlaces(sections: places.sections, reached: places.reached, hops: places.hops)
     ///     rest.append(places.part(0..<1_000))     // true
     ///
-    /// Cost: the bytes of the part, which are copied.
+    /// Cost: copies the bytes of the slice.
     public func part(_ range: Range<Int>) -> ListPlaces {
         var part = ListPlaces(hops: hops)
         let keysStart = range.lowerBound == 0 ? 0 : keyEnds[range.lowerBound - 1]
@@ -19,14 +20,19 @@ extension ListPlaces {
         return part
     }
 
-    /// Whether a part has as many hops as this list, and names no section and reaches nothing but what this has; O(runs).
+    /// Returns whether a slice has the same number of hops, and refers only to sections and objects
+    /// of this list.
+    ///
+    /// Cost: O(runs).
     public func accepts(_ part: ListPlaces) -> Bool {
         part.hops == hops && part.sectionRuns.allSatisfy { Int($0.value) < sections.count }
             && part.linkRuns.allSatisfy { $0.allSatisfy { Int($0.value) <= reached.count } }
     }
 
-    /// Adds the objects of a part behind the others; false, and nothing is added, if it names what this list does not have, or the keys
-    /// of all together would have 4 GiB.
+    /// Appends the objects of a slice.
+    ///
+    /// Returns false, and appends nothing, if the slice refers to something that this list does not
+    /// have, or if the keys would exceed 4 GiB.
     public mutating func append(_ part: ListPlaces) -> Bool {
         let (start, keysStart) = (count, keys.count)
         guard accepts(part), keysStart + part.keys.count <= Int(UInt32.max) else { return false }
@@ -44,7 +50,7 @@ extension ListPlaces {
 }
 
 extension [ListPlaces.Run] {
-    /// The runs of some of the objects, which begin with the first of them.
+    /// Returns the runs of some of the objects, relative to the first of them.
     fileprivate func part(_ range: Range<Int>) -> [ListPlaces.Run] {
         guard !range.isEmpty, !isEmpty else { return [] }
         var part: [ListPlaces.Run] = []
@@ -56,7 +62,7 @@ extension [ListPlaces.Run] {
         return part
     }
 
-    /// Adds the runs of objects that come behind so many others.
+    /// Appends the runs of objects that follow `start` others.
     fileprivate mutating func append(_ runs: [ListPlaces.Run], behind start: Int) {
         for run in runs { add(run.value, end: start + run.end) }
     }

@@ -1,22 +1,24 @@
 public import TandemModel
 
-/// Where the objects of a list stand, without their values: sort key, section, and what each reaches over its to-one key paths.
+/// The placements of a list's objects, without their values: sort key, section, and the objects at
+/// the ends of its to-one key paths.
 ///
-/// It is what a list of many rows needs to be held and kept in order; their rows would be fifty times as many allocations. All is in
-/// arrays of plain numbers and bytes, one element an object in the list's order, or a run of objects of which something is the same: in a
-/// sectioned list section and links come in such runs.
+/// A list of many rows only needs placements to be held and kept in order; rows would need fifty
+/// times as many allocations. All placements are arrays of numbers and bytes, with one element for
+/// each object in the list's order, or for each run of objects with the same value. In a sectioned
+/// list, sections and links come in such runs.
 ///
-///     places.withKeys { keys, ends in … }     // keys one behind the other, and where each ends
-///     for run in places.sectionRuns { … }     // up to which object, which section
+///     places.withKeys { keys, ends in … }     // contiguous keys, and the end of each
+///     for run in places.sectionRuns { … }     // the end of the run, and its section
 public struct ListPlaces: Hashable, Sendable {
-    /// Objects one behind the other that have something in common.
+    /// Consecutive objects with the same value.
     public struct Run: Hashable, Sendable {
-        /// Behind which object it ends; it begins where the one before ends.
+        /// The index after the last object; the run begins at the previous one's end.
         public var end: Int
-        /// What they have in common.
+        /// The common value.
         public var value: UInt32
 
-        /// A run that ends behind so many objects.
+        /// Creates a run.
         public init(end: Int, value: UInt32) {
             self.end = end
             self.value = value
@@ -27,27 +29,28 @@ public struct ListPlaces: Hashable, Sendable {
     public package(set) var numbers: [ObjectNumber] = []
     /// The tags of their entities.
     public package(set) var tagRuns: [Run] = []
-    /// The sort keys, one behind the other.
+    /// The contiguous sort keys.
     package var keys: [UInt8] = []
-    /// Where each sort key ends.
+    /// The end of each sort key.
     package var keyEnds: [UInt32] = []
-    /// The names of sections, each once.
+    /// The distinct names of sections.
     public private(set) var sections: [String] = []
-    /// The places of their sections' names.
+    /// The indexes of the objects' sections.
     public package(set) var sectionRuns: [Run] = []
-    /// What is reached, each once.
+    /// The distinct objects at the ends of hops.
     public private(set) var reached: [ObjectReference] = []
-    /// For each hop, the place among those reached, from 1 on; 0 where a path ends before.
+    /// For each hop, the index in ``reached``, from 1; 0 if the path has an empty relationship.
     public package(set) var linkRuns: [[Run]] = []
 
-    /// No objects, in a list whose paths have so many hops, each of which leads to some of those reached.
+    /// Creates an empty list with sections, reached objects and a number of hops.
     public init(sections: [String] = [], reached: [ObjectReference] = [], hops: Int = 0) {
         self.sections = sections
         self.reached = reached
         linkRuns = [[Run]](repeating: [], count: hops)
     }
 
-    /// The same, or without hops and links where these reach more objects than that.
+    /// Returns the same placements, without hops and links if these reach more than `count`
+    /// objects.
     public func withLinks(upTo count: Int) -> ListPlaces {
         guard reached.count > count else { return self }
         var places = self
@@ -55,25 +58,26 @@ public struct ListPlaces: Hashable, Sendable {
         return places
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     public var count: Int { numbers.count }
 
-    /// About the bytes that its objects take.
+    /// The approximate size of the objects in bytes.
     public var bytes: Int { count * 12 + keys.count }
 
-    /// How many hops there are from an object.
+    /// The number of hops of an object.
     public var hops: Int { linkRuns.count }
 
-    /// Makes room for so many objects with so many bytes of keys.
+    /// Reserves capacity for a number of objects and the bytes of their keys.
     public mutating func reserveCapacity(_ count: Int, keyBytes: Int) {
         numbers.reserveCapacity(count)
         keys.reserveCapacity(keyBytes)
         keyEnds.reserveCapacity(count)
     }
 
-    /// Adds the next object with the two parts of its key, one of which may be empty; its links are added beside it (``append(link:hop:)``).
+    /// Appends an object with the two parts of its key, one of which may be empty.
     ///
-    /// All keys together have less than 4 GiB, or it traps.
+    /// Its links are appended separately (``append(link:hop:)``). All keys together must have less
+    /// than 4 GiB, otherwise this traps.
     public mutating func append(
         _ object: ObjectReference, key: UnsafeRawBufferPointer,
         _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
@@ -87,14 +91,14 @@ public struct ListPlaces: Hashable, Sendable {
         sectionRuns.add(section, end: count)
     }
 
-    /// What is added of an object whose key begins as others' do.
+    /// A placement of an object whose key begins with a shared prefix.
     package struct Placed {
         package var object: ObjectReference
-        /// What comes behind the beginning of its key.
+        /// The key after the prefix.
         package var rest: UnsafeRawBufferPointer
-        /// The place of its section's name.
+        /// The index of the section's name.
         package var section: UInt32
-        /// What it reaches by the hop, of which there is one at most.
+        /// The object at the end of the hop, of which there is at most one.
         package var link: UInt32
 
         @inlinable @inline(__always)
@@ -105,9 +109,11 @@ public struct ListPlaces: Hashable, Sendable {
         }
     }
 
-    /// Adds objects whose keys begin alike: the same as one after the other, column by column, so that each takes a few nanoseconds.
+    /// Appends objects whose keys have a common prefix.
     ///
-    /// With `givesKeys` false they have no keys. There is one hop, or none.
+    /// The effect is the same as appending them one by one, but column by column, so that each
+    /// takes a few nanoseconds. With `givesKeys` false, they have no keys. The list has at most one
+    /// hop.
     package mutating func append(
         _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, givesKeys: Bool
     ) {
@@ -134,7 +140,7 @@ public struct ListPlaces: Hashable, Sendable {
         keys.append(addingCapacity: bytes - keys.count) { span in
             span.withUnsafeMutableBufferPointer { room, count in
                 guard let base = room.baseAddress else { return }
-                // Up to where the last one ends, all of them have room.
+                // Capacity was reserved for all bytes up to the end of the last key.
                 var end = UnsafeMutableRawPointer(base + count)
                 for one in placed {
                     end = end.copied(prefix)
@@ -145,10 +151,10 @@ public struct ListPlaces: Hashable, Sendable {
         }
     }
 
-    /// Adds what the last object reaches by a hop: a place among those reached, from 1 on, or 0.
+    /// Adds the link of the last object for a hop: an index in ``reached``, from 1, or 0.
     public mutating func append(link: UInt32, hop: Int) { linkRuns[hop].add(link, end: count) }
 
-    /// Calls `body` with the sort keys one behind the other, and where each ends.
+    /// Calls `body` with the contiguous sort keys and the end of each.
     public func withKeys<Result>(
         _ body: (UnsafeRawBufferPointer, UnsafeBufferPointer<UInt32>) -> Result
     ) -> Result {
@@ -157,26 +163,27 @@ public struct ListPlaces: Hashable, Sendable {
 
     // MARK: One object
 
-    /// An object; its runs are searched for it.
+    /// Returns an object, by a binary search in the runs of tags.
     public func object(_ index: Int) -> ObjectReference {
         ObjectReference(
             tag: EntityTag(truncatingIfNeeded: tagRuns.value(at: index)), number: numbers[index])
     }
 
-    /// The sort key of an object.
+    /// Returns the sort key of an object.
     public func key(_ index: Int) -> ArraySlice<UInt8> {
         keys[Int(index == 0 ? 0 : keyEnds[index - 1])..<Int(keyEnds[index])]
     }
 
-    /// The place of the name of an object's section.
+    /// Returns the index of the name of an object's section.
     public func sectionPlace(_ index: Int) -> UInt32 { sectionRuns.value(at: index) }
 
-    /// What an object reaches, hop by hop: the place among those reached, from 1 on; 0 where a path ends before.
+    /// Returns the links of an object, one for each hop: indexes in ``reached``, from 1; 0 for
+    /// none.
     public func links(_ index: Int) -> [UInt32] { linkRuns.map { $0.value(at: index) } }
 }
 
 extension [ListPlaces.Run] {
-    /// Lets the last run go on to an end, or a new one if it is of another value.
+    /// Extends the last run to `end`, or appends a run if the value differs.
     @inline(__always)
     mutating func add(_ value: UInt32, end: Int) {
         if let last = indices.last, self[last].value == value {
@@ -186,7 +193,7 @@ extension [ListPlaces.Run] {
         }
     }
 
-    /// Lets objects from one on have a value each.
+    /// Adds the values of objects that begin at an index.
     @inline(__always)
     fileprivate mutating func add(
         _ placed: UnsafeBufferPointer<ListPlaces.Placed>, from start: Int,
@@ -200,10 +207,10 @@ extension [ListPlaces.Run] {
         }
     }
 
-    /// What the object at an index has.
+    /// Returns the value of the object at an index.
     fileprivate func value(at index: Int) -> UInt32 { self[self.index(of: index)].value }
 
-    /// The run that an object belongs to.
+    /// Returns the index of an object's run.
     func index(of object: Int) -> Int {
         var (low, high) = (0, count)
         while low < high {
@@ -215,7 +222,7 @@ extension [ListPlaces.Run] {
 }
 
 extension UnsafeMutableRawPointer {
-    /// Copies bytes here; returns where they end.
+    /// Copies bytes to this address; returns the end.
     @inline(__always)
     fileprivate func copied(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
         guard let source = bytes.baseAddress else { return self }
@@ -224,18 +231,18 @@ extension UnsafeMutableRawPointer {
     }
 }
 
-/// What a list that is opened needs to know of its objects beyond their order.
+/// The details that a list needs of its objects, besides their order.
 public struct ListDetails: Hashable, Sendable {
     /// The key path of section names; nil for none.
     public var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
     public var refreshKeyPaths: [String]
-    /// To-one key paths from the objects on, by the names of their relationships; each is a hop of ``ListPlaces``.
+    /// To-one key paths of the objects, by relationship names; each is a hop of ``ListPlaces``.
     public var hops: [[String]]
-    /// With no more objects than this the rows are wanted; with more their places.
+    /// The number of objects up to which rows are requested; for more objects, placements are.
     public var rowsUpTo: UInt32
 
-    /// Details of the given content.
+    /// Creates details.
     public init(
         sectionKeyPath: String? = nil, refreshKeyPaths: [String] = [], hops: [[String]] = [],
         rowsUpTo: UInt32 = 0

@@ -1,15 +1,15 @@
-/// Texts in natural order: digits by the number that they write, so that "File 2" comes before "File 10".
+/// Natural order of texts, in which digits sort by their number: "File 2" before "File 10".
 ///
-/// What lies between the digits is compared after full Unicode case folding, by code point. Digits are those of any script
-/// that write decimal numbers, in runs of any length; where digits stand among other characters is where ASCII's stand. Leading
-/// zeros do not count, unless all else is equal: then fewer come first. There is no sign and no decimal point: "-2" is a hyphen
-/// and a number.
+/// Other characters are compared after full Unicode case folding, by code point. Digits can be
+/// those of any decimal script, in runs of any length; relative to other characters they sort like
+/// ASCII digits. Leading zeros are ignored unless everything else is equal; then fewer zeros sort
+/// first. There is no sign and no decimal point: "-2" is a hyphen and a number.
 ///
 ///     names.sorted { NaturalOrder.key($0).lexicographicallyPrecedes(NaturalOrder.key($1)) }
 public enum NaturalOrder {
-    /// Bytes whose order is that of the texts; equal where only case or script of digits differ.
+    /// Returns bytes that sort like the texts; equal if only case or script of digits differ.
     ///
-    /// Cost: a few nanoseconds a byte for ASCII.
+    /// Cost: a few nanoseconds per byte of ASCII.
     public static func key(_ text: String) -> [UInt8] {
         let folded = TextFolding.caseFolded(text)
         var key = NaturalKey(capacity: folded.count + 8)
@@ -37,7 +37,7 @@ public enum NaturalOrder {
 }
 
 extension Unicode.Scalar {
-    /// The ASCII digit of the same value; nil for what is no decimal digit.
+    /// The ASCII digit of the same value; nil if this is not a decimal digit.
     fileprivate var decimalDigit: UInt8? {
         if isASCII { return (0x30...0x39).contains(value) ? UInt8(value) : nil }
         guard properties.numericType == .decimal, let number = properties.numericValue else {
@@ -47,16 +47,18 @@ extension Unicode.Scalar {
     }
 }
 
-/// Builds a key: the text with every run of digits as `0`, how many digits, the digits; then a zero and the counts of leading zeros.
+/// A builder of keys: the text, a zero byte, and the counts of leading zeros.
 ///
-/// Two keys that are equal up to the zero have as many runs, so that the counts meet those of the same runs.
+/// A run of digits is encoded as `0`, the number of digits, and the digits. Two keys that are equal
+/// up to the zero byte have the same number of runs, so the counts compared belong to the same
+/// runs.
 private struct NaturalKey {
     private var bytes: [UInt8] = []
-    /// The digits of the run under way, without leading zeros.
+    /// The digits of the current run, without leading zeros.
     private var digits: [UInt8] = []
-    /// How many zeros the run under way began with.
+    /// The number of leading zeros of the current run.
     private var zeros = 0
-    /// The leading zeros of each run.
+    /// The number of leading zeros of each run.
     private var counts: [Int] = []
 
     init(capacity: Int) { bytes.reserveCapacity(capacity) }
@@ -65,7 +67,8 @@ private struct NaturalKey {
         if digits.isEmpty, digit == 0x30 { zeros += 1 } else { digits.append(digit) }
     }
 
-    /// Appends a byte of what is no digit; zero, which ends the text, and one get a one before them.
+    /// Appends a byte that is not a digit; zero, which ends the text, and one are escaped with a
+    /// one.
     mutating func append(_ byte: UInt8) {
         endRun()
         if byte <= 1 { bytes.append(1) }
@@ -77,13 +80,13 @@ private struct NaturalKey {
         bytes.append(0x30)
         append(count: digits.count)
         bytes += digits
-        // The last zero of a run that has no other digit is the number.
+        // In a run of only zeros, the last one is the number.
         counts.append(digits.isEmpty ? zeros - 1 : zeros)
         digits.removeAll(keepingCapacity: true)
         zeros = 0
     }
 
-    /// Appends a number of any size so that smaller ones come first, and never a zero.
+    /// Appends a number of any size, such that smaller ones sort first, without a zero byte.
     private mutating func append(count: Int) {
         var rest = count
         while rest >= 254 {
@@ -93,7 +96,7 @@ private struct NaturalKey {
         bytes.append(UInt8(rest) + 1)
     }
 
-    /// The key, of which nothing is left to come.
+    /// The finished key.
     var whole: [UInt8] {
         var copy = self
         copy.endRun()

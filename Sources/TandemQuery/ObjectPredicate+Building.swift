@@ -1,8 +1,9 @@
 public import TandemModel
 
-/// Predicates without text: `.compare("wins", .greater, .int(3)) && !.compare("name", .equal, .null)`.
+/// Predicates built without text:
+/// `.compare("wins", .greater, .int(3)) && !.compare("name", .equal, .null)`.
 extension ObjectPredicate {
-    /// What a key path reaches, compared with a value.
+    /// Returns a comparison of a key path with a value.
     public static func compare(
         _ keyPath: String, _ op: Comparison.Operator, _ value: Value,
         options: Comparison.Options = [], quantifier: Comparison.Quantifier = .direct
@@ -12,7 +13,7 @@ extension ObjectPredicate {
                 path(keyPath), op, .constant(value), options: options, quantifier: quantifier))
     }
 
-    /// What a key path reaches, compared with an object.
+    /// Returns a comparison of a key path with an object.
     public static func compare(
         _ keyPath: String, _ op: Comparison.Operator, _ object: ObjectID,
         quantifier: Comparison.Quantifier = .direct
@@ -20,7 +21,7 @@ extension ObjectPredicate {
         .comparison(Comparison(path(keyPath), op, .object(object), quantifier: quantifier))
     }
 
-    /// The object itself is one of these.
+    /// Returns a predicate that is true if the object itself is one of these.
     public static func isOne(of objects: [ObjectID]) -> ObjectPredicate {
         .comparison(Comparison(.selfObject, .in, .list(objects.map { .object($0) })))
     }
@@ -29,16 +30,16 @@ extension ObjectPredicate {
         .keyPath(text.split(separator: ".", omittingEmptySubsequences: false).map(String.init))
     }
 
-    /// Both hold.
+    /// Returns a predicate that is true if both are true.
     public static func && (a: ObjectPredicate, b: ObjectPredicate) -> ObjectPredicate {
         .and([a, b])
     }
 
-    /// One holds.
+    /// Returns a predicate that is true if one of them is true.
     public static func || (a: ObjectPredicate, b: ObjectPredicate) -> ObjectPredicate {
         .or([a, b])
     }
 
-    /// The other does not hold.
+    /// Returns a predicate that is true if the other is false.
     public static prefix func ! (part: ObjectPredicate) -> ObjectPredicate { .not(part) }
 }

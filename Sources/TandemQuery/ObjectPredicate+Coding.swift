@@ -18,7 +18,7 @@ extension ObjectPredicate {
 
     /// Reads the binary form.
     ///
-    /// Throws ``CodingError``, also when the predicate is deeper than ``maximumDepth`` or larger than
+    /// Throws ``CodingError``, also if the predicate is deeper than ``maximumDepth`` or larger than
     /// ``maximumNodes``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         var decoder = PredicateDecoder()

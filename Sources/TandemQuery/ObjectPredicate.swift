@@ -1,34 +1,35 @@
 public import TandemModel
 
-/// A condition on an object: what `NSPredicate` is to Core Data.
+/// A condition on an object, the counterpart of Core Data's `NSPredicate`.
 ///
-/// Write it as text (``init(format:arguments:)``) or build the tree. Logic is two-valued: nil `==` nil is true, nil `!=` a
-/// value is true, every other comparison with nil is false; `ALL` and `NONE` over nothing are true, `ANY` is false.
+/// Write a predicate as text (``init(format:arguments:)``) or build the tree. Logic is two-valued:
+/// nil `==` nil and nil `!=` a value are true, every other comparison with nil is false. Without
+/// values, `ALL` and `NONE` are true, `ANY` is false.
 ///
 ///     let predicate = try ObjectPredicate(
 ///         format: "wins > %d AND ANY players.name BEGINSWITH[c] %@",
 ///         arguments: [.value(.int(3)), .value(.string("al"))])
 public indirect enum ObjectPredicate: Hashable, Sendable {
-    /// Always the same.
+    /// A constant result.
     case constant(Bool)
-    /// True when all are; of nothing, true.
+    /// True if all parts are true, or if there are none.
     case and([ObjectPredicate])
-    /// True when one is; of nothing, false.
+    /// True if at least one part is true.
     case or([ObjectPredicate])
-    /// True when the other is false.
+    /// True if the part is false.
     case not(ObjectPredicate)
-    /// Two expressions compared.
+    /// A comparison of two expressions.
     case comparison(Comparison)
 
-    /// Predicates nest at most this deep.
+    /// The maximum nesting depth of a predicate.
     public static let maximumDepth = 64
-    /// A predicate has at most this many predicates, expressions and list elements together.
+    /// The maximum number of predicates, expressions and list elements in a predicate, in total.
     public static let maximumNodes = 10_000
 }
 
 /// Two expressions and the operator between them.
 public struct Comparison: Hashable, Sendable {
-    /// What is compared how.
+    /// The operator of a comparison.
     public enum Operator: String, Hashable, Sendable, CaseIterable {
         /// Both are nil, or equal.
         case equal = "=="
@@ -42,7 +43,7 @@ public struct Comparison: Hashable, Sendable {
         case greater = ">"
         /// Left is larger or equal.
         case greaterOrEqual = ">="
-        /// Left is within a list of two, both included.
+        /// Left is between the two elements of a list, both included.
         case between = "BETWEEN"
         /// Left is in a list or collection.
         case `in` = "IN"
@@ -56,27 +57,27 @@ public struct Comparison: Hashable, Sendable {
         case like = "LIKE"
     }
 
-    /// How texts are folded before they are compared.
+    /// The folding of texts before they are compared.
     public struct Options: OptionSet, Hashable, Sendable {
         /// The bits.
         public let rawValue: UInt8
-        /// Options of the given bits.
+        /// Creates options from their bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// After full Unicode case folding: `[c]`.
+        /// Full Unicode case folding: `[c]`.
         public static let caseInsensitive = Options(rawValue: 1)
-        /// Without diacritics: `[d]`.
+        /// Removal of diacritics: `[d]`.
         public static let diacriticInsensitive = Options(rawValue: 2)
     }
 
-    /// What is asked of the values that a to-many key path on the left reaches.
+    /// The quantifier over the values of a to-many key path on the left.
     public enum Quantifier: UInt8, Hashable, Sendable, CaseIterable {
         /// The left side is one value.
         case direct
-        /// At least one compares true.
+        /// At least one value satisfies the comparison.
         case any
-        /// All compare true.
+        /// All values satisfy the comparison.
         case all
-        /// None compares true.
+        /// No value satisfies the comparison.
         case none
     }
 
@@ -86,12 +87,12 @@ public struct Comparison: Hashable, Sendable {
     public var op: Operator
     /// The right side.
     public var right: QueryExpression
-    /// How texts are folded first.
+    /// The folding of texts before the comparison.
     public var options: Options
-    /// What is asked of a to-many left side.
+    /// The quantifier of a to-many left side.
     public var quantifier: Quantifier
 
-    /// A comparison of two expressions.
+    /// Creates a comparison of two expressions.
     public init(
         _ left: QueryExpression, _ op: Operator, _ right: QueryExpression, options: Options = [],
         quantifier: Quantifier = .direct
@@ -114,38 +115,40 @@ public indirect enum QueryExpression: Hashable, Sendable {
     case object(ObjectID)
     /// A list, for `IN` and `BETWEEN`.
     case list([QueryExpression])
-    /// What the key path reaches from the object.
+    /// The value of a key path from the object.
     case keyPath([String])
     /// The object itself: `SELF`.
     case selfObject
-    /// The variable of a `SUBQUERY`, without `$`, or what a key path reaches from it.
+    /// The variable of a `SUBQUERY`, without `$`, or the value of a key path from it.
     case variable(String, path: [String])
-    /// `collection.@sum.path`; with ``Aggregate/count`` the path is empty. Of the empty key path it is one of a group, `@sum.path`,
-    /// in ``FetchColumns/having`` alone.
+    /// An aggregate, `collection.@sum.path`; for ``Aggregate/count`` the path is empty.
+    ///
+    /// With an empty key path as collection it is an aggregate of a group, `@sum.path`, which is
+    /// only allowed in ``FetchColumns/having``.
     case aggregate(Aggregate, of: QueryExpression, path: [String])
-    /// The objects of a collection for which a predicate over the variable holds.
+    /// The objects of a collection that satisfy a predicate over the variable.
     case subquery(of: QueryExpression, variable: String, where: ObjectPredicate)
-    /// Two numbers combined.
+    /// An arithmetic operation on two numbers.
     case arithmetic(Arithmetic, QueryExpression, QueryExpression)
 }
 
-/// What is computed over the distinct objects of a collection; nil values are left out.
+/// An aggregate over the distinct objects of a collection; nil values are ignored.
 public enum Aggregate: String, Hashable, Sendable, CaseIterable {
-    /// How many there are.
+    /// The number of objects.
     case count
-    /// The sum; 0 over nothing.
+    /// The sum; 0 without values.
     case sum
-    /// The smallest value; nil over nothing.
+    /// The smallest value; nil without values.
     case min
-    /// The largest value; nil over nothing.
+    /// The largest value; nil without values.
     case max
-    /// The arithmetic mean, a double; nil over nothing.
+    /// The arithmetic mean, a double; nil without values.
     case avg
 }
 
-/// An arithmetic operator; nil when either side is, or on division by zero.
+/// An arithmetic operator; the result is nil if either side is nil, or on division by zero.
 ///
-/// Integers stay integers (division truncates); where the result does not fit it becomes a double.
+/// Integers stay integers (division truncates), but a result that overflows becomes a double.
 public enum Arithmetic: String, Hashable, Sendable, CaseIterable {
     /// Sum.
     case add = "+"

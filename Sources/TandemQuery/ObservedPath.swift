@@ -1,34 +1,36 @@
 public import TandemModel
 
-/// A key path that a request depends on, with slots for names.
+/// A key path on which a request depends, with slots instead of names.
 ///
-/// There is one for every path in predicate (those inside `ANY`, `SUBQUERY` and aggregates included), sort order, section
-/// and refresh paths; a path used several times appears once with all its uses.
+/// All paths of predicate, sort order, section and refresh key paths are observed, including those
+/// inside `ANY`, `SUBQUERY` and aggregates. A path that is used several times occurs once, with all
+/// its uses.
 public struct ObservedPath: Hashable, Sendable {
-    /// What a path is used for.
+    /// The purposes of a path.
     public struct Usage: OptionSet, Hashable, Sendable {
         /// The bits.
         public let rawValue: UInt8
-        /// Uses of the given bits.
+        /// Creates uses from their bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
-        /// It decides membership.
+        /// The path determines whether an object matches.
         public static let predicate = Usage(rawValue: 1)
-        /// It decides the order.
+        /// The path determines the order.
         public static let sort = Usage(rawValue: 2)
-        /// It names the section.
+        /// The path determines the section.
         public static let section = Usage(rawValue: 4)
-        /// A change of what it reaches updates the row.
+        /// A change of the path's values updates the row.
         public static let refresh = Usage(rawValue: 8)
     }
 
-    /// The relationships in the order they are followed; none for an attribute of the object itself.
+    /// The relationships in path order; none for an attribute of the object itself.
     public var hops: [ObservedHop]
-    /// The attribute at the end; nil when the path ends in a relationship, whose members count then.
+    /// The attribute at the end; nil if the path ends in a relationship, whose members are observed
+    /// then.
     public var final: ObservedProperty?
-    /// What the path is used for.
+    /// The purposes of the path.
     public var usage: Usage
 
-    /// A path of the given parts.
+    /// Creates a path.
     public init(hops: [ObservedHop], final: ObservedProperty?, usage: Usage) {
         self.hops = hops
         self.final = final
@@ -38,16 +40,16 @@ public struct ObservedPath: Hashable, Sendable {
 
 /// One relationship of an ``ObservedPath``.
 public struct ObservedHop: Hashable, Sendable {
-    /// The entity at which the path stands, as declared; objects of its subentities occur too.
+    /// The declared entity before the hop; objects of its subentities occur too.
     public var owner: EntityTag
     /// The relationship.
     public var slot: Int
-    /// Whether it leads to any number of objects.
+    /// Whether the relationship is to-many.
     public var isToMany: Bool
-    /// The entity it leads to, as declared.
+    /// The declared entity after the hop.
     public var destination: EntityTag
 
-    /// A hop over a relationship.
+    /// Creates a hop over a relationship.
     public init(owner: EntityTag, slot: Int, isToMany: Bool, destination: EntityTag) {
         self.owner = owner
         self.slot = slot
@@ -58,12 +60,12 @@ public struct ObservedHop: Hashable, Sendable {
 
 /// An attribute by slot.
 public struct ObservedProperty: Hashable, Sendable {
-    /// The entity, as declared.
+    /// The declared entity.
     public var entity: EntityTag
     /// The attribute.
     public var slot: Int
 
-    /// An attribute of an entity.
+    /// Creates an attribute of an entity.
     public init(entity: EntityTag, slot: Int) {
         self.entity = entity
         self.slot = slot

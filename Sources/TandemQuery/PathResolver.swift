@@ -1,17 +1,17 @@
 import TandemModel
 
-/// Resolves key paths against a model, and notes every one that is used.
+/// A resolver of key paths that records every path that is used.
 struct PathResolver {
-    /// An object that a path can begin at: the object itself, or a variable over a collection.
+    /// An object at which a path can begin: the object itself, or a variable over a collection.
     struct Scope {
         var variable: String
         var entity: CompiledEntity
-        /// How it is reached from the object itself.
+        /// The hops from the object itself.
         var prefix: [ObservedHop]
     }
 
     let model: CompiledModel
-    /// The object itself, then the variables from the outermost in.
+    /// The object itself, then the variables, outermost first.
     var scopes: [Scope]
     private(set) var observed: [ObservedPath] = []
     /// The index in `observed` of each path without its usage.
@@ -22,7 +22,7 @@ struct PathResolver {
         scopes = [Scope(variable: "", entity: entity, prefix: [])]
     }
 
-    /// Resolves a path that begins at a scope and notes its use.
+    /// Resolves a path that begins at a scope, and records its use.
     mutating func path(
         _ names: [String], from root: Int = 0, _ usage: ObservedPath.Usage
     ) throws(TandemError) -> CompiledPath {
@@ -33,7 +33,7 @@ struct PathResolver {
         return path
     }
 
-    /// Resolves a path that goes on from the objects that `collection` reaches.
+    /// Resolves a path that continues from the objects of `collection`, and records its use.
     mutating func path(
         _ names: [String], after collection: CompiledPath, _ usage: ObservedPath.Usage
     ) throws(TandemError) -> CompiledPath {
@@ -43,7 +43,7 @@ struct PathResolver {
         return path
     }
 
-    /// The entity of the objects that a path reaches.
+    /// Returns the entity of the objects at the end of a path.
     func destination(of path: CompiledPath) throws(TandemError) -> CompiledEntity {
         let last = prefix(of: path).last
         let entity = last.flatMap { model.entity(tagged: $0.destination) }
@@ -53,7 +53,7 @@ struct PathResolver {
         return entity
     }
 
-    /// The hops from the object itself to what a path reaches.
+    /// Returns the hops from the object itself to the end of a path.
     func prefix(of path: CompiledPath) -> [ObservedHop] {
         var hops = scopes[path.root].prefix
         var owner = scopes[path.root].entity

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import TandemModel
 
-/// The values that have no literal: `CAST(1.5, "NSDate")`.
+/// Values without a literal: `CAST(1.5, "NSDate")`.
 enum PredicateCast {
-    /// The value read as a type; nil when it can't be.
+    /// Returns the value as an expression of a type; nil if it can't be converted.
     static func expression(_ value: Value, _ name: String) -> QueryExpression? {
         var type = name.lowercased()
         if type.hasPrefix("ns") { type.removeFirst(2) }
@@ -36,7 +36,10 @@ enum PredicateCast {
 }
 
 extension Value {
-    /// The value as one of another type, where nothing is lost or the text says so; nil where it can't be.
+    /// Returns the value converted to another type; nil if that would lose something or is
+    /// impossible.
+    ///
+    /// A text is parsed.
     func coerced(to type: AttributeType) -> Value? {
         if self.type == type || isNull { return self }
         switch (self, type) {
@@ -47,7 +50,8 @@ extension Value {
         case (.decimal(let number), .date): return Double(number.description).map { .date($0) }
         case (.int(let number), .decimal): return .decimal(Decimal(number))
         case (.double(let number), .decimal):
-            // The shortest text: so `price == 0.1` means the decimal 0.1.
+            // Converted through the shortest text, so that `price == 0.1` compares with the decimal
+            // 0.1.
             return Decimal(string: number.description).map { .decimal($0) }
         case (.int(0), .bool): return .bool(false)
         case (.int(1), .bool): return .bool(true)

@@ -1,7 +1,7 @@
 import TandemModel
 
 extension PredicateCompiler {
-    /// Resolves an expression; lists are the business of `IN` and `BETWEEN`.
+    /// Resolves an expression other than a list, which `IN` and `BETWEEN` handle.
     mutating func operand(
         _ expression: QueryExpression
     ) throws(TandemError) -> (Operand, OperandType) {
@@ -108,7 +108,7 @@ extension PredicateCompiler {
 }
 
 extension PathResolver {
-    /// Whether a key path from the object itself exists and leads to many.
+    /// Returns whether a key path from the object itself exists and is to-many.
     func isToMany(_ names: [String]) throws(TandemError) -> Bool {
         var copy = self
         return try copy.path(names, .predicate).isToMany
@@ -116,7 +116,7 @@ extension PathResolver {
 }
 
 extension QueryExpression {
-    /// Whether the expression's type comes from the model rather than from itself.
+    /// Whether the expression's type is determined by the model.
     var isPath: Bool {
         switch self {
         case .keyPath, .variable, .aggregate, .selfObject, .arithmetic: true
@@ -126,7 +126,7 @@ extension QueryExpression {
 }
 
 extension Value {
-    /// The type that a constant has by itself.
+    /// The type of a constant.
     var operandType: OperandType {
         switch self {
         case .null: .null

@@ -1,10 +1,10 @@
 import TandemModel
 
-/// Resolves a predicate against a model and checks the types of what it compares.
+/// A compiler that resolves a predicate against a model and checks its types.
 struct PredicateCompiler {
     var resolver: PathResolver
     let usage: ObservedPath.Usage = .predicate
-    /// What is compiled; offsets in errors refer to its text, which is made only for them.
+    /// The whole predicate; offsets in errors refer to its text, which is only made for them.
     private let whole: ObjectPredicate
 
     init(_ resolver: PathResolver, _ predicate: ObjectPredicate) throws(TandemError) {
@@ -36,12 +36,12 @@ struct PredicateCompiler {
         return nodes
     }
 
-    /// Adds where in the predicate's canonical text the comparison stands.
+    /// Adds the comparison's offset in the predicate's canonical text.
     private func located(_ error: TandemError, _ predicate: ObjectPredicate) -> TandemError {
         guard error.code == .invalidPredicate, error.offset == nil else { return error }
         let part = Array(predicate.format.utf8)
         let text = Array(self.whole.format.utf8)
-        // A text too long to be searched in no time has its error at its beginning.
+        // A text that would take long to search has its error at its beginning.
         let whole = text.count <= 16_384 ? text : []
         var result = error
         result.message += " (in `\(predicate.format.prefix(200))`)"
@@ -73,7 +73,7 @@ struct PredicateCompiler {
         return .comparison(node)
     }
 
-    /// `tags CONTAINS %@` is `%@ IN tags`.
+    /// Rewrites `tags CONTAINS %@` as `%@ IN tags`.
     private mutating func collectionContains(
         _ comparison: Comparison
     ) throws(TandemError) -> PredicateNode? {
@@ -86,14 +86,14 @@ struct PredicateCompiler {
         return try compile(swapped)
     }
 
-    /// A constant before `IN` takes the type of the collection.
+    /// Resolves the left side; a constant before `IN` takes the type of the collection.
     private mutating func left(
         _ comparison: Comparison
     ) throws(TandemError) -> (Operand, OperandType) {
         var (left, type) = try operand(comparison.left)
         if comparison.quantifier == .direct, left.isToMany { throw Self.toMany(comparison.left) }
         if case .constant(let value) = left, comparison.op == .in, comparison.right.isPath {
-            // A plain path, resolved again with the right side; noting it twice changes nothing.
+            // The right side is resolved again later; recording its use twice has no effect.
             let (_, other) = try operand(comparison.right)
             left = .constant(try PredicateCompiler.fit(value, other))
             type = other
@@ -172,7 +172,7 @@ struct PredicateCompiler {
 
     // MARK: Types
 
-    /// A single operand that can be compared with a type.
+    /// Returns a single operand that can be compared with a type.
     private mutating func operand(
         _ expression: QueryExpression, like type: OperandType
     ) throws(TandemError) -> Operand {
@@ -185,7 +185,7 @@ struct PredicateCompiler {
         return operand
     }
 
-    /// An operand beside one of a type: where that is text, an unknown name may be one that lacks its quotes.
+    /// Returns an operand, with a hint for an unknown name next to text: its quotes may be missing.
     private mutating func operand(
         _ expression: QueryExpression, beside type: OperandType
     ) throws(TandemError) -> (Operand, OperandType) {
@@ -205,7 +205,7 @@ struct PredicateCompiler {
         }
     }
 
-    /// The constant as a value that can be compared with a type.
+    /// Returns the constant as a value that can be compared with a type.
     static func fit(_ value: Value, _ type: OperandType) throws(TandemError) -> Value {
         switch (type, value) {
         case (_, .null), (.null, _), (.object, .reference): return value
@@ -213,7 +213,7 @@ struct PredicateCompiler {
         case (.attribute(.double), _) where value.isNumber: return value
         case (.attribute(.decimal), .double): return value.coerced(to: .decimal) ?? value
         case (.attribute(let type), _):
-            // A long text is compared as it is, with what rows have or stand for.
+            // A long text stays a text: it is compared both with texts and with references in rows.
             if let fitting = value.coerced(to: type) {
                 return fitting.type == .string ? fitting : fitting.inRow
             }
@@ -225,7 +225,7 @@ struct PredicateCompiler {
             "\(QueryExpression.constant(value).format) can't be compared with \(type.name)")
     }
 
-    /// An error whose message stays short, whatever text is in it.
+    /// Returns an error with a message of bounded length.
     static func invalid(_ message: String) -> TandemError {
         TandemError(.invalidPredicate, String(message.prefix(500)))
     }
@@ -238,7 +238,8 @@ struct PredicateCompiler {
 }
 
 extension Comparison {
-    /// The same with a constant on the left moved to the right, so that it takes the type of the path.
+    /// The comparison with a constant on the left moved to the right, so that it takes the path's
+    /// type.
     var constantLast: Comparison {
         guard quantifier == .direct, !left.isPath, right.isPath, let mirrored = op.mirrored else {
             return self
@@ -248,7 +249,7 @@ extension Comparison {
 }
 
 extension Comparison.Operator {
-    /// The operator for swapped sides, where there is one.
+    /// The operator for swapped sides, if there is one.
     fileprivate var mirrored: Comparison.Operator? {
         switch self {
         case .equal, .notEqual: self

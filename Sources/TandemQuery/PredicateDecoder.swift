@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Reads predicates from bytes within the limits of depth and size.
+/// A decoder of predicates that enforces the limits of depth and size.
 struct PredicateDecoder {
     private var nodes = 0
 

@@ -1,13 +1,13 @@
 import TandemModel
 
-/// Cuts a predicate's text into tokens, one at a time.
+/// A lexer that splits a predicate's text into tokens, one at a time.
 struct PredicateLexer {
     private let bytes: [UInt8]
     private(set) var offset = 0
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// The next token; `.end` for ever after the last.
+    /// Returns the next token; after the last one, always `.end`.
     mutating func next() throws(TandemError) -> PredicateToken {
         while let byte = peek(), [0x20, 0x09, 0x0a, 0x0d].contains(byte) { offset += 1 }
         let start = offset
@@ -54,7 +54,7 @@ struct PredicateLexer {
 
     // MARK: Literals
 
-    /// Digits, perhaps a fraction, perhaps an exponent.
+    /// Reads digits with an optional fraction and an optional exponent.
     private mutating func number() -> String {
         let start = offset
         digits()
@@ -106,7 +106,7 @@ struct PredicateLexer {
         case UInt8(ascii: "u"): return try unicode(&content)
         case UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: "'"): content.append(letter)
         default:
-            // `\*` and `\?` keep their backslash: they are for LIKE.
+            // `\*` and `\?` keep their backslash, which LIKE needs.
             content.append(UInt8(ascii: "\\"))
             content.append(letter)
         }

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Counts depth and nodes of a predicate; never goes deeper than the limit itself.
+/// A check of a predicate's depth and size, which never recurses deeper than the limit.
 struct PredicateLimits {
     static let tooDeep = TandemError(
         .limitExceeded,

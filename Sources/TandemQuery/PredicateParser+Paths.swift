@@ -75,7 +75,7 @@ extension PredicateParser {
         }
     }
 
-    /// The expression of a key path that came as an argument.
+    /// Returns the expression of a key path that is an argument.
     private func keyPath(_ text: String) throws(TandemError) -> QueryExpression {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         var result = QueryExpression.keyPath([])
@@ -100,13 +100,13 @@ extension PredicateParser {
 }
 
 extension QueryExpression {
-    /// One property further; nil where a key path can't go on.
+    /// Returns the expression with one more property; nil if a key path can't continue here.
     package func appending(_ name: String) -> QueryExpression? {
         switch self {
         case .keyPath(let names): .keyPath(names + [name])
         case .selfObject: .keyPath([name])
         case .variable(let variable, let path): .variable(variable, path: path + [name])
-        // Of a group it may be that of values; nobody counts what a relationship's objects lead to.
+        // In a group, `@count` can be followed by a property; after a relationship it can't.
         case .aggregate(.count, let collection, _) where collection != .keyPath([]): nil
         case .aggregate(let aggregate, let collection, let path):
             .aggregate(aggregate, of: collection, path: path + [name])
@@ -116,7 +116,7 @@ extension QueryExpression {
 }
 
 extension Value {
-    /// Whether this is an integer, a double or a decimal.
+    /// Whether the value is an integer, a double or a decimal.
     var isNumber: Bool {
         switch self {
         case .int, .double, .decimal: true

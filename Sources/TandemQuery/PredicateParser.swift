@@ -1,10 +1,12 @@
 public import TandemModel
 
 extension ObjectPredicate {
-    /// Parses a predicate's text, with `arguments` for `%@`, `%K`, `%d`, `%i`, `%u` and `%f` in order.
+    /// Parses a predicate's text, with `arguments` for `%@`, `%K`, `%d`, `%i`, `%u` and `%f` in
+    /// order.
     ///
-    /// Throws ``TandemError`` with `invalidPredicate`, what was expected, and the offset in the text's UTF-8; with
-    /// `limitExceeded` beyond ``maximumDepth`` or ``maximumNodes``. Cost: linear in the text.
+    /// Throws ``TandemError`` with `invalidPredicate`, what was expected, and the offset in the
+    /// text's UTF-8. Throws `limitExceeded` beyond ``maximumDepth`` or ``maximumNodes``. Cost:
+    /// linear in the text.
     ///
     ///     let nearby = try ObjectPredicate(
     ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
@@ -18,10 +20,12 @@ extension ObjectPredicate {
     }
 }
 
-/// Parses by precedence: `OR`, `AND`, `NOT`, comparison, `+ -`, `* /`, primary.
+/// A recursive-descent parser with these levels: `OR`, `AND`, `NOT`, comparison, `+ -`, `* /`,
+/// primary.
 ///
-/// A parenthesis may hold a predicate or an expression; that is known when it closes. So every level returns an
-/// ``Item`` and those above say which they need: nothing is ever parsed twice.
+/// Parentheses can contain a predicate or an expression, which is only known at the closing one.
+/// Every level therefore returns an ``Item``, and the level above checks which of them it needs, so
+/// that nothing is parsed twice.
 struct PredicateParser {
     enum Item {
         case predicate(ObjectPredicate)
@@ -127,7 +131,7 @@ struct PredicateParser {
         return token.keyword.flatMap { PredicateParser.words[$0] }
     }
 
-    /// `[c]`, `[d]` or `[cd]`.
+    /// Reads `[c]`, `[d]` or `[cd]`.
     private mutating func options() throws(TandemError) -> Comparison.Options {
         guard token.kind == .sign("[") else { return [] }
         try advance()
@@ -158,7 +162,7 @@ struct PredicateParser {
         token.kind == .sign(sign) || token.keyword == keyword
     }
 
-    /// Called before every nesting, undone by whoever calls it.
+    /// Increases the depth before nesting; the caller has to decrease it.
     mutating func enter() throws(TandemError) {
         depth += 1
         guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
@@ -172,7 +176,10 @@ struct PredicateParser {
         return try body(&self)
     }
 
-    /// Mutating, so that in `try asPredicate(try or())` the token in the message is the one after `or`.
+    /// Returns the predicate of an item, or throws if the item is an expression.
+    ///
+    /// This is mutating so that in `try asPredicate(try or())` the token in the message is the one
+    /// after `or`.
     mutating func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
         guard case .predicate(let predicate) = item else {
             throw expected("an operator such as ==")

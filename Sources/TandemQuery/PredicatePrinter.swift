@@ -4,8 +4,9 @@ import TandemModel
 extension ObjectPredicate: CustomStringConvertible {
     /// The text that parses to this predicate, without arguments.
     ///
-    /// `AND` and `OR` of one part print as the part, of none as a constant. Values without a literal print as
-    /// `CAST`: dates in seconds since 1970, objects as `CAST("Team/3", "Object")`.
+    /// An `AND` or `OR` of one part prints as the part, one without parts as a constant. Values
+    /// without a literal print as `CAST`: dates in seconds since 1970, objects as
+    /// `CAST("Team/3", "Object")`.
     public var format: String {
         switch self {
         case .constant(let value): return value ? "TRUEPREDICATE" : "FALSEPREDICATE"

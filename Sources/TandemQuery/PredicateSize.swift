@@ -1,15 +1,15 @@
 import TandemModel
 
-/// An estimate of what a predicate costs for each object, from its size.
+/// An estimate of a predicate's cost per object, from its size.
 public struct PredicateSize: Hashable, Sendable {
-    /// The comparisons, those of subqueries included.
+    /// The number of comparisons, including those of subqueries.
     public private(set) var comparisons = 0
-    /// Those of them that search texts, or fold them before they are compared.
+    /// The number of comparisons that search texts, or fold them first.
     public private(set) var textSearches = 0
-    /// The bytes of the longest text or data that something is compared with.
+    /// The size of the longest text or data constant in bytes.
     public private(set) var constantBytes = 0
 
-    /// The size of a predicate, which nests no deeper than ``ObjectPredicate/maximumDepth``.
+    /// Measures a predicate, which must not nest deeper than ``ObjectPredicate/maximumDepth``.
     public init(of predicate: ObjectPredicate) { visit(predicate) }
 
     private mutating func visit(_ predicate: ObjectPredicate) {

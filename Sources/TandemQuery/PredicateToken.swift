@@ -1,17 +1,17 @@
-/// A word, sign or literal of a predicate's text, and where it begins.
+/// A word, sign or literal of a predicate's text, with its offset.
 struct PredicateToken: Equatable {
     enum Kind: Equatable {
         /// A name or keyword; keywords are recognised by the parser.
         case word(String)
-        /// A name that was written with `#`, so never a keyword.
+        /// A name written with `#`, which is never a keyword.
         case name(String)
-        /// `$x`.
+        /// A variable, `$x`.
         case variable(String)
         /// The digits of a number, without sign.
         case number(String)
         /// A quoted text, unescaped.
         case text(String)
-        /// `%@` and its like: the letter after the sign.
+        /// An argument such as `%@`: the letter after the sign.
         case argument(UInt8)
         /// Punctuation and operators.
         case sign(String)

@@ -1,23 +1,24 @@
 public import TandemModel
 
-/// Something that holds for an object to which a relationship leads from every object that matches; food for a planner.
+/// A condition on a related object that every matching object implies, for a planner.
 ///
-/// `team.zone == "Africa" AND team.wins > 3` says that `team` leads to an object of Team with `zone == "Africa" AND wins > 3`, and
-/// `ANY contents.size > 3` that one of `contents` has `size > 3`. Whoever finds those objects finds all that match over
-/// the inverse. Conditions that hold where a path breaks off (`== nil`, `!=`) say nothing of the kind.
+/// The predicate `team.zone == "Africa" AND team.wins > 3` implies that `team` is a Team with
+/// `zone == "Africa" AND wins > 3`; `ANY contents.size > 3` implies that one of `contents` has
+/// `size > 3`. The inverse of the relationship leads from those objects to all that match.
+/// Conditions that are true for an empty relationship (`== nil`, `!=`) imply nothing of this kind.
 public struct RelatedCondition: Sendable {
-    /// The relationship.
+    /// The relationship's slot.
     public let slot: Int
-    /// Its name.
+    /// The relationship's name.
     public let name: String
     /// The relationship, with its inverse.
     public let relationship: CompiledRelationship
-    /// The objects that it has to lead to.
+    /// A request for the related objects.
     public let target: FetchRequest
-    /// The same asked of the object itself: the part of the predicate that this is.
+    /// The part of the predicate that the condition comes from.
     public let part: ObjectPredicate
 
-    /// The conditions that the top level of a predicate states, by slot.
+    /// Returns the conditions at the top level of a predicate, by slot.
     static func conditions(
         of predicate: ObjectPredicate?, _ entity: CompiledEntity, _ model: CompiledModel
     ) -> [RelatedCondition] {
@@ -39,7 +40,7 @@ public struct RelatedCondition: Sendable {
         for (slot, parts) in one.sorted(by: { $0.key < $1.key }) {
             let property = entity.properties[slot]
             guard let relationship = property.relationship else { continue }
-            // All of them are said of one and the same object.
+            // All comparisons over a to-one relationship concern the same object.
             result += condition(property, relationship, parts, model).map { [$0] } ?? []
         }
         return result
@@ -72,7 +73,7 @@ extension ObjectPredicate {
 }
 
 extension Comparison {
-    /// Whether it is false of every object that leads nowhere, or to something without a value.
+    /// Whether the comparison is false if a relationship of its path is empty or the value is nil.
     fileprivate var failsForNothing: Bool {
         guard op != .notEqual, quantifier == .direct || quantifier == .any else { return false }
         switch right {
@@ -83,7 +84,8 @@ extension Comparison {
         }
     }
 
-    /// What it asks of the object that the first relationship of its path leads to; nil where the path can't be followed.
+    /// Returns the comparison as seen from the object after the first hop; nil if the path does not
+    /// exist.
     fileprivate func behindFirstHop(_ resolver: PathResolver) -> Comparison? {
         guard case .keyPath(let names) = left else { return nil }
         let rest = Array(names.dropFirst())

@@ -1,35 +1,36 @@
 import TandemModel
 
-/// What is known of related objects, found by their numbers.
+/// A cache of related objects' key data, by object number.
 ///
-/// A table with open addressing: it is asked once for each row of a list, and a dictionary that hashes against hostile keys takes five times as
-/// long. Numbers are given by the daemon, one after the other, and spread by a multiplication.
+/// The cache is a hash table with open addressing, which is searched once for each row of a list. A
+/// dictionary, which is protected against hostile keys, takes five times as long. Numbers are
+/// assigned sequentially by the daemon, so a multiplication is enough to spread them.
 struct RelatedMemo {
     struct Known {
-        /// The place of what comes first in the key.
+        /// The index of the key's prefix.
         var group: UInt32
-        /// The place of the section's name.
+        /// The index of the section's name.
         var section: UInt32 = 0
     }
 
-    /// About what one takes.
+    /// The approximate size of an entry in bytes.
     static let bytesForOne = MemoryLayout<Known>.stride + 2 * MemoryLayout<Slot>.stride
 
     private struct Slot {
         var number: ObjectNumber = 0
-        /// From 1 on; 0 for a free one.
+        /// The entry's index plus one; 0 for a free slot.
         var place: UInt32 = 0
     }
 
     private var slots: [Slot] = []
     private var all: [Known] = []
 
-    /// How many there are.
+    /// The number of entries.
     var count: Int { all.count }
 
     subscript(place: Int) -> Known { all[place] }
 
-    /// The place of an object; nil if it is not known.
+    /// Returns the index of an object's entry; nil if there is none.
     @inline(__always)
     func place(of number: ObjectNumber) -> Int? {
         guard !slots.isEmpty else { return nil }
@@ -41,7 +42,7 @@ struct RelatedMemo {
         return nil
     }
 
-    /// Adds an object that is not known yet; its place.
+    /// Adds the entry of an object that has none yet; returns its index.
     mutating func add(_ known: Known, of number: ObjectNumber) -> Int {
         all.append(known)
         if all.count * 2 > slots.count { grow() }
@@ -67,7 +68,8 @@ struct RelatedMemo {
         slots[at] = Slot(number: number, place: place)
     }
 
-    /// Where a search begins: the upper bits of a product, of a table whose size is a power of two.
+    /// Returns the first slot to probe: upper bits of a product, modulo the power-of-two table
+    /// size.
     @inline(__always)
     private func index(of number: ObjectNumber) -> Int {
         let mixed = number &* 0x9e37_79b9_7f4a_7c15

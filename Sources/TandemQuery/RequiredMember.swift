@@ -1,26 +1,28 @@
 public import TandemModel
 
-/// An object to which a relationship to many leads from every object that matches; food for a planner.
+/// An object that a to-many relationship of every matching object contains, for a planner.
 ///
-/// `ANY labels == %@` says that the label is one of `labels`: so all that match are at the other end of its inverse.
+/// The predicate `ANY labels == %@` implies that the label is one of `labels`, so the label's
+/// inverse relationship contains all matching objects.
 public struct RequiredMember: Sendable {
     /// The relationship's name.
     public let name: String
     /// The relationship, with its inverse.
     public let relationship: CompiledRelationship
-    /// The object, as it was named: it may be of an entity that inherits from the one here.
+    /// The object as given; its entity may differ from the relationship's, for example by
+    /// inheritance.
     public let object: ObjectReference
-    /// The part of the predicate that says so.
+    /// The part of the predicate that requires the member.
     public let part: ObjectPredicate
 
-    /// The inverse; nil where the model lacks it.
+    /// Returns the inverse relationship; nil if the model does not have it.
     public func inverse(in model: CompiledModel) -> CompiledRelationship? {
         model.entity(tagged: relationship.destination)
             .flatMap { relationship.inverseSlot < $0.properties.count ? $0 : nil }?
             .properties[relationship.inverseSlot].relationship
     }
 
-    /// The members that the top level of a predicate asks for.
+    /// Returns the members that the top level of a predicate requires.
     static func members(
         of predicate: ObjectPredicate?, _ entity: CompiledEntity, _ model: CompiledModel
     ) -> [RequiredMember] {
@@ -38,7 +40,7 @@ public struct RequiredMember: Sendable {
 }
 
 extension QueryExpression {
-    /// The object that it stands for, if it is one.
+    /// Returns the object of an expression, if it is one.
     fileprivate func object(in model: CompiledModel) -> ObjectReference? {
         switch self {
         case .object(let id): model.reference(to: id)

@@ -1,41 +1,41 @@
 public import TandemModel
 
-/// Something that holds for a slot of every object that matches a request; food for a planner.
+/// A condition on a slot that every matching object satisfies, for a planner.
 ///
-/// Values are of the column's type. Together the constraints are necessary, not sufficient.
+/// Values are of the column's type. All constraints together are necessary, not sufficient.
 public struct SlotConstraint: Hashable, Sendable {
-    /// One end of a range.
+    /// One bound of a range.
     public struct Bound: Hashable, Sendable {
-        /// The value at the end.
+        /// The value of the bound.
         public var value: Value
-        /// Whether it is in the range.
+        /// Whether the value is in the range.
         public var inclusive: Bool
 
-        /// An end of a range.
+        /// Creates a bound.
         public init(_ value: Value, inclusive: Bool) {
             self.value = value
             self.inclusive = inclusive
         }
     }
 
-    /// What holds.
+    /// The condition on the slot's value.
     public enum Condition: Hashable, Sendable {
         /// The slot has this value, which may be null.
         case equals(Value)
-        /// The slot has one of these values, none of them null, none twice.
+        /// The slot has one of these values, which are distinct and not null.
         case anyOf([Value])
-        /// The slot has a value, not null, between these.
+        /// The slot has a value, not null, between these bounds.
         case range(lower: Bound?, upper: Bound?)
-        /// The slot has a text that begins with this.
+        /// The slot has a text with this prefix.
         case prefix(String)
     }
 
     /// The attribute or to-one relationship.
     public var slot: Int
-    /// What holds for it.
+    /// The condition on its value.
     public var condition: Condition
 
-    /// A constraint on a slot.
+    /// Creates a constraint on a slot.
     public init(slot: Int, _ condition: Condition) {
         self.slot = slot
         self.condition = condition

@@ -1,58 +1,61 @@
 /// One component of a sort order.
 ///
-/// As text it is a key path, `-` before it for descending, and behind a colon how values are compared, where that is not
-/// ``Selector/compare``: `"wins"`, `"-wins"`, `"-name:naturalCompare"`.
+/// The text form is a key path, preceded by `-` for descending order, and followed by a colon and
+/// the selector if that is not ``Selector/compare``: `"wins"`, `"-wins"`, `"-name:naturalCompare"`.
 public struct SortKey: Hashable, Sendable {
-    /// How two values are compared.
+    /// The way in which two values are compared.
     public enum Selector: UInt8, Hashable, Sendable, CaseIterable {
-        /// By number, text by code point.
+        /// Numbers by value, texts by code point.
         case compare
-        /// Text after full Unicode case folding.
+        /// Texts after full Unicode case folding.
         case caseInsensitiveCompare
-        /// Text after full Unicode case folding, digits by number (``NaturalOrder``): "File 2" before "File 10".
+        /// Texts in natural order (``NaturalOrder``), with case folding: "File 2" before "File 10".
         case naturalCompare
 
-        /// The name as of a method, `naturalCompare:`.
+        /// The name in the form of a method, `naturalCompare:`.
         public var name: String { "\(self):" }
 
-        /// The selector of a name, with or without the colon at its end; nil if there is none.
+        /// Creates the selector with a name, with or without the final colon; returns nil if there
+        /// is none.
         public init?(name: String) {
             guard let found = Selector.allCases.first(where: { $0.name == name || "\($0)" == name })
             else { return nil }
             self = found
         }
 
-        /// All names, as an error lists them.
+        /// All names, for error messages.
         public static var names: String { allCases.map(\.name).joined(separator: ", ") }
     }
 
-    /// What is compared: an attribute, perhaps through to-one relationships.
+    /// The attribute to compare, optionally through to-one relationships.
     public var keyPath: String
-    /// Whether small comes first; nil is smaller than everything.
+    /// Whether the order is ascending; nil is smaller than everything.
     public var ascending: Bool
-    /// How two values are compared.
+    /// The way in which two values are compared.
     public var selector: Selector
 
-    /// A component over a key path.
+    /// Creates a component.
     public init(_ keyPath: String, ascending: Bool, selector: Selector = .compare) {
         self.keyPath = keyPath
         self.ascending = ascending
         self.selector = selector
     }
 
-    /// An ascending component with a selector.
+    /// Creates an ascending component with a selector.
     public init(_ keyPath: String, selector: Selector) {
         self.init(keyPath, ascending: true, selector: selector)
     }
 
-    /// What a text has to be for ``init(_:)``, for errors.
+    /// A description of what ``init(_:)`` accepts, for errors.
     public static let form =
         "a key path, - before it to sort descending, and :caseInsensitiveCompare or "
         + ":naturalCompare behind it"
 }
 
 extension SortKey: LosslessStringConvertible {
-    /// Parses `name`, `-name` for descending or `name:naturalCompare`; nil without a name and for a selector that does not exist.
+    /// Parses `name`, `-name` for descending or `name:naturalCompare`.
+    ///
+    /// Returns nil if the name is missing or the selector is unknown.
     public init?(_ description: String) {
         let descending = description.utf8.first == UInt8(ascii: "-")
         let rest = descending ? description.dropFirst() : description[...]
@@ -75,9 +78,10 @@ extension SortKey: LosslessStringConvertible {
 }
 
 extension SortKey: ExpressibleByStringLiteral {
-    /// A component written as a literal: `"name"`, `"-wins"` for descending, `"name:naturalCompare"`.
+    /// Creates a component from a literal: `"name"`, `"-wins"` for descending,
+    /// `"name:naturalCompare"`.
     ///
-    /// A literal without a name traps, and so does one with a selector that does not exist.
+    /// Traps if the name is missing or the selector is unknown.
     public init(stringLiteral value: String) {
         guard let key = SortKey(value) else {
             preconditionFailure("\"\(value)\" is no sort key; expected \(SortKey.form).")

@@ -1,30 +1,30 @@
 @_spi(_Unicode) import Swift
 
-/// Folds text for comparisons that ignore case or diacritics.
+/// Folding of text for comparisons that ignore case or diacritics.
 ///
-/// Case folding is Unicode's full folding, the same in every locale. Diacritics go by canonical decomposition without
-/// nonspacing marks. The results are UTF-8 to be compared byte by byte. Cost: about a nanosecond a byte for
-/// ASCII, up to a hundred for a character elsewhere.
+/// Case folding is Unicode's full folding, the same in every locale. Diacritics are removed by
+/// canonical decomposition without nonspacing marks. The results are UTF-8, to be compared byte by
+/// byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other character.
 public enum TextFolding {
-    /// The text without differences of case.
+    /// Returns the text without differences of case.
     public static func caseFolded(_ text: String) -> [UInt8] { fold(text, .caseInsensitive) }
 
-    /// The text without diacritics.
+    /// Returns the text without diacritics.
     public static func diacriticFolded(_ text: String) -> [UInt8] {
         fold(text, .diacriticInsensitive)
     }
 
-    /// The text without diacritics and differences of case.
+    /// Returns the text without diacritics and differences of case.
     public static func folded(_ text: String) -> [UInt8] {
         fold(text, [.caseInsensitive, .diacriticInsensitive])
     }
 
-    /// The UTF-8 of a text without differences of case.
+    /// Returns the UTF-8 of a text without differences of case.
     public static func caseFolded(utf8 bytes: UnsafeRawBufferPointer) -> [UInt8] {
         fold(utf8: bytes, .caseInsensitive)
     }
 
-    /// The text folded as a comparison's options say.
+    /// Returns the text folded according to a comparison's options.
     static func fold(_ text: String, _ options: Comparison.Options) -> [UInt8] {
         var copy = text
         return copy.withUTF8 { fold(utf8: UnsafeRawBufferPointer($0), options) }
@@ -65,7 +65,9 @@ public enum TextFolding {
         appendFolding(of: scalar, &result)
     }
 
-    /// The lower case of the upper case, which is the full case folding of every scalar but those named here.
+    /// Appends the full case folding of a scalar.
+    ///
+    /// The folding is the lower case of the upper case, except for the scalars named here.
     private static func appendFolding(of scalar: Unicode.Scalar, _ result: inout [UInt8]) {
         switch scalar.value {
         case 0x131:  // Dotless i stays itself.

@@ -1,8 +1,9 @@
-/// Finds one text in another that is long, in a time that grows with their lengths and not with their product (Knuth, Morris, Pratt).
+/// A search for a text in a long text, in linear time (Knuth, Morris, Pratt).
 ///
-/// So nobody can keep the daemon busy for long with a text of megabytes and a part of it chosen for that.
+/// A client therefore can't keep the daemon busy with a text of megabytes and a needle chosen for
+/// that purpose.
 enum TextSearch {
-    /// The place behind the first occurrence of a needle, which is not empty; nil if there is none.
+    /// Returns the offset after the first occurrence of a non-empty needle; nil if there is none.
     static func end(of needle: [UInt8], in text: UnsafeRawBufferPointer) -> Int? {
         let borders = borders(of: needle)
         var matched = 0
@@ -14,7 +15,7 @@ enum TextSearch {
         return nil
     }
 
-    /// For each beginning of the needle how long the longest one is that it also ends with.
+    /// Returns, for each prefix of the needle, the length of its longest proper border.
     private static func borders(of needle: [UInt8]) -> [Int] {
         var borders = [Int](repeating: 0, count: needle.count)
         var length = 0

@@ -1,10 +1,10 @@
 import TandemModel
 
-/// A comparison with a constant text, made on UTF-8 without decoding it.
+/// A comparison with a constant text, evaluated on UTF-8 without decoding.
 struct TextTest: Sendable {
     let op: Comparison.Operator
     let options: Comparison.Options
-    /// The text, folded.
+    /// The folded text.
     let needle: [UInt8]
     /// The text as a pattern, for `LIKE`.
     let pattern: LikePattern?
@@ -26,7 +26,8 @@ struct TextTest: Sendable {
         return TextFolding.fold(utf8: bytes, options).withUnsafeBytes(test)
     }
 
-    /// Whether it holds for a text of which only the beginning is here; nil when that doesn't tell.
+    /// Returns the result for a text of which only the beginning is known; nil if that is not
+    /// sufficient.
     func holds(_ text: TextReference) -> Bool? {
         guard options.isEmpty else { return nil }
         let beginning = text.beginning
@@ -61,7 +62,7 @@ struct TextTest: Sendable {
         ValueOrder.compare(bytes: bytes, needle)
     }
 
-    /// From so many bytes on a text is looked for in a time that does not grow with their number.
+    /// The needle's length from which a search in linear time is used.
     private static let longNeedle = 32
 
     private func contains(_ bytes: UnsafeRawBufferPointer) -> Bool {

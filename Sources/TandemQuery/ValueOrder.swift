@@ -1,9 +1,10 @@
 import FoundationEssentials
 import TandemModel
 
-/// Compares values: numbers by number whatever their types, text by code point.
+/// Comparison of values: numbers by value whatever their types, texts by code point.
 enum ValueOrder {
-    /// Negative, zero or positive; nil when either is null, or when they can't be compared.
+    /// Returns a negative number, zero or a positive one; nil if either is null or if they can't be
+    /// compared.
     static func compare(_ a: Value, _ b: Value) -> Int? {
         switch (a, b) {
         case (.int(let a), .int(let b)): order(a, b)
@@ -30,7 +31,7 @@ enum ValueOrder {
         return compare(bytes: a, b)
     }
 
-    /// Whether two values that aren't null are equal.
+    /// Returns whether two values that aren't null are equal.
     static func areEqual(_ a: Value, _ b: Value) -> Bool { compare(a, b) == 0 }
 
     /// Compares an integer with a double without rounding either.
@@ -75,7 +76,8 @@ enum ValueOrder {
         }
     }
 
-    /// A double beyond what a decimal can hold is compared as a double.
+    /// Compares a decimal with a number; a double beyond the range of decimals is compared as a
+    /// double.
     private static func compare(_ a: Decimal, _ b: Number) -> Int? {
         switch b {
         case .decimal(let b): return order(a, b)

@@ -1,7 +1,8 @@
-/// The places of numbers in ascending order; those of equal ones in the order of the places.
+/// Returns the indexes of numbers in ascending order of the numbers; equal numbers keep their
+/// order.
 ///
-/// A radix sort from the lowest digit on, of as many digits as the numbers differ in: O(n) for the numbers of a store, which are given
-/// out one after another.
+/// This is a radix sort from the lowest digit, over the digits in which the numbers differ: O(n)
+/// for the numbers of a store, which are assigned sequentially.
 func ascendingOrder(of numbers: [UInt64]) -> [UInt32] {
     var order = [UInt32](0..<UInt32(numbers.count))
     guard let least = numbers.min(), let most = numbers.max() else { return [] }
@@ -16,7 +17,7 @@ func ascendingOrder(of numbers: [UInt64]) -> [UInt32] {
 
 private let digitBits = 11
 
-/// Puts places in the order of the lowest digits of something, and leaves those with the same in the order that they have.
+/// Sorts indexes stably by the lowest digit of `value`.
 private func distribute(
     _ order: [UInt32], into other: inout [UInt32], by value: (UInt32) -> UInt64
 ) {

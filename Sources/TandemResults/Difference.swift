@@ -1,20 +1,21 @@
 extension ResultsChange {
-    /// The change that leads from one state of the sections to another; nil when there is none.
+    /// Returns the change from one state of the sections to another, or nil if there is none.
     ///
-    /// For refetches, reconnects, several transactions at once, and recovery from a failure. The
-    /// rules are those of an edit: numbers of `changed` in both states are reported once, as moves
-    /// where they are out of order with the rest, else as updates; others are reported only if they
-    /// come or go, or if they are out of order with each other (after another sort order). Cost
-    /// O(n log n) at worst, O(n) usually.
+    /// This is for refetches, reconnects, several transactions at once, and recovery from a
+    /// failure. The rules are those of an edit. Numbers of `changed` in both states are reported
+    /// once: as moves if they are out of order with the rest, otherwise as updates. Other numbers
+    /// are reported only if they are inserted or deleted, or if they are out of order with each
+    /// other (after another sort order). Cost: O(n log n) at worst, O(n) usually.
     ///
     /// - Parameters:
     ///   - old: The sections before; names and numbers occur once each.
     ///   - new: The sections after, likewise.
-    ///   - changed: The numbers that count as changed.
-    ///   - pinned: Those of `changed` whose sort key and section are what they were: not movers.
-    ///   - reasons: Why rows changed, by number.
-    ///   - tag: The entity tag of a number of either state.
-    /// - Returns: The change, or nil when the states are the same and nothing changed.
+    ///   - changed: The numbers of changed rows.
+    ///   - pinned: The numbers of `changed` with an unchanged sort key and section, which do not
+    ///     move.
+    ///   - reasons: The reasons for changes, by number.
+    ///   - tag: Returns the entity tag of a number in either state.
+    /// - Returns: The change, or nil if the states are the same and nothing changed.
     public static func between(
         old: [SectionIDs], new: [SectionIDs], changed: Set<UInt64>, pinned: Set<UInt64> = [],
         reasons: [UInt64: ChangeReason] = [:], tag: (UInt64) -> UInt16 = { _ in 0 }
@@ -33,15 +34,15 @@ extension ResultsChange {
             sections: difference.sectionChanges, objects: objects, reasons: said)
     }
 
-    /// The net effect of this change and the one that follows it; nil when there is none.
+    /// Returns the net effect of this change and the next one, or nil if there is none.
     ///
-    /// A row that left and came back counts as changed. Cost O(n).
+    /// A row that was deleted and inserted again counts as changed. Cost: O(n).
     ///
     /// - Parameters:
-    ///   - next: The change that follows.
+    ///   - next: The next change.
     ///   - old: The sections before this change.
-    /// - Returns: One change from `old` to the end; nil when both undo each other without a trace.
-    /// - Throws: `ReplayError` when the changes don't fit `old` or each other.
+    /// - Returns: One change from `old` to the end; nil if the two changes cancel each other out.
+    /// - Throws: `ReplayError` if the changes don't fit `old` or each other.
     public func merging(
         _ next: ResultsChange, from old: [SectionIDs]
     ) throws(ReplayError) -> ResultsChange? {
@@ -54,7 +55,7 @@ extension ResultsChange {
     }
 }
 
-/// The state of comparing two lists.
+/// The state of a comparison of two lists.
 private struct Difference {
     let old: [SectionIDs]
     let new: [SectionIDs]
@@ -62,11 +63,11 @@ private struct Difference {
     var newPaths: [UInt64: ResultsIndexPath]
     let oldNames: [String: Int]
     let newNames: [String: Int]
-    /// Whether a row may be the one that moves.
+    /// Whether a row may be reported as moved.
     var isFree: (UInt64) -> Bool = { _ in false }
-    /// The names of the sections that stay.
+    /// The names of the sections that are neither deleted nor inserted.
     var staying: Set<String> = []
-    /// The rows of staying sections that stay.
+    /// The rows of these sections that are not moved.
     var resting: Set<UInt64> = []
 
     init(old: [SectionIDs], new: [SectionIDs]) {
@@ -78,7 +79,7 @@ private struct Difference {
         newNames = new.indexByName
     }
 
-    /// Whether a row is in the same section before and after.
+    /// Returns whether a row is in the same section before and after.
     private func isAtHome(_ number: UInt64, in name: String) -> Bool {
         newPaths[number].map { new[$0.section].name == name } ?? false
     }

@@ -1,4 +1,4 @@
-/// Marks a longest increasing subsequence of distinct values; cost O(n log n).
+/// Marks a longest increasing subsequence of distinct values; cost: O(n log n).
 ///
 /// The choice among several of the same length depends only on the relative order of the values.
 func longestIncreasing(_ values: [Int]) -> [Bool] {
@@ -22,7 +22,7 @@ func longestIncreasing(_ values: [Int]) -> [Bool] {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// The first index from which `isBehind` holds, by binary search.
+    /// Returns the first index for which `isBehind` is true, by binary search.
     @inline(__always)
     func partition(_ isBehind: (Element) -> Bool) -> Int {
         var low = startIndex
@@ -35,18 +35,18 @@ extension RandomAccessCollection where Index == Int {
     }
 }
 
-/// A loose element: one that may stay or move, by its places before and after.
+/// A movable pair: the indexes before and after of an element that can stay or move.
 struct LoosePair {
     var old: Int
     var new: Int
 }
 
-/// Which loose elements can stay where they are between those that must stay.
+/// Returns which movable elements can stay in place between those that must stay.
 ///
-/// `olds` are the places before of all elements that are gone or loose, `news` the places after of
-/// all that are new or loose; everything else stays, in order. An element can stay only in the gap
-/// between the same two staying neighbours, and in a gap as many stay as are in order. Cost
-/// O(k log k) for k elements, however long the list is.
+/// `olds` are the old indexes of all removed or movable elements, `news` the new indexes of all new
+/// or movable ones. All other elements stay, in order. An element can only stay in the gap between
+/// the same two staying neighbours; of those in a gap, a longest ordered run stays. Cost: O(k log
+/// k) for k elements, however long the list is.
 func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
     if pairs.isEmpty { return [] }
     if pairs.count == 1 {
@@ -66,10 +66,10 @@ func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
     return spread(candidates, of: pairs.count, in: candidates.map { pairs[$0].new })
 }
 
-/// Which of a whole sequence stay, given every element's place after in the order before.
+/// Returns which elements of a sequence stay, from their new indexes in the old order.
 ///
-/// Those that are `mandatory` stay if they are in order, as many of them as possible otherwise; the
-/// rest is chosen as in `stayingPairs`, with the same choice among equals.
+/// The elements that are `mandatory` stay if they are in order; otherwise as many of them as
+/// possible do. The rest is chosen as in `stayingPairs`, with the same choice among equals.
 func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
     let firm = news.indices.filter { mandatory[$0] }
     var stays = spread(firm, of: news.count, in: firm.map { news[$0] })
@@ -85,7 +85,7 @@ func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
     return stays
 }
 
-/// Flags for `count` elements, set where one of the `candidates` is in the longest ordered run.
+/// Returns flags for `count` elements, set for the `candidates` in the longest ordered run.
 private func spread(_ candidates: [Int], of count: Int, in values: [Int]) -> [Bool] {
     var flags = [Bool](repeating: false, count: count)
     for (at, kept) in zip(candidates, longestIncreasing(values)) where kept { flags[at] = true }

@@ -1,4 +1,4 @@
-/// An encoded key in two parts, of which either may be empty.
+/// An encoded key in two parts, either of which can be empty.
 struct KeyParts {
     var head: UnsafeRawBufferPointer
     var tail: UnsafeRawBufferPointer
@@ -8,20 +8,20 @@ struct KeyParts {
         (self.head, self.tail) = (head, tail)
     }
 
-    /// A key in one part.
+    /// Creates a key in one part.
     @inline(__always)
     init(_ key: UnsafeRawBufferPointer) {
         (head, tail) = (UnsafeRawBufferPointer(rebasing: key[..<0]), key)
     }
 }
 
-/// Compares two keys in parts as if each were in one.
+/// Compares two keys in parts like contiguous ones.
 func compareKeys(_ left: KeyParts, _ right: KeyParts) -> Int {
     if left.head.count > right.head.count { return -compareKeys(right, left) }
     let common = left.head.count
     let order = compareKeys(left.head, UnsafeRawBufferPointer(rebasing: right.head[..<common]))
     if order != 0 { return order }
-    // What is left on the right begins with the rest of its head.
+    // The remaining right side begins with the rest of its head.
     let rest = UnsafeRawBufferPointer(rebasing: right.head[common...])
     let middle = min(rest.count, left.tail.count)
     let inside = compareKeys(
@@ -30,7 +30,7 @@ func compareKeys(_ left: KeyParts, _ right: KeyParts) -> Int {
     return compareKeys(UnsafeRawBufferPointer(rebasing: left.tail[middle...]), right.tail)
 }
 
-/// Compares two encoded keys as `memcmp` does, the shorter one first if it is a prefix.
+/// Compares two encoded keys like `memcmp`; a prefix sorts first.
 @inline(__always)
 func compareKeys(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let common = min(left.count, right.count)
@@ -48,7 +48,7 @@ func compareKeys(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer
     return left.count - right.count
 }
 
-/// How many bytes two keys begin with alike.
+/// Returns the length of the common prefix of two keys.
 func commonPrefix(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Int {
     let most = min(left.count, right.count)
     var count = 0

@@ -1,9 +1,10 @@
 extension Leaf {
-    /// The place of a number, found without its key: numbers lie side by side.
+    /// Returns the index of a number in the leaf, found without its key, as numbers are stored
+    /// together.
     @inline(__always)
     func position(of number: UInt64) -> Int? {
         let wanted = UInt32(truncatingIfNeeded: number)
-        // Every second lane is an end, which is made what is never looked for.
+        // Every second lane is an end offset, which is masked so that it never matches.
         let eight = SIMD16<UInt32>(
             wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0, wanted, 0)
         return entries.withUnsafeBufferPointer { entries in
@@ -22,11 +23,11 @@ extension Leaf {
         }
     }
 
-    /// All ones where eight entries have their ends.
+    /// A mask with all ones in the lanes of end offsets.
     private static let ends = SIMD16<UInt32>(
         0, .max, 0, .max, 0, .max, 0, .max, 0, .max, 0, .max, 0, .max, 0, .max)
 
-    /// Compares the row at `at` with a key in one part and a number.
+    /// Compares the row at `at` with a contiguous key and a number.
     @inline(__always)
     func order(_ at: Int, to key: UnsafeRawBufferPointer, _ number: UInt64) -> Int {
         let order = withKey(at) { mine in
@@ -41,7 +42,7 @@ extension Leaf {
         return mine == number ? 0 : mine < number ? -1 : 1
     }
 
-    /// Whether the row at `at` has this key.
+    /// Returns whether the row at `at` has this key.
     @inline(__always)
     func hasKey(_ key: UnsafeRawBufferPointer, at: Int) -> Bool {
         withKey(at) { mine in
@@ -61,7 +62,7 @@ extension Leaf {
         return mine == number ? 0 : mine < number ? -1 : 1
     }
 
-    /// The first place whose row does not stand before the key and number.
+    /// Returns the first index whose row does not sort before the key and number.
     func lowerBound(_ key: UnsafeRawBufferPointer, _ number: UInt64) -> Int {
         let prefix = Int(prefix)
         return keys.withUnsafeBytes { keys in

@@ -3,26 +3,29 @@ import TandemQuery
 
 /// A short sorted run of rows, in columns, with their keys in one buffer.
 ///
-/// What all keys begin with is kept once, at the beginning of the buffer: in a list that is ordered by what names its sections
-/// that is most of what a key says of its section. As the rows are sorted, it is what the first and the last key have in
-/// common. A row that does not begin so shortens it, which writes the buffer anew.
+/// The common prefix of all keys is stored once, at the beginning of the buffer. In a list that is
+/// ordered by its sections, that is most of the section's part of the key. As the rows are sorted,
+/// the common prefix is that of the first and the last key. Inserting a row without this prefix
+/// shortens it and rewrites the buffer.
 struct Leaf: Sendable {
-    /// Rows in a full leaf: few enough that shifting them costs tens of nanoseconds.
+    /// The number of rows in a full leaf, low enough that shifting them takes tens of nanoseconds.
     static let capacity = 128
-    /// Rows in a leaf made in bulk: room for inserts before it must be split.
+    /// The number of rows in a leaf made in bulk, which leaves room for inserts before a split.
     static let bulkFill = 96
-    /// Key bytes above which a leaf with several rows is split as well, as shifting them costs too.
+    /// The size of all keys, in bytes, above which a leaf of several rows is split too, as shifting
+    /// keys takes time.
     static let keyCapacity = 16 * 1024
 
-    /// What nearly every row needs.
+    /// The columns that differ in nearly every row.
     struct Entry: Sendable {
         /// The lower half of the row's number.
         var low: UInt32
-        /// Where the row's part of `keys` ends; it begins where that of the row before ends, the first behind the prefix.
+        /// The end of the row's part of `keys`; it begins at the previous row's end, or after the
+        /// prefix.
         var end: UInt32
     }
 
-    /// What is the same for nearly all rows of a leaf.
+    /// The columns that are equal in nearly all rows of a leaf.
     struct Mark: Equatable, Sendable {
         /// The upper half of the row's number.
         var high: UInt32
@@ -36,12 +39,12 @@ struct Leaf: Sendable {
 
     /// The slot of the section that owns the leaf.
     var section: UInt32
-    /// Where the leaf was last seen in its section; a guess, verified before use.
+    /// The last known index of the leaf in its section; verified before use.
     var hint: UInt32 = 0
-    /// How many bytes all keys begin with.
+    /// The length of the common prefix of all keys, in bytes.
     private(set) var prefix: UInt32 = 0
     private(set) var entries: [Entry] = []
-    /// The bytes that all keys begin with, and behind them what else each has.
+    /// The common prefix of all keys, followed by the rest of each key.
     private(set) var keys: [UInt8] = []
     /// The mark of all rows, if `marks` is empty.
     private var mark = Mark(0, 0)
@@ -51,7 +54,7 @@ struct Leaf: Sendable {
         self.section = section
     }
 
-    /// Makes a leaf of sorted rows, without slack.
+    /// Creates a leaf of sorted rows, without spare capacity.
     init(section: UInt32, rows: ArraySlice<ResultRow>) {
         self.section = section
         guard let first = rows.first, let last = rows.last else { return }
@@ -74,7 +77,7 @@ struct Leaf: Sendable {
         }
     }
 
-    /// Makes a leaf of a part of sorted places, which is not empty, without slack.
+    /// Creates a leaf of a non-empty range of sorted placements, without spare capacity.
     init(section: UInt32, places: ListPlaces, _ part: Range<Int>) {
         self.section = section
         places.withKeys { all, ends in
@@ -109,10 +112,10 @@ struct Leaf: Sendable {
         if all.contains(where: { $0 != mark }) { marks = all }
     }
 
-    /// How many rows it has.
+    /// The number of rows.
     var count: Int { entries.count }
 
-    /// What its keys take.
+    /// The size of the keys in bytes.
     var keyBytes: Int { keys.count }
 
     var isFull: Bool {
@@ -123,16 +126,16 @@ struct Leaf: Sendable {
         count < Leaf.capacity / 4 && keys.count < Leaf.keyCapacity / 4
     }
 
-    /// The number of a row.
+    /// Returns the number of a row.
     @inline(__always)
     func number(_ at: Int) -> UInt64 {
         UInt64(marks.isEmpty ? mark.high : marks[at].high) << 32 | UInt64(entries[at].low)
     }
 
-    /// The entity tag of a row.
+    /// Returns the entity tag of a row.
     func tag(_ at: Int) -> UInt16 { marks.isEmpty ? mark.tag : marks[at].tag }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     func key(_ at: Int) -> [UInt8] {
         withKey(at) { parts in
             [UInt8](unsafeUninitializedCapacity: parts.head.count + parts.tail.count) {
@@ -189,14 +192,14 @@ struct Leaf: Sendable {
         shiftEnds(from: at) { $0 &- length }
     }
 
-    /// The rows from a place on, without the names of their sections.
+    /// Returns the rows from an index on, without their sections' names.
     func rows(from start: Int) -> [ResultRow] {
         (start..<count).map { at in
             ResultRow(number: number(at), entityTag: tag(at), sortKey: key(at))
         }
     }
 
-    /// Takes the upper half out as a leaf of its own.
+    /// Removes the upper half and returns it as a new leaf.
     mutating func split() -> Leaf {
         let half = count / 2
         let upper = Leaf(section: section, rows: rows(from: half)[...])
@@ -206,12 +209,12 @@ struct Leaf: Sendable {
         return upper
     }
 
-    /// Appends the rows of the leaf behind this one.
+    /// Appends the rows of the next leaf.
     mutating func append(_ next: Leaf) {
         self = Leaf(section: section, rows: (rows(from: 0) + next.rows(from: 0))[...])
     }
 
-    /// Shortens the prefix to what a key begins with, too.
+    /// Shortens the prefix to what it has in common with a key.
     private mutating func share(_ key: [UInt8]) {
         let prefix = Int(prefix)
         let common = keys.withUnsafeBytes { keys in
@@ -247,7 +250,7 @@ struct Leaf: Sendable {
 }
 
 extension UnsafeMutableRawBufferPointer {
-    /// Copies bytes to a place; gives the place behind them.
+    /// Copies bytes to an offset; returns the end.
     @inline(__always)
     fileprivate func place(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
         UnsafeMutableRawBufferPointer(rebasing: self[start...]).copyMemory(from: bytes)
@@ -256,7 +259,7 @@ extension UnsafeMutableRawBufferPointer {
 }
 
 extension [UInt8] {
-    /// Puts bytes in at a place; what is behind moves once.
+    /// Inserts bytes at an offset; the bytes after it are moved once.
     fileprivate mutating func insert(_ bytes: UnsafeRawBufferPointer, at start: Int) {
         let (end, count) = (self.count, bytes.count)
         append(contentsOf: bytes)

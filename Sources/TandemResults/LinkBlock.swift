@@ -1,11 +1,11 @@
-/// A short sorted run of links: each object once, with the rows that reach it.
+/// A short sorted run of links: each object once, with the rows that refer to it.
 struct LinkBlock: Sendable {
-    /// Links in a full block.
+    /// The number of links in a full block.
     static let capacity = 256
-    /// Links in a block made in bulk: room for others before it must be split.
+    /// The number of links in a block made in bulk, which leaves room for more before a split.
     static let bulkFill = 224
 
-    /// The rows of one object; they begin where those of the run before end.
+    /// The rows of one object; they begin at the end of the previous run's rows.
     struct Run: Sendable {
         var object: UInt64
         var end: UInt32
@@ -14,7 +14,7 @@ struct LinkBlock: Sendable {
     private(set) var runs: [Run] = []
     private(set) var rows = PackedNumbers()
 
-    /// Makes a block of sorted links, without slack.
+    /// Creates a block of sorted links, without spare capacity.
     init(_ links: ArraySlice<LinkTable.Link>) {
         rows = PackedNumbers(links.map(\.row))
         var end: UInt32 = 0
@@ -28,7 +28,7 @@ struct LinkBlock: Sendable {
         runs += found
     }
 
-    /// The first link, which must exist.
+    /// The first link; the block must not be empty.
     var first: LinkTable.Link { LinkTable.Link(row: rows[0], object: runs[0].object) }
 
     /// All links.
@@ -38,19 +38,19 @@ struct LinkBlock: Sendable {
         }
     }
 
-    /// The object of the link at a place.
+    /// Returns the object of the link at an index.
     func object(_ at: Int) -> UInt64 { runs[run(at)].object }
 
-    /// Whether any row here reaches an object.
+    /// Returns whether any row of the block refers to an object.
     func reaches(_ object: UInt64) -> Bool {
         let run = runs.partition { $0.object >= object }
         return run < runs.count && runs[run].object == object
     }
 
-    /// Whether the link at a place is the only one here to its object.
+    /// Returns whether the link at an index is the only one in the block to its object.
     func isAlone(_ at: Int) -> Bool { range(run(at)).count == 1 }
 
-    /// Appends the rows that reach an object.
+    /// Appends the rows that refer to an object.
     func append(rowsOf object: UInt64, to all: inout [UInt64]) {
         let run = runs.partition { $0.object >= object }
         guard run < runs.count, runs[run].object == object else { return }
@@ -58,7 +58,7 @@ struct LinkBlock: Sendable {
         for at in range(run) { all.append(rows[at]) }
     }
 
-    /// Puts a link in; says whether it is the first here to its object.
+    /// Inserts a link; returns whether it is the first in the block to its object.
     mutating func insert(_ link: LinkTable.Link) -> Bool {
         let run = runs.partition { $0.object >= link.object }
         let isNew = run == runs.count || runs[run].object != link.object
@@ -68,7 +68,7 @@ struct LinkBlock: Sendable {
         return isNew
     }
 
-    /// Takes the link at a place out.
+    /// Removes the link at an index.
     mutating func remove(_ at: Int) {
         let run = run(at)
         let isAlone = range(run).count == 1
@@ -77,7 +77,7 @@ struct LinkBlock: Sendable {
         if isAlone { runs.remove(at: run) }
     }
 
-    /// The run of the link at a place.
+    /// Returns the run of the link at an index.
     private func run(_ at: Int) -> Int { runs.partition { $0.end > UInt32(at) } }
 
     private func start(_ run: Int) -> UInt32 { run == 0 ? 0 : runs[run - 1].end }

@@ -1,10 +1,11 @@
 public import TandemModel
 public import TandemQuery
 
-/// What the objects of a list reach by one of its hops, as the parts of an answer say it: a ``LinkTable`` that is not made yet.
+/// The links of a list's objects for one hop, as the chunks of an answer have them: a ``LinkTable``
+/// that is not built yet.
 ///
-/// A list that is opened needs to know which objects are reached, and only the first change of one of them by which rows.
-/// It takes 8 bytes a row.
+/// Opening a list only requires the set of reached objects. The rows that refer to one of them are
+/// needed after the first change of such an object. This form takes 8 bytes per row.
 ///
 ///     let links = PlacedLinks([places], reached: places.reached, hop: 0)
 ///     links.isReached(7)              // true
@@ -19,7 +20,9 @@ public struct PlacedLinks: Sendable {
     private let reached: [ObjectReference]
     private let isReached: Set<ObjectNumber>
 
-    /// The links of a hop, in parts one behind the other that lead to some of those reached; O(runs + reached).
+    /// Creates the links of a hop from consecutive chunks whose links are indexes in `reached`.
+    ///
+    /// Cost: O(runs + reached).
     public init(_ parts: [ListPlaces], reached: [ObjectReference], hop: Int) {
         self.parts = parts.map { Part(numbers: $0.numbers, runs: $0.linkRuns[hop]) }
         self.reached = reached
@@ -28,22 +31,22 @@ public struct PlacedLinks: Sendable {
         isReached = Set(reached.indices.lazy.filter { isLinked[$0 + 1] }.map { reached[$0].number })
     }
 
-    /// Every object that a row reaches, once.
+    /// The distinct objects to which rows refer.
     public var objects: some Collection<ObjectNumber> { isReached }
 
-    /// Whether any row reaches an object.
+    /// Returns whether any row refers to an object.
     public func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
 
-    /// The table; O(n): links are put in order by counting those to each object.
+    /// The table; cost: O(n), as links are sorted by counting those to each object.
     public var table: LinkTable {
         let links = sortedLinks()
-        // Of places that contradict themselves the sum is made the long way.
+        // Contradictory placements take the slower way.
         let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
         if isInOrder, let table = LinkTable(sorted: links[...]) { return table }
         return LinkTable(links)
     }
 
-    /// The links by object and row, if nothing is named twice.
+    /// Returns the links by object and row, if no row occurs twice.
     private func sortedLinks() -> [LinkTable.Link] {
         var ends = linkEnds()
         let total = ends.last ?? 0
@@ -51,7 +54,7 @@ public struct PlacedLinks: Sendable {
             repeating: LinkTable.Link(row: 0, object: 0), count: total)
         let numbers = parts.flatMap(\.numbers)
         let places = places()
-        // From the last on, so that each end moves down to where its object's links begin.
+        // Backwards, so that each end moves down to the start of its object's links.
         for index in ascendingOrder(of: numbers).reversed() {
             let place = Int(places[Int(index)])
             if place == 0 { continue }
@@ -62,7 +65,7 @@ public struct PlacedLinks: Sendable {
         return links
     }
 
-    /// The place among those reached for each object of the list.
+    /// Returns the link of each object of the list.
     private func places() -> [UInt32] {
         var places: [UInt32] = []
         places.reserveCapacity(parts.reduce(0) { $0 + $1.numbers.count })
@@ -70,7 +73,8 @@ public struct PlacedLinks: Sendable {
         return places
     }
 
-    /// By place, where the links to an object end once they are sorted by the objects' numbers; the last is the end of all.
+    /// Returns, by link, the end of the links to an object after sorting; the last element is the
+    /// total.
     private func linkEnds() -> [Int] {
         var ends = [Int](repeating: 0, count: reached.count + 2)
         forEachRun { ends[Int($0)] += $1 }
@@ -83,7 +87,7 @@ public struct PlacedLinks: Sendable {
         return ends
     }
 
-    /// Calls `body` with the place that objects reach, and how many they are.
+    /// Calls `body` with the link of each run and the number of its objects.
     private func forEachRun(_ body: (UInt32, Int) -> Void) {
         for part in parts {
             var start = 0

@@ -1,37 +1,39 @@
-/// For one hop of a key path: which object each row of a list reaches, and which rows reach an object.
+/// For one hop of a key path, the object to which each row of a list refers, and the rows that
+/// refer to an object.
 ///
-/// It answers which rows are affected when an object changed, without a scan, and takes 10 to 12 bytes a row where many
-/// rows reach the same object, up to 30 where each reaches its own: the links lie sorted by object in blocks (the leaves of a B+
-/// tree) that name each object once and the rows in four bytes each, and a ``NumberTable`` finds the block of a row.
-/// Looking up and setting a link cost a binary search over the blocks and a look through one; listing rows O(rows) besides.
+/// The table finds the rows affected by an object's change without a scan. It takes 10 to 12 bytes
+/// per row if many rows refer to the same object, and up to 30 if each refers to its own. Links are
+/// sorted by object in blocks (the leaves of a B+ tree), which have each object once and the rows
+/// in four bytes each. A ``NumberTable`` finds the block of a row. Finding and setting a link costs
+/// a binary search over the blocks and a scan of one block; listing rows costs O(rows) in addition.
 ///
 ///     var buckets = LinkTable()
 ///     buckets.set(33, to: 7)
 ///     buckets[33]                     // 7
 ///     buckets.rows(for: 7)            // [33]
 public struct LinkTable: Sendable {
-    /// What setting a link led to.
+    /// The effect of setting a link.
     public struct Step: Hashable, Sendable {
-        /// Whether no row reached the row's object before.
+        /// Whether no row referred to the new object before.
         public var isFirst = false
-        /// The object that the row reached before and that no row reaches now.
+        /// The previous object of the row, if no row refers to it now.
         public var released: UInt64?
     }
 
-    /// A row and the object that it reaches.
+    /// A row and the object to which it refers.
     public struct Link: Hashable, Comparable, Sendable {
         /// The row's number.
         public var row: UInt64
         /// The object's number.
         public var object: UInt64
 
-        /// Makes a link.
+        /// Creates a link.
         public init(row: UInt64, object: UInt64) {
             self.row = row
             self.object = object
         }
 
-        /// Orders by object, then by row.
+        /// Compares by object, then by row.
         public static func < (left: Link, right: Link) -> Bool {
             left.object == right.object ? left.row < right.row : left.object < right.object
         }
@@ -39,16 +41,16 @@ public struct LinkTable: Sendable {
 
     private var blocks: [LinkBlock] = []
     private var freeBlocks: [Int] = []
-    /// The blocks that have links, in the order of these.
+    /// The blocks that have links, in the links' order.
     private var order: [UInt32] = []
     private var home = NumberTable()
 
-    /// Makes an empty table.
+    /// Creates an empty table.
     public init() {}
 
-    /// Makes a table of links in any order; O(n log n).
+    /// Creates a table of links in any order; cost: O(n log n).
     ///
-    /// Of links of the same row the last one counts.
+    /// If a row has several links, the last one counts.
     public init(_ links: [Link]) {
         if let table = LinkTable(sorted: links.sorted()[...]) {
             self = table
@@ -57,7 +59,7 @@ public struct LinkTable: Sendable {
         for link in links { set(link.row, to: link.object) }
     }
 
-    /// Makes a table of sorted links; nil when a row is there twice.
+    /// Creates a table of sorted links; returns nil if a row occurs twice.
     init?(sorted links: ArraySlice<Link>) {
         var rest = links
         while !rest.isEmpty {
@@ -69,15 +71,15 @@ public struct LinkTable: Sendable {
         if !fillHome() { return nil }
     }
 
-    /// How many rows reach an object.
+    /// The number of rows that refer to an object.
     public var count: Int { home.count }
 
-    /// The object that a row reaches.
+    /// Returns the object to which a row refers.
     public subscript(row: UInt64) -> UInt64? {
         spot(of: row).map { blocks[$0.block].object($0.at) }
     }
 
-    /// Every object that a row reaches, once, ascending; O(n).
+    /// The distinct objects to which rows refer, ascending; cost: O(n).
     public var objects: [UInt64] {
         var all: [UInt64] = []
         for block in order {
@@ -88,13 +90,13 @@ public struct LinkTable: Sendable {
         return all
     }
 
-    /// Whether any row reaches an object.
+    /// Returns whether any row refers to an object.
     public func isReached(_ object: UInt64) -> Bool {
         guard !order.isEmpty else { return false }
         return blocks[Int(order[index(of: Link(row: .max, object: object))])].reaches(object)
     }
 
-    /// The rows that reach an object, ascending.
+    /// Returns the rows that refer to an object, ascending.
     public func rows(for object: UInt64) -> [UInt64] {
         var rows: [UInt64] = []
         let first = index(of: Link(row: 0, object: object))
@@ -105,7 +107,7 @@ public struct LinkTable: Sendable {
         return rows
     }
 
-    /// Lets a row reach an object in place of what it reached; nil for none.
+    /// Sets the object to which a row refers; nil for none.
     @discardableResult
     public mutating func set(_ row: UInt64, to object: UInt64?) -> Step {
         var step = Step()
@@ -130,19 +132,20 @@ public struct LinkTable: Sendable {
         return block.map { ($0, found) }
     }
 
-    /// The place in `order` of the last block that does not begin behind a link; 0 if there is none.
+    /// Returns the index in `order` of the last block that does not begin after a link; 0 if there
+    /// is none.
     private func index(of link: Link) -> Int {
         max(0, order.partition { blocks[Int($0)].first > link } - 1)
     }
 
-    /// Whether the block at a place in `order` has rows that reach an object.
+    /// Returns whether the block at an index in `order` has rows that refer to an object.
     private func reaches(_ object: UInt64, at index: Int) -> Bool {
         guard order.indices.contains(index) else { return false }
         let runs = blocks[Int(order[index])].runs
         return runs.first?.object == object || runs.last?.object == object
     }
 
-    /// Puts a link in; says whether it is the first to its object.
+    /// Inserts a link; returns whether it is the first to its object.
     private mutating func insert(_ link: Link) -> Bool {
         if order.isEmpty {
             let block = add(LinkBlock([link]))
@@ -158,7 +161,7 @@ public struct LinkTable: Sendable {
         return isFirst
     }
 
-    /// Takes a link out; gives its object if it was the last to it.
+    /// Removes a link; returns its object if that was the last link to it.
     private mutating func remove(_ link: Link, _ block: Int, _ at: Int) -> UInt64? {
         let isGone = blocks[block].rows.count == 1 || blocks[block].isAlone(at)
         let isSmall = blocks[block].rows.count <= LinkBlock.capacity / 4
@@ -181,7 +184,8 @@ public struct LinkTable: Sendable {
         move(links[half...], from: lower, to: upper)
     }
 
-    /// Joins a small block with a neighbour if both together leave room; drops it if it is empty.
+    /// Merges a small block with a neighbour if both fit into half a block; removes it if it is
+    /// empty.
     private mutating func join(_ index: Int) {
         if blocks[Int(order[index])].rows.isEmpty { return drop(index) }
         let lower = index + 1 == order.count ? index - 1 : index
@@ -221,7 +225,7 @@ public struct LinkTable: Sendable {
         if !home.insert(row, at: block) { fillHome() }
     }
 
-    /// Enters every row's block into a new `home`; false if a row is in the table twice.
+    /// Enters every row's block into a new `home`; returns false if a row is in the table twice.
     @discardableResult
     private mutating func fillHome() -> Bool {
         let count = blocks.reduce(0) { $0 + $1.rows.count }

@@ -1,24 +1,25 @@
-/// What one merged change does to a list: the rows that leave, and those that enter or changed.
+/// The effect of one merged change on a list: the rows that leave, and those that enter or changed.
 ///
-/// A row in `upserted` that the list already holds counts as changed and is reported once, as a
-/// move or an update, also if its sort key and section are what they were. Leave rows out that did
-/// not change. A number in both `removed` and `upserted` is in the list afterwards; of two rows
-/// with the same number the last one counts; removing a number the list does not hold does nothing.
-/// Of rows that changed and stay as they are the number is enough: name them in `unmoved`.
+/// A row in `upserted` that the list already holds counts as changed. It is reported once, as a
+/// move or an update, even if its sort key and section are unchanged. Leave out rows that did not
+/// change. A number in both `removed` and `upserted` is in the list afterwards. Of two rows with
+/// the same number the last one counts. Removing a number that the list does not hold has no
+/// effect. For rows that changed but keep their sort key and section, the number in `unmoved` is
+/// enough.
 public struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
     public var removed: [UInt64]
-    /// The rows that enter, or stay with a new or the same sort key and section.
+    /// The rows that enter, or that stay, with their new sort key and section.
     public var upserted: [ResultRow]
-    /// The numbers of rows that changed while their sort key and section stayed what they were.
+    /// The numbers of rows that changed, but kept their sort key and section.
     ///
-    /// They count as rows in `upserted` that the list holds just so; one that it does not hold, or that is in `removed` or
-    /// `upserted`, plays no part.
+    /// They count like rows in `upserted` with the same sort key and section as in the list. A
+    /// number that the list does not hold, or that is in `removed` or `upserted`, is ignored.
     public var unmoved: [UInt64]
-    /// Why rows changed, by number; those without an entry have no reason.
+    /// The reasons for changes, by number; rows without an entry have no reason.
     public var reasons: [UInt64: ChangeReason]
 
-    /// Makes an edit.
+    /// Creates an edit.
     public init(
         removed: [UInt64] = [], upserted: [ResultRow] = [], unmoved: [UInt64] = [],
         reasons: [UInt64: ChangeReason] = [:]
@@ -30,28 +31,29 @@ public struct ListEdits: Hashable, Sendable {
     }
 }
 
-/// What an edit led to.
+/// The outcome of an edit.
 public enum ListOutcome: Hashable, Sendable {
     /// There is nothing to report.
     case unchanged
-    /// The list shows new rows; the change is relative to what it showed before.
+    /// The list shows new rows; the change is relative to the rows it showed before.
     case changed(ResultsChange)
-    /// A section comes back after another one; the list goes on showing what it showed before.
+    /// A section occurs again after another one; the list continues to show what it showed before.
     case failed(OutOfOrderSection)
 }
 
-/// A section name that comes back after another section: sort order and sections don't fit.
+/// A section name that occurs again after another section: the sort order does not fit the
+/// sections.
 public struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The section that comes back.
+    /// The section that occurs again.
     public var section: String
-    /// The section between its parts.
+    /// The section between its two parts.
     public var interruptedBy: String
-    /// The number of the first object of `section` behind the start of the other one.
+    /// The number of the first object of `section` after the start of the other section.
     public var number: UInt64
     /// The entity tag of that object.
     public var entityTag: UInt16
 
-    /// Makes the error.
+    /// Creates the error.
     public init(section: String, interruptedBy: String, number: UInt64, entityTag: UInt16) {
         self.section = section
         self.interruptedBy = interruptedBy
@@ -59,14 +61,14 @@ public struct OutOfOrderSection: Error, Hashable, Sendable, CustomStringConverti
         self.entityTag = entityTag
     }
 
-    /// A sentence that says what is wrong and what to do.
+    /// A sentence with the problem and the remedy.
     public var description: String {
         "section \"\(section)\" comes back after section \"\(interruptedBy)\" at object \(number); "
             + "sort by the section key path first"
     }
 }
 
-/// An edit without contradictions: every number once.
+/// An edit without contradictions: every number occurs once.
 struct NetEdits {
     var leaving: [UInt64]
     var upserted: [ResultRow]
@@ -86,10 +88,10 @@ struct NetEdits {
         unmoved = edits.unmoved.filter { last[$0] == nil && seen.insert($0).inserted }
     }
 
-    /// How many rows it is about.
+    /// The number of edited rows.
     var count: Int { leaving.count + upserted.count + unmoved.count }
 
-    /// The same without what a store does not hold.
+    /// Returns the edit without rows that a store does not hold.
     func held(by rows: RowStore) -> NetEdits {
         var held = self
         held.leaving = leaving.filter(rows.contains)
@@ -97,7 +99,8 @@ struct NetEdits {
         return held
     }
 
-    /// Whether all lists ascend and have no number in common, as where they come from a transaction; O(k).
+    /// Whether all three lists are ascending and disjoint, as they are for a transaction; cost:
+    /// O(k).
     private var isPlain: Bool {
         var (gone, same) = (0, 0)
         for index in upserted.indices {

@@ -1,7 +1,7 @@
 extension ListStep {
-    /// The change, once everything is noted.
+    /// Returns the change, after ``noteAfter(_:)``.
     ///
-    /// The store must not have forgotten the sections that the edit emptied.
+    /// The store must not have freed the sections that the edit emptied yet.
     mutating func change(_ reasons: [UInt64: ChangeReason], _ rows: RowStore) -> ResultsChange {
         chooseSections()
         for section in touched where section.stays && section.pairs > 0 { chooseRows(of: section) }
@@ -15,7 +15,7 @@ extension ListStep {
         return ResultsChange(sections: sections, objects: objects, reasons: said(reasons))
     }
 
-    /// The reasons of rows that are in the list afterwards: mostly all that were given.
+    /// Returns the reasons of rows that are in the list afterwards, which usually are all of them.
     private func said(_ reasons: [UInt64: ChangeReason]) -> [UInt64: ChangeReason] {
         if reasons.isEmpty { return [:] }
         let known = marks.count { $0.to != nil && reasons[$0.number] != nil }
@@ -25,10 +25,10 @@ extension ListStep {
         return said
     }
 
-    /// Decides which loose rows of a section that stays can stay, too.
+    /// Decides which movable rows of a section that stays can stay, too.
     private mutating func chooseRows(of section: Touched) {
         if section.olds == 1, section.news == 1 {
-            // Nothing else came or went, so the gap is the place.
+            // No other row was removed or inserted, so the gap equals the index.
             let mark = section.lastNew
             marks[mark].stays = marks[mark].from?.path.item == marks[mark].to?.path.item
             return
@@ -56,8 +56,10 @@ extension ListStep {
         for (at, stays) in zip(paired, kept) { marks[at].stays = stays }
     }
 
-    /// Decides which sections stay: those with a row that isn't loose must, and then as many of the
-    /// others as are in order.
+    /// Decides which sections stay.
+    ///
+    /// Sections with a row that is not movable must stay. Of the others, as many stay as are in
+    /// order.
     private mutating func chooseSections() {
         let loose = touched.indices.filter { touched[$0].isLoose }
         for at in touched.indices where touched[at].oldIndex != nil {

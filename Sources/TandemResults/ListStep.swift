@@ -1,8 +1,8 @@
-/// One edit on its way through a store: what stood where before, what stands where after, and the
-/// change that follows; cost O(k log n) for k edited rows, however long the list is.
+/// One edit of a store: the locations of rows before and after, and the resulting change.
 ///
-/// A row is *loose* if its sort key, section or entity differs, or if it comes or goes; all other
-/// rows are in order with each other before and after. A section is loose if all its rows were.
+/// Cost: O(k log n) for k edited rows, however long the list is. A row is *loose* (movable) if its
+/// sort key, section or entity differs, or if it is inserted or deleted. All other rows are in
+/// order with each other before and after. A section is loose if all its rows were.
 struct ListStep {
     struct Spot {
         var slot: Int
@@ -15,33 +15,33 @@ struct ListStep {
         var from: Spot?
         var to: Spot?
         var isLoose: Bool
-        /// Whether a loose row stays where it is between its neighbours.
+        /// Whether a movable row stays in place between its neighbours.
         var stays = false
-        /// The next loose mark that came from, or goes to, the same section; none if negative.
+        /// The next movable mark with the same section before, or after; negative for none.
         var nextOld = -1
         var nextNew = -1
     }
 
-    /// What the edit did to one section.
+    /// The effect of the edit on one section.
     struct Touched {
         var slot: Int
         var oldIndex: Int?
         var oldCount = 0
         var newIndex: Int?
-        /// How many loose rows were in it, and the last of their marks.
+        /// The number of movable rows that were in the section, and the last of their marks.
         var olds = 0
         var lastOld = -1
-        /// How many are, and the last of their marks.
+        /// The number of movable rows that are in the section, and the last of their marks.
         var news = 0
         var lastNew = -1
-        /// How many of them are both.
+        /// The number of movable rows that were and are in the section.
         var pairs = 0
         var stays = false
 
         var isLoose: Bool { oldIndex != nil && newIndex != nil && olds == oldCount }
     }
 
-    /// A row as it was.
+    /// A row before the edit.
     private struct Before {
         var number: UInt64
         var tag: UInt16
@@ -51,16 +51,17 @@ struct ListStep {
 
     var marks: [Mark] = []
     var touched: [Touched] = []
-    /// The sections that begin or end with a row that is new there: only they can overlap their neighbours.
+    /// The sections that begin or end with a new row; only these can overlap their neighbours.
     private(set) var widened: [Int] = []
-    /// How many marks, the first ones, are of rows that are in the list afterwards.
+    /// The number of marks, at the beginning, of rows that are in the list afterwards.
     private var staying = 0
-    /// The loose rows as they were, to undo the edit; only sections can be out of order.
+    /// The movable rows before the edit, to undo it; only recorded with sections, which can get out
+    /// of order.
     private var before: [Before] = []
     private var keysBefore: [UInt8] = []
     private let edit: NetEdits
 
-    /// Carries an edit out.
+    /// Applies an edit.
     init(_ edit: NetEdits, on rows: inout RowStore) {
         self.edit = edit
         noteBefore(&rows)
@@ -70,7 +71,7 @@ struct ListStep {
         for at in edit.upserted.indices where marks[at].isLoose { rows.insert(edit.upserted[at]) }
     }
 
-    /// Takes the edit back.
+    /// Undoes the edit.
     func undo(on rows: inout RowStore) {
         for (row, mark) in zip(edit.upserted, marks) where mark.isLoose {
             if let place = rows.place(of: row.number) { rows.remove(at: place) }
@@ -87,7 +88,8 @@ struct ListStep {
         rows.forgetEmptySections()
     }
 
-    /// Marks begin with those of the upserted rows, in their order; then come those of unmoved ones.
+    /// Records the state before the edit: first the marks of upserted rows in order, then of
+    /// unmoved ones, then of leaving ones.
     private mutating func noteBefore(_ rows: inout RowStore) {
         marks.reserveCapacity(edit.count)
         touched.reserveCapacity(min(2 * edit.count, 2 * ListStep.few))
@@ -105,7 +107,7 @@ struct ListStep {
         for number in edit.leaving { noteHeld(number, isLoose: true, &rows) }
     }
 
-    /// Marks a row by its number, if it is there.
+    /// Records a row by its number, if the store holds it.
     private mutating func noteHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
         guard let place = rows.hintedPlace(of: number) else { return }
         var mark = Mark(
@@ -129,7 +131,7 @@ struct ListStep {
         return Spot(slot: place.slot, path: ResultsIndexPath(section: index, item: item))
     }
 
-    /// Notes where everything stands after the edit.
+    /// Records the locations after the edit.
     mutating func noteAfter(_ rows: inout RowStore) {
         for at in 0..<staying {
             guard let place = rows.hintedPlace(of: marks[at].number) else { continue }
@@ -152,7 +154,7 @@ struct ListStep {
             let isThere = rows.sections[slot].count > 0 || !rows.isSectioned
             touched[at].newIndex = isThere ? rows.hintedIndex(of: slot) : nil
             if !rows.isSectioned { touched[at].oldIndex = 0 }
-            // A section that was there before although none of the edited rows was in it.
+            // The section existed before, although none of the edited rows was in it.
             if touched[at].oldIndex == nil && rows.sections[slot].count > touched[at].news {
                 touched[at].oldIndex = touched[at].newIndex
                 touched[at].oldCount = rows.sections[slot].count
@@ -160,7 +162,7 @@ struct ListStep {
         }
     }
 
-    /// Notes a loose row of a section that has so many rows now.
+    /// Records a movable row of a section that now has `count` rows.
     private mutating func noteNew(_ at: Int, _ item: Int, _ section: Int, _ count: Int) {
         let slot = touched[section].slot
         touched[section].news += 1
@@ -187,7 +189,9 @@ struct ListStep {
         }
     }
 
-    /// The place of a section in `touched`; the section remembers it once they are more than a look finds.
+    /// Returns the index of a section in `touched`, adding it if necessary.
+    ///
+    /// The section remembers the index if there are too many for a linear search.
     private mutating func touch(_ slot: Int, _ rows: inout RowStore) -> Int {
         let count = touched.count
         for known in 0..<min(count, ListStep.few) where touched[known].slot == slot {
@@ -202,6 +206,6 @@ struct ListStep {
         return count
     }
 
-    /// Sections up to which looking through them beats remembering.
+    /// The number of sections up to which a linear search is faster.
     private static let few = 8
 }

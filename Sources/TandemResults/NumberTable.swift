@@ -1,29 +1,31 @@
-/// Finds where a number is kept, in five bytes a number: a hash table of places that holds no numbers.
+/// A hash table from numbers to places that does not store the numbers, in five bytes per number.
 ///
-/// A bucket is 32 bits: the place, in as few bits as all places need, and a part of the number's hash in the others. So a
-/// place that is found is a guess, which the owner confirms by looking for the number there. It is wrong once in tens of
-/// thousands of lookups in lists of a million rows, and costs nothing but the look.
+/// A bucket is 32 bits: the place, in as few bits as all places need, and a part of the number's
+/// hash in the others. A place that is found is therefore a guess, which the owner confirms by
+/// searching the number there. The guess is wrong once in tens of thousands of lookups in lists of
+/// a million rows, and a wrong one only costs that search.
 ///
-/// Open addressing with linear probing, at most seven eighths full (Knuth, The Art of Computer Programming 3, 6.4; keeping a part of
-/// the hash in place of the key is what cuckoo and quotient filters do). Looking up, inserting and removing cost O(1). Numbers that
-/// aren't kept can't be hashed anew: when there is no room left, the owner fills another table.
+/// The table uses open addressing with linear probing, and is at most seven eighths full (Knuth,
+/// The Art of Computer Programming 3, 6.4). Cuckoo and quotient filters also store a part of the
+/// hash instead of the key. Looking up, inserting and removing cost O(1). The table can't be
+/// rehashed without the numbers: if there is no room left, the owner fills another one.
 struct NumberTable: Sendable {
     private static let empty: UInt32 = 0
-    /// What was removed; it keeps those behind it within reach.
+    /// A tombstone, which keeps the buckets after it reachable.
     private static let gone: UInt32 = 1
-    /// What is added to places, to tell them from the two above.
+    /// The number added to places to distinguish them from the two values above.
     private static let offset = 2
 
-    /// How many numbers are in it.
+    /// The number of entries.
     private(set) var count = 0
     private var buckets: [UInt32] = []
     private var goneCount = 0
     private var placeBits: UInt32 = 2
 
-    /// An empty table without room.
+    /// Creates an empty table without capacity.
     init() {}
 
-    /// An empty table with room for some numbers at the first places.
+    /// Creates an empty table with room for `room` numbers at places below `places`.
     init(room: Int, places: Int) {
         buckets = [UInt32](repeating: NumberTable.empty, count: room + room / 4 + 4)
         let largest = UInt64(places + NumberTable.offset)
@@ -31,7 +33,7 @@ struct NumberTable: Sendable {
         precondition(placeBits <= 32, "a list has at most 4,294,967,293 leaves")
     }
 
-    /// The place of a number, where `holds` confirms it.
+    /// Returns the place of a number that `holds` confirms.
     @inline(__always)
     func place(of number: UInt64, _ holds: (Int) -> Bool) -> Int? {
         if buckets.isEmpty { return nil }
@@ -51,10 +53,10 @@ struct NumberTable: Sendable {
         }
     }
 
-    /// Whether there is room for so many more.
+    /// Returns whether there is room for `more` entries.
     func hasRoom(for more: Int) -> Bool { (count + goneCount + more) * 8 <= buckets.count * 7 }
 
-    /// Puts in a number that is not in it; false if there is no room for it.
+    /// Inserts a number that is not in the table; returns false if there is no room.
     mutating func insert(_ number: UInt64, at place: Int) -> Bool {
         guard hasRoom(for: 1), fits(place) else { return false }
         let probe = Probe(number, buckets.count, placeBits)
@@ -66,7 +68,9 @@ struct NumberTable: Sendable {
         return true
     }
 
-    /// Puts a number into a table that has room, and of which nothing was removed, unless it is there: false where `holds` finds it.
+    /// Inserts a number unless `holds` finds it; returns whether it was inserted.
+    ///
+    /// The table must have room, and nothing must have been removed from it.
     @inline(__always)
     mutating func insertNew(_ number: UInt64, at place: Int, unless holds: (Int) -> Bool) -> Bool {
         let probe = Probe(number, buckets.count, placeBits)
@@ -81,7 +85,7 @@ struct NumberTable: Sendable {
         return true
     }
 
-    /// Notes that a number is at another place now; false if there is no room for such a place.
+    /// Changes the place of a number; returns false if the new place has too many bits.
     mutating func move(_ number: UInt64, from old: Int, to new: Int) -> Bool {
         guard fits(new) else { return false }
         let probe = Probe(number, buckets.count, placeBits)
@@ -89,14 +93,14 @@ struct NumberTable: Sendable {
         return true
     }
 
-    /// Takes a number out that is in it.
+    /// Removes a number that is in the table.
     mutating func remove(_ number: UInt64, at place: Int) {
         var at = bucket(place, Probe(number, buckets.count, placeBits))
         count -= 1
         buckets[at] = NumberTable.gone
         goneCount += 1
         guard buckets[next(at)] == NumberTable.empty else { return }
-        // Nothing is behind them, so that nobody has to pass.
+        // No bucket after these tombstones is in use, so no probe has to pass them.
         while buckets[at] == NumberTable.gone {
             buckets[at] = NumberTable.empty
             goneCount -= 1
@@ -104,9 +108,9 @@ struct NumberTable: Sendable {
         }
     }
 
-    /// The bucket of a number at a place.
+    /// Returns the bucket of a number at a place.
     ///
-    /// Of two numbers that look alike either one's will do: both are reached from both.
+    /// If two numbers look alike, the bucket of either will do: both are reachable from both.
     private func bucket(_ place: Int, _ probe: Probe) -> Int {
         let wanted = probe.bucket(place)
         var at = probe.start
@@ -124,7 +128,7 @@ struct NumberTable: Sendable {
     @inline(__always)
     private func next(_ at: Int) -> Int { at &+ 1 == buckets.count ? 0 : at &+ 1 }
 
-    /// Where a number is looked for, and what its bucket looks like.
+    /// The first bucket to probe for a number, and the contents of a matching one.
     private struct Probe {
         let start: Int
         let mark: UInt32
@@ -132,7 +136,7 @@ struct NumberTable: Sendable {
 
         @inline(__always)
         init(_ number: UInt64, _ count: Int, _ placeBits: UInt32) {
-            // Two rounds of multiplying and folding: close numbers differ in all bits afterwards.
+            // Two rounds of multiplying and folding make close numbers differ in all bits.
             var hash = number &* 0x9E37_79B9_7F4A_7C15
             hash = (hash ^ hash >> 32) &* 0xD6E8_FEB8_6659_FD93
             start = Int(truncatingIfNeeded: ((hash >> 32) &* UInt64(count)) >> 32)

@@ -1,10 +1,12 @@
-/// The place of a part of a change in the fixed order: deletes by source, then inserts, moves and updates by target.
+/// The rank of an object's change in the fixed order: deletes by source, then inserts, moves and
+/// updates by target.
 ///
-/// It is one number of two words, so that sorting k parts, O(k log k), compares and moves these and not the parts.
+/// The rank is two words, so that sorting k changes, O(k log k), compares and moves these and not
+/// the changes.
 struct ObjectRank: Comparable {
     /// The kind and the section.
     private let high: UInt64
-    /// The item, which fewer than 2³² rows of a section leave room beside, and the place among those to be sorted.
+    /// The item, which is below 2³², and the index among the changes to be sorted.
     private let low: UInt64
 
     init(_ change: ResultsChange.ObjectChange, at index: Int) {
@@ -15,7 +17,7 @@ struct ObjectRank: Comparable {
             case .move(_, _, _, let path): (2, path)
             case .update(_, _, _, let path): (3, path)
             }
-        // What is no place at all, as in a change that nobody can replay, stands anywhere.
+        // An invalid path, as in a change that can't be replayed, gets any rank.
         high = kind << 62 | UInt64(truncatingIfNeeded: path.section) & (1 << 62 - 1)
         low = UInt64(truncatingIfNeeded: path.item) << 32 | UInt64(index)
     }
@@ -27,7 +29,7 @@ struct ObjectRank: Comparable {
 
     private var index: Int { Int(low & 0xFFFF_FFFF) }
 
-    /// The parts in their fixed order; those of one rank stay as they are to each other.
+    /// Returns the changes in their fixed order; equal ranks keep their order.
     static func sorted(
         _ changes: [ResultsChange.ObjectChange]
     ) -> [ResultsChange.ObjectChange] {

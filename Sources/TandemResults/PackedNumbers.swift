@@ -1,17 +1,18 @@
-/// A short run of numbers in a chosen order, in four bytes each as long as their upper halves are the same.
+/// A short array of numbers, in four bytes each as long as their upper halves are equal.
 ///
-/// The numbers of a store are given out one after another, so those of a leaf nearly always share the upper half; a run in which
-/// they don't keeps them whole. Reading one costs O(1), finding one a look at all, eight at a time.
+/// The numbers of a store are assigned sequentially, so those of a leaf nearly always have the same
+/// upper half; otherwise they are stored whole. Reading a number costs O(1); finding one is a
+/// linear search, eight at a time.
 struct PackedNumbers: Sendable {
     private var high: UInt32 = 0
     private var low: [UInt32] = []
-    /// All numbers, in place of `low`, when their upper halves differ.
+    /// All numbers, instead of `low`, if their upper halves differ.
     private var whole: [UInt64] = []
 
-    /// No numbers.
+    /// Creates an empty array.
     init() {}
 
-    /// Numbers in their order, without slack.
+    /// Creates an array of numbers, without spare capacity.
     init(_ numbers: some Collection<UInt64>) {
         high = UInt32(truncatingIfNeeded: (numbers.first ?? 0) >> 32)
         if numbers.allSatisfy({ $0 >> 32 == UInt64(high) }) {
@@ -31,7 +32,7 @@ struct PackedNumbers: Sendable {
         }
     }
 
-    /// The place of a number.
+    /// Returns the index of a number.
     func firstIndex(of number: UInt64) -> Int? {
         if !whole.isEmpty { return whole.firstIndex(of: number) }
         guard number >> 32 == UInt64(high) else { return nil }
@@ -69,12 +70,12 @@ struct PackedNumbers: Sendable {
         if whole.isEmpty { low.remove(at: at) } else { whole.remove(at: at) }
     }
 
-    /// Appends the numbers of another run.
+    /// Appends the numbers of another array.
     mutating func append(_ other: PackedNumbers) {
         self = PackedNumbers((0..<count).map { self[$0] } + (0..<other.count).map { other[$0] })
     }
 
-    /// Takes all from a place on out, as a run of its own.
+    /// Removes all numbers from an index on, and returns them as a new array.
     mutating func split(at: Int) -> PackedNumbers {
         let upper = PackedNumbers((at..<count).map { self[$0] })
         if whole.isEmpty { low.removeSubrange(at...) } else { whole.removeSubrange(at...) }

@@ -5,7 +5,7 @@ public struct SectionIDs: Hashable, Sendable {
     /// The numbers of its objects.
     public var numbers: [UInt64]
 
-    /// Makes a section.
+    /// Creates a section.
     public init(name: String, numbers: [UInt64]) {
         self.name = name
         self.numbers = numbers
@@ -14,7 +14,7 @@ public struct SectionIDs: Hashable, Sendable {
 
 /// A change that does not fit the sections it was applied to.
 public struct ReplayError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What does not fit, and where.
+    /// A description of the mismatch and its location.
     public var description: String
 
     init(_ description: String) {
@@ -23,13 +23,13 @@ public struct ReplayError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension ResultsChange {
-    /// Applies the change by the rules of a table's batch update; the proof of law 5.
+    /// Applies the change by the rules of a table's batch update, which proves law 5.
     ///
-    /// Everything is checked: names and numbers against the old sections, places against the new
-    /// ones, that no row of a deleted section is forgotten and that updates end where they say.
-    /// Cost O(n) for n objects in `old`.
+    /// Names and numbers are checked against the old sections, and paths against the new ones. No
+    /// row may be left in a deleted section, and updates have to end at their targets. Cost: O(n)
+    /// for n objects in `old`.
     ///
-    /// - Throws: `ReplayError` when the change is not one of `old`.
+    /// - Throws: `ReplayError` if the change is not one of `old`.
     public func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
         var replay = Replay(old: old)
         for change in sections { try replay.take(change) }
@@ -45,7 +45,7 @@ extension ResultsChange {
 }
 
 extension [SectionIDs] {
-    /// The number at a path; nil when there is no such place.
+    /// Returns the number at a path; nil if the path does not exist.
     func number(at path: ResultsIndexPath) -> UInt64? {
         guard indices.contains(path.section) else { return nil }
         let numbers = self[path.section].numbers
@@ -56,17 +56,17 @@ extension [SectionIDs] {
 /// The state of applying one change.
 private struct Replay {
     let old: [SectionIDs]
-    /// The old sections that go.
+    /// The indexes of deleted sections.
     var deleted: Set<Int> = []
-    /// The new sections that come, by index.
+    /// The names of inserted sections, by new index.
     var inserted: [Int: String] = [:]
-    /// The paths of rows that were taken out.
+    /// The paths of removed rows.
     var sources: Set<ResultsIndexPath> = []
-    /// The numbers of the rows taken out.
+    /// The numbers of removed rows.
     var gone: Set<UInt64> = []
-    /// The rows put in, by their new place.
+    /// The inserted rows, by new path.
     var targets: [ResultsIndexPath: UInt64] = [:]
-    /// The numbers of the rows put in.
+    /// The numbers of inserted rows.
     var arrived: Set<UInt64> = []
 
     init(old: [SectionIDs]) {
@@ -139,7 +139,7 @@ private struct Replay {
         throw ReplayError("object \(number) comes to \(path), which is beyond the end")
     }
 
-    /// The new sections with the rows that stay, before any arrives.
+    /// Returns the new sections with the rows that stay, before rows are inserted.
     private mutating func remainingSections() throws(ReplayError) -> [SectionIDs] {
         var survivors: [SectionIDs] = []
         for (index, section) in old.enumerated() {
@@ -162,7 +162,7 @@ private struct Replay {
         return survivors
     }
 
-    /// Puts the arriving rows of a section between those that stay.
+    /// Inserts the new rows of a section between those that stay.
     private mutating func fill(_ numbers: inout [UInt64], at section: Int) throws(ReplayError) {
         var filled: [UInt64] = []
         var staying = numbers[...]

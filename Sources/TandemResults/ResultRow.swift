@@ -1,18 +1,19 @@
-/// What a sectioned list holds of one row.
+/// The placement of one row in a sectioned list.
 ///
-/// The list is ordered by `sortKey`, compared byte by byte, and then by `number`, ascending, also
-/// where the sort order is descending (the key's encoding takes care of that, the tie does not).
+/// The list is ordered by `sortKey`, compared byte by byte, and then by `number`, ascending. Ties
+/// are also ascending if the sort order is descending, which only the key's encoding takes into
+/// account.
 public struct ResultRow: Hashable, Sendable {
     /// The object's number, unique in the store over all entities.
     public var number: UInt64
     /// The tag of the object's own (most derived) entity.
     public var entityTag: UInt16
-    /// The order-preserving encoding of all sort values: the smaller bytes come first.
+    /// The order-preserving encoding of all sort values: smaller bytes sort first.
     public var sortKey: [UInt8]
     /// The name of the section the row belongs to; ignored by a list without sections.
     public var section: String
 
-    /// Makes a row.
+    /// Creates a row.
     public init(number: UInt64, entityTag: UInt16 = 0, sortKey: [UInt8], section: String = "") {
         self.number = number
         self.entityTag = entityTag
@@ -20,7 +21,7 @@ public struct ResultRow: Hashable, Sendable {
         self.section = section
     }
 
-    /// Whether this row stands before another one.
+    /// Returns whether this row sorts before another one.
     public func precedes(_ other: ResultRow) -> Bool {
         let order = sortKey.withUnsafeBytes { mine in
             other.sortKey.withUnsafeBytes { compareKeys(mine, $0) }
@@ -29,20 +30,20 @@ public struct ResultRow: Hashable, Sendable {
     }
 }
 
-/// Where a row stands: the index of its section, and its place in that section.
+/// The path of a row: the index of its section, and its index in that section.
 public struct ResultsIndexPath: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The index of the section.
     public var section: Int
-    /// The place of the row in its section.
+    /// The index of the row in its section.
     public var item: Int
 
-    /// Makes a path.
+    /// Creates a path.
     public init(section: Int, item: Int) {
         self.section = section
         self.item = item
     }
 
-    /// Orders paths by section, then by item.
+    /// Compares by section, then by item.
     public static func < (left: ResultsIndexPath, right: ResultsIndexPath) -> Bool {
         (left.section, left.item) < (right.section, right.item)
     }
@@ -51,24 +52,24 @@ public struct ResultsIndexPath: Hashable, Comparable, Sendable, CustomStringConv
     public var description: String { "(\(section), \(item))" }
 }
 
-/// Why a row counts as changed.
+/// The reasons why a row counts as changed.
 public struct ChangeReason: OptionSet, Hashable, Sendable {
     /// One bit per reason.
     public var rawValue: UInt8
 
-    /// Makes a set of reasons from its bits.
+    /// Creates a set of reasons from its bits.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
     /// The object's own attributes or relationships differ.
     public static let ownValues = ChangeReason(rawValue: 1)
-    /// A key path of the predicate reaches other values.
+    /// A key path of the predicate has other values.
     public static let predicatePath = ChangeReason(rawValue: 2)
-    /// A key path of the sort order reaches another value.
+    /// A key path of the sort order has another value.
     public static let sortPath = ChangeReason(rawValue: 4)
-    /// The section key path reaches another value.
+    /// The section key path has another value.
     public static let sectionPath = ChangeReason(rawValue: 8)
-    /// A key path declared for refreshing reaches other values.
+    /// A key path declared for refreshing has other values.
     public static let refreshPath = ChangeReason(rawValue: 16)
 }

@@ -1,11 +1,11 @@
-/// A list as identifiers, with those whose contents are to be read anew.
+/// The identifiers of a list, with those whose contents have to be read again.
 public struct ResultsSnapshot: Hashable, Sendable {
     /// The sections by name, with the numbers of their objects.
     public var sections: [SectionIDs]
-    /// All objects that were there before and changed, moved ones included.
+    /// All objects that changed and were in the list before, including moved ones.
     public var reloaded: [UInt64]
 
-    /// Makes a snapshot.
+    /// Creates a snapshot.
     public init(sections: [SectionIDs], reloaded: [UInt64] = []) {
         self.sections = sections
         self.reloaded = reloaded
@@ -13,16 +13,16 @@ public struct ResultsSnapshot: Hashable, Sendable {
 }
 
 extension SectionedList {
-    /// What is shown as a snapshot, with what a change reloads; cost O(n).
+    /// Returns the shown rows as a snapshot, with the objects that a change reloads; cost: O(n).
     public func snapshot(after change: ResultsChange? = nil) -> ResultsSnapshot {
         ResultsSnapshot(sections: sectionIDs, reloaded: change?.reloaded ?? [])
     }
 }
 
 extension ResultsChange {
-    /// The same change with a delete and an insert for every move.
+    /// The change with a delete and an insert for every move.
     ///
-    /// For views that refuse moves out of a section that goes or into one that comes.
+    /// For views that reject moves out of a deleted section or into an inserted one.
     public var movesAsDeletesAndInserts: ResultsChange {
         let parts = objects.flatMap { change -> [ObjectChange] in
             guard case .move(let number, let tag, let from, let to) = change else {
@@ -38,9 +38,9 @@ extension ResultsChange {
 
     /// The change of a list without sections as the standard library's difference of its numbers.
     ///
-    /// A move is a removal and an insertion that name each other. Updates have no place in it: it is
-    /// empty when there is nothing else, and `reloaded` holds them. It is nil if the change touches
-    /// sections, or rows in another section than the first.
+    /// A move is a removal and an insertion that are associated with each other. Updates are left
+    /// out, and are in `reloaded`; the difference is empty if there are only updates. The result is
+    /// nil if the change affects sections, or rows in another section than the first.
     public var collectionDifference: CollectionDifference<UInt64>? {
         guard sections.isEmpty else { return nil }
         var changes: [CollectionDifference<UInt64>.Change] = []

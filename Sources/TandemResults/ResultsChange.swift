@@ -1,43 +1,44 @@
-/// How a controller's sections became others: a value that can be sent, kept, merged and replayed.
+/// A change of a controller's sections: a value that can be sent, stored, merged and replayed.
 ///
-/// The index spaces are those of a table's batch update: deletes, updates and the sources of moves
-/// are in the state before, inserts and the targets of moves in the state after. An object occurs at
-/// most once. The parts have one order: `sections` holds deletes, then inserts, by index; `objects`
-/// holds deletes by source, inserts, moves and updates by target. Who delivers them one by one does
-/// so in the order row deletes, section deletes, section inserts, row inserts, moves, updates.
+/// The index spaces are those of a table's batch update. Deletes, updates and the sources of moves
+/// refer to the state before; inserts and the targets of moves refer to the state after. An object
+/// occurs at most once. The order is fixed: `sections` has deletes, then inserts, by index;
+/// `objects` has deletes by source, then inserts, moves and updates by target. To deliver the
+/// changes one by one, use this order: row deletes, section deletes, section inserts, row inserts,
+/// moves, updates.
 ///
 ///     if case .changed(let change) = list.apply(edits) {
 ///         shown = try change.apply(to: shown)
 ///     }
 public struct ResultsChange: Hashable, Sendable {
-    /// A section that goes or comes.
+    /// A section that is deleted or inserted.
     public enum SectionChange: Hashable, Sendable {
-        /// The section at `index` of the state before goes.
+        /// The section at `index` of the state before is deleted.
         case delete(index: Int, name: String)
-        /// A section comes to stand at `index` of the state after.
+        /// A section is inserted at `index` of the state after.
         case insert(index: Int, name: String)
     }
 
-    /// What happened to one object.
+    /// The change of one object.
     public enum ObjectChange: Hashable, Sendable {
         /// The object enters the list.
         case insert(number: UInt64, tag: UInt16, to: ResultsIndexPath)
         /// The object leaves the list.
         case delete(number: UInt64, tag: UInt16, from: ResultsIndexPath)
-        /// The object changed and takes another place or section.
+        /// The object changed, and moves to another index or section.
         case move(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
-        /// The object changed; `to` is where it stands afterwards, as its neighbours may move it.
+        /// The object changed; `to` is its path afterwards, which neighbours may have shifted.
         case update(number: UInt64, tag: UInt16, from: ResultsIndexPath, to: ResultsIndexPath)
     }
 
-    /// The sections that go, then those that come, by index.
+    /// The deleted sections, then the inserted ones, by index.
     public let sections: [SectionChange]
     /// The objects: deletes, inserts, moves, updates.
     public let objects: [ObjectChange]
-    /// Why rows that were changed or inserted were looked at, by number, as far as it was said.
+    /// The reasons for changes and inserts of rows, by number, as far as they are known.
     public let reasons: [UInt64: ChangeReason]
 
-    /// Makes a change from its parts, in any order; cost O(k log k) for k parts.
+    /// Creates a change from its parts, in any order; cost: O(k log k) for k parts.
     public init(
         sections: [SectionChange], objects: [ObjectChange], reasons: [UInt64: ChangeReason] = [:]
     ) {
@@ -46,10 +47,10 @@ public struct ResultsChange: Hashable, Sendable {
         self.reasons = reasons
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the change has no parts.
     public var isEmpty: Bool { sections.isEmpty && objects.isEmpty }
 
-    /// The numbers of the objects that were in the list, still are, and changed.
+    /// The numbers of the objects that changed, and were and are in the list.
     public var reloaded: [UInt64] {
         objects.compactMap { change in
             switch change {
@@ -61,7 +62,7 @@ public struct ResultsChange: Hashable, Sendable {
 }
 
 extension ResultsChange.SectionChange {
-    /// The place in the fixed order.
+    /// The rank in the fixed order.
     var rank: (Int, Int) {
         switch self {
         case .delete(let index, _): (0, index)
@@ -89,7 +90,7 @@ extension ResultsChange.ObjectChange {
         }
     }
 
-    /// Where the object was; nil for an insert.
+    /// The path before the change; nil for an insert.
     public var from: ResultsIndexPath? {
         switch self {
         case .insert: nil
@@ -97,7 +98,7 @@ extension ResultsChange.ObjectChange {
         }
     }
 
-    /// Where the object is; nil for a delete.
+    /// The path after the change; nil for a delete.
     public var to: ResultsIndexPath? {
         switch self {
         case .delete: nil

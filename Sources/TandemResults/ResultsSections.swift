@@ -1,27 +1,28 @@
-/// A section as an entry of the flat form: its name, and which part of the rows it is.
+/// A section as an entry of the flat form: its name and the range of its rows.
 public struct ResultsSection: Hashable, Sendable {
     /// The section's name, which is its identity.
     public var name: String
-    /// How many rows stand before it.
+    /// The number of rows before it.
     public var offset: Int
-    /// How many rows it has.
+    /// The number of its rows.
     public var count: Int
 
-    /// Makes a section.
+    /// Creates a section.
     public init(name: String, offset: Int, count: Int) {
         self.name = name
         self.offset = offset
         self.count = count
     }
 
-    /// The places of its rows in the whole list.
+    /// The range of its rows in the whole list.
     public var range: Range<Int> { offset..<(offset + count) }
 }
 
 /// The sections of a list, in order.
 ///
-/// Going through all costs O(1) each; getting at one costs a sum over the counts before it. It is a
-/// value: holding it while the list is edited copies the list, so fetch it anew instead.
+/// Iterating costs O(1) per section; subscripting one costs a sum over the counts before it. The
+/// collection is a value: keeping it while the list is edited copies the list, so fetch it again
+/// instead.
 public struct ResultsSections: RandomAccessCollection, Sendable {
     let rows: RowStore
 
@@ -30,7 +31,7 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
     /// The number of sections.
     public var endIndex: Int { rows.order.count }
 
-    /// The section at an index, which must exist.
+    /// Returns the section at an index, which must exist.
     public subscript(index: Int) -> ResultsSection {
         precondition(
             rows.order.indices.contains(index),
@@ -38,7 +39,7 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
         return section(index, offset: rows.offset(ofSection: index))
     }
 
-    /// Goes through the sections, adding offsets up on the way.
+    /// Returns an iterator over the sections, which sums up their offsets.
     public func makeIterator() -> AnyIterator<ResultsSection> {
         var index = 0
         var offset = 0
@@ -59,20 +60,20 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
 }
 
 extension SectionedList {
-    /// The sections that are shown.
+    /// The shown sections.
     public var sections: ResultsSections { ResultsSections(rows: visible) }
 
-    /// The index of the section of a name; nil when there is none.
+    /// Returns the index of the section with a name; nil if there is none.
     public func sectionIndex(named name: String) -> Int? {
         let rows = visible
         guard let slot = rows.slots[name] else { return nil }
         return rows.sectionIndex(of: slot)
     }
 
-    /// The sections as names and numbers; cost O(n).
+    /// The sections as names and numbers; cost: O(n).
     public var sectionIDs: [SectionIDs] { visible.sectionIDs }
 
-    /// Every row that the list holds after all edits, in order; cost O(n).
+    /// All rows that the list has after all edits, in order; cost: O(n).
     public var allRows: [ResultRow] {
         var all: [ResultRow] = []
         all.reserveCapacity(rows.count)
@@ -88,9 +89,9 @@ extension SectionedList {
         return all
     }
 
-    /// The numbers of all rows of a part of the list, as for a window of it; cost O(window).
+    /// Returns the numbers of all rows in a range, as for a window of the list; cost: O(window).
     ///
-    /// The range is cut to what there is.
+    /// The range is clamped to the list.
     public func numbers(in range: Range<Int>) -> [UInt64] { references(in: range).map(\.number) }
 }
 

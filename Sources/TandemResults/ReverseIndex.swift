@@ -1,7 +1,7 @@
-/// For one hop of a key path: which rows reach a related object through it.
+/// For one hop of a key path, the rows that refer to a related object.
 ///
-/// It answers which rows of a list are affected when a related object changed, without a scan.
-/// Inserting, removing and asking whether a row is among them cost O(1), listing them O(rows).
+/// The index finds the rows of a list that are affected by a related object's change, without a
+/// scan. Inserting, removing and testing a row cost O(1); listing rows costs O(rows).
 ///
 ///     var buckets = ReverseIndex()
 ///     buckets.insert(row: 33, for: 7)
@@ -9,22 +9,22 @@
 public struct ReverseIndex: Sendable {
     private var members: [UInt64: Members] = [:]
 
-    /// Makes an empty index.
+    /// Creates an empty index.
     public init() {}
 
-    /// How many related objects are reached by at least one row.
+    /// The number of related objects with at least one row.
     public var count: Int { members.count }
 
-    /// Whether no row reaches anything.
+    /// Whether the index has no rows.
     public var isEmpty: Bool { members.isEmpty }
 
-    /// Notes that a row reaches a related object; false if that was known.
+    /// Records that a row refers to a related object; returns false if it was recorded before.
     @discardableResult
     public mutating func insert(row: UInt64, for related: UInt64) -> Bool {
         members[related]?.insert(row) ?? (members.updateValue(Members(row), forKey: related) == nil)
     }
 
-    /// Forgets that a row reaches a related object; false if it did not.
+    /// Removes a row from a related object; returns false if it was not recorded.
     @discardableResult
     public mutating func remove(row: UInt64, for related: UInt64) -> Bool {
         guard let outcome = members[related]?.remove(row) else { return false }
@@ -32,17 +32,17 @@ public struct ReverseIndex: Sendable {
         return outcome != .absent
     }
 
-    /// Whether a row reaches a related object.
+    /// Returns whether a row refers to a related object.
     public func contains(row: UInt64, for related: UInt64) -> Bool {
         members[related]?.contains(row) ?? false
     }
 
-    /// The rows that reach a related object, each once, in no particular order.
+    /// Returns the distinct rows that refer to a related object, in no particular order.
     public func rows(for related: UInt64) -> [UInt64] {
         members[related].map { [$0.first] + $0.few + $0.many } ?? []
     }
 
-    /// Forgets a related object; gives the rows that reached it.
+    /// Removes a related object; returns the rows that referred to it.
     @discardableResult
     public mutating func removeAll(for related: UInt64) -> [UInt64] {
         let rows = rows(for: related)
@@ -51,10 +51,9 @@ public struct ReverseIndex: Sendable {
     }
 }
 
-/// A set of rows that is never empty: mostly one row, without a buffer; a few in an array; many in
-/// a set.
+/// A set of rows that is never empty: one row without a buffer, a few in an array, many in a set.
 private struct Members: Sendable {
-    /// Rows beside the first up to which looking through an array beats hashing.
+    /// The number of rows beside the first up to which searching an array is faster than hashing.
     static let few = 7
 
     enum Removal {

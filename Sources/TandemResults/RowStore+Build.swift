@@ -1,6 +1,6 @@
 extension RowStore {
-    /// Makes a store of rows in any order, in O(n) if they are sorted; of rows with the same number
-    /// the last one counts.
+    /// Creates a store of rows in any order, in O(n) if they are sorted; of rows with the same
+    /// number the last one counts.
     init(sectioned: Bool, rows: [ResultRow]) {
         self.init(sectioned: sectioned)
         fill(with: rows.isSortedByKey ? rows : rows.sorted { $0.precedes($1) })
@@ -12,19 +12,22 @@ extension RowStore {
         fillHome()
     }
 
-    /// Enters every number's leaf into a new `home`; false if a number is in the store twice.
+    /// Enters every number's leaf into a new `home`; returns false if a number is in the store
+    /// twice.
     @discardableResult
     mutating func fillHome() -> Bool {
         let count = leaves.reduce(0) { $0 + $1.count }
-        // A store that is edited gets room for as many edits as make it worth it.
+        // An edited store gets room for enough further edits to make the rebuild worthwhile.
         let room = home.count == 0 ? count : count + count / 4 + 8
         home = NumberTable(room: room, places: leaves.count * 2)
         return enter(from: 0, 0)
     }
 
-    /// Enters the numbers of the rows from one on into `home`, which has room for them; false if one is in the store twice.
+    /// Enters the numbers of the rows from a location on into `home`, which has room for them.
+    ///
+    /// Returns false if a number is in the store twice.
     mutating func enter(from first: Int, _ start: Int) -> Bool {
-        // Apart, so that leaves can be looked at meanwhile.
+        // Moved out of `self`, so that leaves can be read meanwhile.
         var home = NumberTable()
         swap(&home, &self.home)
         defer { swap(&home, &self.home) }
@@ -42,7 +45,7 @@ extension RowStore {
         return true
     }
 
-    /// Puts sorted rows into an empty store.
+    /// Adds sorted rows to an empty store.
     private mutating func fill(with rows: [ResultRow]) {
         var start = 0
         while start < rows.count {
@@ -58,14 +61,14 @@ extension RowStore {
         }
     }
 
-    /// The end of the run of rows that belong to the section of the first one.
+    /// Returns the end of the run of rows that belong to the section of the first one.
     private func endOfRun(in rows: [ResultRow], from start: Int) -> Int {
         guard isSectioned else { return rows.count }
         let name = rows[start].section
         return rows[start...].firstIndex { $0.section != name } ?? rows.count
     }
 
-    /// Appends sorted rows to a section, in leaves without slack.
+    /// Appends sorted rows to a section, in leaves without spare capacity.
     private mutating func append(_ rows: ArraySlice<ResultRow>, to slot: Int) {
         if isSectioned && sections[slot].count == 0 {
             order.append(SectionRef(slot: UInt32(slot), count: 0))
@@ -82,10 +85,10 @@ extension RowStore {
         if !isSectioned { order[0].count = UInt32(sections[slot].count) }
     }
 
-    /// The first section, in order, that goes on behind the start of the next one.
+    /// Returns the first section, in order, that continues after the start of the next one.
     ///
-    /// With `slots`, only they and their neighbours are looked at: enough if the list was in order
-    /// before those sections were changed.
+    /// With `slots`, only these sections and their neighbours are checked, which is enough if the
+    /// list was in order before those sections were changed.
     func firstDisorder(among slots: [Int]? = nil) -> OutOfOrderSection? {
         guard isSectioned, order.count > 1 else { return nil }
         guard let slots else {
@@ -101,7 +104,7 @@ extension RowStore {
         return first == .max ? nil : disorder(at: first)
     }
 
-    /// Whether the section at an index goes on behind the start of the next one.
+    /// Returns whether the section at an index continues after the start of the next one.
     private func overlapsNext(_ index: Int) -> Bool {
         guard let last = sections[Int(order[index].slot)].leaves.last else { return false }
         let next = sections[Int(order[index + 1].slot)].leaves[0]

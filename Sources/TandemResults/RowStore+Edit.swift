@@ -1,5 +1,5 @@
 extension RowStore {
-    /// Puts a row in; its number must not be in the list.
+    /// Inserts a row; its number must not be in the list.
     mutating func insert(_ row: ResultRow) {
         let slot = slot(named: row.section)
         if sections[slot].count == 0 { return insertFirst(row, in: slot) }
@@ -16,7 +16,7 @@ extension RowStore {
         if place.leafIndex == 0 && place.at == 0 { restoreOrder(at: index) }
     }
 
-    /// Takes a row out.
+    /// Removes a row.
     mutating func remove(at place: Place) {
         let slot = place.slot
         let index = hintedIndex(of: slot)
@@ -40,7 +40,7 @@ extension RowStore {
         }
     }
 
-    /// Frees the slots of sections that ran empty and stayed so.
+    /// Frees the slots of sections that became empty and still are.
     mutating func forgetEmptySections() {
         for slot in emptied where sections[slot].count == 0 {
             guard slots[sections[slot].name] == slot else { continue }
@@ -51,7 +51,7 @@ extension RowStore {
         emptied.removeAll(keepingCapacity: true)
     }
 
-    /// The slot of a section, made if need be.
+    /// Returns the slot of a section, creating it if necessary.
     mutating func slot(named name: String) -> Int {
         guard isSectioned else { return 0 }
         if let slot = slots[name] { return slot }
@@ -72,12 +72,12 @@ extension RowStore {
         return leaves.count - 1
     }
 
-    /// Notes which leaf holds a number that is new; the leaf has it.
+    /// Enters a new number, which is in the leaf already.
     private mutating func enter(_ number: UInt64, in leaf: Int) {
         if !home.insert(number, at: leaf) { fillHome() }
     }
 
-    /// Notes that rows went from one leaf to another, which has them.
+    /// Updates the leaf of rows that were moved from one leaf to another already.
     private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
         for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
             fillHome()
@@ -85,14 +85,14 @@ extension RowStore {
         }
     }
 
-    /// The index of a section that has rows, remembered for the next time.
+    /// Returns the index of a section with rows, and remembers it as a hint.
     mutating func hintedIndex(of slot: Int) -> Int {
         let index = sectionIndex(of: slot)
         if sections[slot].hint != index { sections[slot].hint = index }
         return index
     }
 
-    /// Puts the first row into a section, which thereby enters the order.
+    /// Inserts the first row of a section, which is thereby added to the order.
     private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
         let leaf = add(Leaf(section: UInt32(slot), rows: [row]))
         enter(row.number, in: leaf)
@@ -112,7 +112,7 @@ extension RowStore {
         sections[slot].hint = index
     }
 
-    /// Moves a section whose first row has become another one to where it belongs.
+    /// Restores the order after the first row of a section has changed.
     private mutating func restoreOrder(at index: Int) {
         guard isSectioned else { return }
         let slot = Int(order[index].slot)
@@ -125,8 +125,10 @@ extension RowStore {
         enterOrder(order.remove(at: index))
     }
 
-    /// Starts a new leaf with a row that comes behind a well-filled last one, as when rows arrive in
-    /// order: halving the leaf would leave half-empty ones behind.
+    /// Adds a new leaf for a row that comes after a well-filled last leaf; returns whether it did.
+    ///
+    /// Rows often arrive in order, and splitting the leaf in halves would then result in half-empty
+    /// leaves.
     private mutating func appendsLeaf(_ row: ResultRow, _ place: Place) -> Bool {
         guard place.leafIndex + 1 == sections[place.slot].leaves.count,
             place.at >= Leaf.bulkFill, withLeaf(place.leaf, { place.at == $0.count })
@@ -149,7 +151,7 @@ extension RowStore {
         sections[place.slot].leaves.insert(ref, at: place.leafIndex + 1)
     }
 
-    /// Joins a small leaf with a neighbour if both together leave room.
+    /// Merges a small leaf with a neighbour if both fit into one.
     private mutating func merge(_ place: Place) {
         let last = sections[place.slot].leaves.count - 1
         guard last > 0 else { return }

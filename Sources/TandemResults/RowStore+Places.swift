@@ -1,13 +1,16 @@
 import TandemQuery
 
 extension RowStore {
-    /// So many rows are made room for at most before they are there, whatever is said of them.
+    /// The maximum number of rows for which capacity is reserved in advance, whatever the answer
+    /// announces.
     private static let mostExpected = 1 << 20
 
-    /// Puts the objects of a part behind the rows, all of which came so; `names` are those of all sections.
+    /// Appends the objects of a chunk; `names` are those of all sections.
     ///
-    /// False where all together are no list: they are not in order, by key and then number, a number is there twice, or a section comes
-    /// back. The store is of no use then. O(n), and no allocation for a row: leaves take their part of the columns.
+    /// All rows of the store must have been added this way. Returns false if the rows do not form a
+    /// list: if they are out of order (by key, then number), a number occurs twice, or a section
+    /// occurs again. The store is unusable then. Cost: O(n), without an allocation per row: leaves
+    /// copy their parts of the columns.
     mutating func append(_ part: ListPlaces, names: [String], expecting total: Int) -> Bool {
         if part.count == 0 { return true }
         guard part.isInOrder, isBehindRows(part) else { return false }
@@ -16,7 +19,7 @@ extension RowStore {
         return appendRuns(of: part, names) && enter(from: leaf, at)
     }
 
-    /// Whether the first object of a part stands behind the last row.
+    /// Returns whether the first object of a chunk sorts after the last row.
     private func isBehindRows(_ part: ListPlaces) -> Bool {
         guard let last = leaves.last else { return true }
         return part.withKeys { keys, ends in
@@ -25,7 +28,8 @@ extension RowStore {
         }
     }
 
-    /// Makes room in `home`: for the whole total at once, as far as that is worth it before the rows are there.
+    /// Reserves capacity in `home`: for the whole total at once, up to `mostExpected` before the
+    /// rows are there.
     private mutating func makeRoom(for more: Int, sections: Int, expecting total: Int) {
         if home.hasRoom(for: more) { return }
         let least = home.count + more
@@ -36,7 +40,7 @@ extension RowStore {
         _ = enter(from: 0, 0)
     }
 
-    /// Appends a part by its sections; false when one comes back, or has no name.
+    /// Appends a chunk section by section; returns false if a section occurs again or has no name.
     private mutating func appendRuns(of part: ListPlaces, _ names: [String]) -> Bool {
         let whole = [ListPlaces.Run(end: part.count, value: 0)]
         var start = 0
@@ -52,7 +56,7 @@ extension RowStore {
         return true
     }
 
-    /// Appends objects to the last section, or to one that is empty.
+    /// Appends objects to the last section, or to an empty one.
     private mutating func append(_ part: ListPlaces, _ range: Range<Int>, to slot: Int) {
         if isSectioned, sections[slot].count == 0 {
             sections[slot].hint = order.count
@@ -69,7 +73,8 @@ extension RowStore {
         order[order.count - 1].count = UInt32(sections[slot].count)
     }
 
-    /// Lets the last leaf of a section take what it lacks, so that leaves end where they would without parts; gives where that ends.
+    /// Fills the last leaf of a section, so that leaves have the same bounds as without chunks;
+    /// returns the end of the objects used.
     private mutating func fillLastLeaf(
         of slot: Int, _ part: ListPlaces, _ range: Range<Int>
     ) -> Int {
@@ -88,7 +93,7 @@ extension RowStore {
 }
 
 extension ListPlaces {
-    /// Whether each object stands behind the one before, by key and then number.
+    /// Whether each object sorts after the previous one, by key and then number.
     fileprivate var isInOrder: Bool {
         withKeys { keys, ends in
             var last = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -1,15 +1,15 @@
-/// The rows of a list, by section, each section a sequence of leaves.
+/// The rows of a list, by section; each section is a sequence of leaves.
 ///
-/// Invariants, also while section names are out of order:
-/// - a section's leaves are not empty, and all its rows are sorted by key, then number;
-/// - `order` holds the sections that have rows, sorted by their first row, with their counts; without
-///   sections it always holds slot 0;
+/// Invariants, also while sections are out of order:
+/// - A section's leaves are not empty, and all its rows are sorted by key, then number.
+/// - `order` has the sections with rows, sorted by their first row, with their counts; without
+///   sections, it always has slot 0.
 /// - `home` has the leaf of every number, and nothing else.
 ///
-/// The list is in order if every section ends before the next one begins (`firstDisorder`).
-/// A row is found by number through `home` and a scan of one leaf, so keys are stored once. Places
-/// are found by binary search over first rows; ranks are sums over counts that lie side by side: a
-/// 64-bit word per section, or per leaf of about a hundred rows, from the nearer end.
+/// The list is in order if every section ends before the next one begins (`firstDisorder`). A row
+/// is found by number through `home` and a scan of one leaf, so keys are stored once. Locations are
+/// found by binary search over first rows. Ranks are sums over contiguous counts, from the nearer
+/// end: a 64-bit word per section, or per leaf of about a hundred rows.
 struct RowStore: Sendable {
     struct LeafRef: Sendable {
         var leaf: UInt32
@@ -25,13 +25,14 @@ struct RowStore: Sendable {
         var name: String
         var leaves: [LeafRef] = []
         var count = 0
-        /// Where the section was last seen in `order`; a guess, verified before use.
+        /// The last known index of the section in `order`; verified before use.
         var hint = 0
-        /// Where a step noted it; a guess, verified before use.
+        /// The index in a step's `touched`; verified before use.
         var touched = 0
     }
 
-    /// Where a row is or would be: section slot, index in its leaves, leaf slot, place in the leaf.
+    /// The location of a row, or of a row to be inserted: section slot, index in its leaves, leaf
+    /// slot, index in the leaf.
     struct Place {
         var slot: Int
         var leafIndex: Int
@@ -44,7 +45,7 @@ struct RowStore: Sendable {
     var freeLeaves: [Int] = []
     var sections: [Section] = []
     var freeSections: [Int] = []
-    /// Sections that ran empty; they keep slot and name until `forgetEmptySections`.
+    /// The sections that became empty; they keep slot and name until `forgetEmptySections`.
     var emptied: [Int] = []
     var slots: [String: Int] = [:]
     var order: [SectionRef] = []
@@ -62,7 +63,7 @@ struct RowStore: Sendable {
 
     func contains(_ number: UInt64) -> Bool { spot(of: number) != nil }
 
-    /// Lends a leaf where it lies: a copy would count references.
+    /// Calls `body` with a borrowed leaf; a copy would count references.
     @inline(__always)
     func withLeaf<Value>(_ leaf: Int, _ body: (borrowing Leaf) -> Value) -> Value {
         leaves.withUnsafeBufferPointer { leaves in
@@ -72,7 +73,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// The leaf that holds a number, and where.
+    /// Returns the leaf that has a number, and the index in it.
     @inline(__always)
     func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
         var found = 0
@@ -84,7 +85,7 @@ struct RowStore: Sendable {
         return leaf.map { ($0, found) }
     }
 
-    /// The place of a row by its number.
+    /// Returns the location of a row by its number.
     func place(of number: UInt64) -> Place? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let (slot, hint) = withLeaf(leaf) { (Int($0.section), Int($0.hint)) }
@@ -93,7 +94,7 @@ struct RowStore: Sendable {
         return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
     }
 
-    /// The place of a row by its number; the leaf remembers where it is in its section.
+    /// Returns the location of a row by its number; the leaf remembers its index in the section.
     mutating func hintedPlace(of number: UInt64) -> Place? {
         guard let place = place(of: number) else { return nil }
         let index = UInt32(place.leafIndex)
@@ -101,7 +102,8 @@ struct RowStore: Sendable {
         return place
     }
 
-    /// The index of a leaf in its section, if it is where it was last seen or beside that; else negative.
+    /// Returns the index of a leaf in its section if it is at or next to the hint; otherwise a
+    /// negative number.
     @inline(__always)
     private func nearbyIndex(of leaf: Int, in slot: Int, _ hint: Int) -> Int {
         sections[slot].leaves.withUnsafeBufferPointer { refs in
@@ -114,7 +116,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// The index of a leaf in its section by one of its rows.
+    /// Returns the index of a leaf in its section, by a search for one of its rows.
     @inline(never)
     private func searchedIndex(of leaf: Int, _ at: Int, in slot: Int) -> Int {
         withLeaf(leaf) { leaf in
@@ -122,7 +124,8 @@ struct RowStore: Sendable {
         }
     }
 
-    /// The place at which a row of this key and number stands or would be put in a section with rows.
+    /// Returns the location of a row with this key and number, or its insertion point, in a section
+    /// with rows.
     func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> Place {
         key.withUnsafeBytes { key in
             let index = leafIndex(in: slot, key, number)
@@ -132,7 +135,8 @@ struct RowStore: Sendable {
         }
     }
 
-    /// The index of the last leaf of a section that does not begin behind the key and number.
+    /// Returns the index of the last leaf of a section that does not begin after the key and
+    /// number.
     private func leafIndex(in slot: Int, _ key: KeyParts, _ number: UInt64) -> Int {
         leafIndex(in: slot) { $0.order(0, to: key, number) > 0 }
     }
@@ -150,7 +154,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// The row's rank in its section.
+    /// Returns the row's rank in its section.
     func item(of place: Place) -> Int {
         let refs = sections[place.slot].leaves
         if refs.count == 1 { return place.at }
@@ -158,7 +162,7 @@ struct RowStore: Sendable {
         return before + place.at
     }
 
-    /// The index of a section that has rows, from its slot.
+    /// Returns the index of a section with rows, from its slot.
     func sectionIndex(of slot: Int) -> Int {
         let hint = sections[slot].hint
         if hint < order.count, order[hint].slot == UInt32(slot) { return hint }
@@ -166,7 +170,7 @@ struct RowStore: Sendable {
         return order.partition { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
     }
 
-    /// Whether one section begins before another one; both have rows.
+    /// Returns whether one section begins before another one; both have rows.
     func firstRow(of slot: Int, precedesFirstRowOf other: Int) -> Bool {
         let (mine, theirs) = (
             Int(sections[slot].leaves[0].leaf), Int(sections[other].leaves[0].leaf)
@@ -174,7 +178,7 @@ struct RowStore: Sendable {
         return order(0, of: mine, to: theirs) < 0
     }
 
-    /// Compares a row of a leaf with the first one of another.
+    /// Compares a row of a leaf with the first row of another.
     func order(_ at: Int, of leaf: Int, to other: Int) -> Int {
         leaves.withUnsafeBufferPointer { leaves in
             let number = leaves[other].number(0)
@@ -182,18 +186,18 @@ struct RowStore: Sendable {
         }
     }
 
-    /// How many rows stand before a section.
+    /// Returns the number of rows before a section.
     func offset(ofSection index: Int) -> Int {
         order.sum(before: index, of: count) { $0.count }
     }
 
-    /// The path of a number; nil when the list does not hold it.
+    /// Returns the path of a number; nil if the list does not have it.
     func path(of number: UInt64) -> ResultsIndexPath? {
         guard let place = place(of: number) else { return nil }
         return ResultsIndexPath(section: sectionIndex(of: place.slot), item: item(of: place))
     }
 
-    /// The place of the row at an index of a section, which must exist.
+    /// Returns the location of the row at an index of a section, which must exist.
     func place(section index: Int, item: Int) -> Place {
         let slot = Int(order[index].slot)
         var rest = item
@@ -206,7 +210,7 @@ struct RowStore: Sendable {
         preconditionFailure("item \(item) is beyond the end of section \(index)")
     }
 
-    /// The path of the row at a rank in the whole list, which must exist.
+    /// Returns the path of the row at a rank in the whole list, which must exist.
     func path(atOffset offset: Int) -> ResultsIndexPath {
         var rest = offset
         for (index, ref) in order.enumerated() {
@@ -224,14 +228,14 @@ struct RowStore: Sendable {
         }
     }
 
-    /// The row of a number; cheaper than its place.
+    /// Returns the row of a number; cheaper than its location.
     func row(of number: UInt64) -> ResultRow? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let slot = withLeaf(leaf) { Int($0.section) }
         return row(at: Place(slot: slot, leafIndex: 0, leaf: leaf, at: at))
     }
 
-    /// Whether a row stands in the list exactly so.
+    /// Returns whether the row at a location equals a row.
     func holds(_ row: ResultRow, at place: Place) -> Bool {
         if isSectioned, sections[place.slot].name != row.section { return false }
         return row.sortKey.withUnsafeBytes { key in
@@ -244,7 +248,7 @@ struct RowStore: Sendable {
 }
 
 extension Array {
-    /// The sum of the counts before an index, added up from the nearer end; `total` is that of all.
+    /// Returns the sum of the counts before an index, from the nearer end; `total` is that of all.
     @inline(__always)
     fileprivate func sum(before index: Int, of total: Int, _ size: (Element) -> UInt32) -> Int {
         withUnsafeBufferPointer { all in

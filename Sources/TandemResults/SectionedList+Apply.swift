@@ -1,9 +1,10 @@
 extension SectionedList {
-    /// Applies one merged change and says what became of what is shown.
+    /// Applies one merged change and returns its effect on the shown rows.
     ///
-    /// Cost O(k log n) for k edited rows; when sections get out of order, or are put right again,
-    /// O(n) once. While they are out of order every edit with an effect gives `failed`. Rows that
-    /// were inserted and removed again meanwhile leave nothing to report: look at `outOfOrder`.
+    /// Cost: O(k log n) for k edited rows, and O(n) once when sections get out of order or back in
+    /// order. While they are out of order, every edit with an effect results in `failed`. Rows that
+    /// were inserted and removed again in the meantime result in nothing to report: check
+    /// `outOfOrder`.
     public mutating func apply(_ edits: ListEdits) -> ListOutcome {
         let edit = NetEdits(edits)
         if edit.count == 0 { return .unchanged }
@@ -58,10 +59,10 @@ extension SectionedList {
         }
     }
 
-    /// The change that leads from another list to this one, as after a refetch; nil when none.
+    /// Returns the change from another list to this one, as after a refetch; nil if there is none.
     ///
-    /// Rows of `changed` that are in both are reported once, all others only if they came, went, or
-    /// are no longer in order with each other. Cost O(n).
+    /// Rows of `changed` that are in both lists are reported once. All others are reported only if
+    /// they were inserted or deleted, or are no longer in order with each other. Cost: O(n).
     public func change(
         from old: SectionedList, changed: [UInt64: ChangeReason] = [:]
     ) -> ResultsChange? {
@@ -70,7 +71,7 @@ extension SectionedList {
 }
 
 extension ResultsChange {
-    /// The difference between two stores; rows whose key and section are the same don't move.
+    /// Returns the difference between two stores; rows with the same key and section don't move.
     static func between(
         _ old: RowStore, _ new: RowStore, changed: [UInt64: ChangeReason]
     ) -> ResultsChange? {

@@ -1,12 +1,13 @@
 extension SectionedList {
-    /// The row of an object after all edits, also while something else is shown; nil when it isn't in them.
+    /// Returns the row of an object after all edits, even while other rows are shown; nil if there
+    /// is none.
     public func currentRow(_ number: UInt64) -> ResultRow? {
         rows.row(of: number)
     }
 
-    /// How a row differs from the one of its object after all edits, by sort key and section; nil when there is none.
+    /// Returns how a row differs from the current row of its object, by sort key and section.
     ///
-    /// Cost: the row that is there is compared where it lies.
+    /// The result is nil if there is no current row. Cost: the current row is compared in place.
     public func currentDifference(of row: ResultRow) -> ChangeReason? {
         guard let (leaf, at) = rows.spot(of: row.number) else { return nil }
         let slot = rows.withLeaf(leaf) { Int($0.section) }
@@ -21,6 +22,7 @@ extension SectionedList {
         return reason
     }
 
-    /// Whether an object is in the list after all edits, also while something else is shown; O(1).
+    /// Returns whether an object is in the list after all edits, even while other rows are shown;
+    /// cost: O(1).
     public func isCurrent(_ number: UInt64) -> Bool { rows.contains(number) }
 }

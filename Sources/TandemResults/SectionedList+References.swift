@@ -1,9 +1,11 @@
 public import TandemModel
 
 extension SectionedList {
-    /// The objects of a part of the list in order, counted over all sections; the range is cut to what there is.
+    /// Returns the objects in a range of the whole list, in order; the range is clamped to the
+    /// list.
     ///
-    /// For who goes through many: one that is asked for by its place is searched each time. O(part), and a search for its start.
+    /// For many objects this is faster than looking each up by its offset, which takes a search.
+    /// Cost: O(range), and a search for its start.
     ///
     ///     list.references(in: 0..<list.count)
     public func references(in range: Range<Int>) -> [ObjectReference] {
@@ -17,7 +19,7 @@ extension SectionedList {
 }
 
 extension RowStore {
-    /// Calls `body` with the number and the tag of each row of a part of the whole list, in order.
+    /// Calls `body` with the number and the tag of each row in a range of the whole list, in order.
     fileprivate func forEach(in range: Range<Int>, _ body: (UInt64, UInt16) -> Void) {
         guard !range.isEmpty else { return }
         let start = path(atOffset: range.lowerBound)

@@ -1,9 +1,11 @@
-/// A sorted list of rows, cut into sections, that takes edits and says what they changed.
+/// A sorted list of rows, divided into sections, that applies edits and returns the resulting
+/// changes.
 ///
-/// Order is by sort key, then number. Without sections there is always exactly one, named `""`; with
-/// sections none is empty, and a section's identity is its name. Reading a row, finding one by number
-/// and applying an edit cost a logarithmic search plus a sum over small counts (a word per section,
-/// and per hundred rows of the section), which is microseconds in a list of a million rows.
+/// The order is by sort key, then number. Without sections there is always exactly one, named `""`.
+/// With sections, none is empty, and a section's identity is its name. Reading a row, finding one
+/// by number and applying an edit cost a logarithmic search plus a sum over small counts. The
+/// counts are a word per section, and per hundred rows of the section. This takes microseconds in a
+/// list of a million rows.
 ///
 ///     var list = SectionedList(sectioned: true, rows: fetched)
 ///     switch list.apply(ListEdits(removed: [3], upserted: [row])) {
@@ -12,32 +14,33 @@
 ///     case .unchanged: break
 ///     }
 ///
-/// If a section name comes back after another one, the list goes on showing what it showed before
-/// (nothing, if that happens in `init`) and says so in `outOfOrder`. Edits go on being applied behind
-/// it; when the order is right again, one change leads from what was shown to what is.
+/// If a section name occurs again after another one, the list continues to show what it showed
+/// before (nothing, if that happens in `init`), and `outOfOrder` has the problem. Further edits are
+/// still applied to the rows. After the order is restored, one change leads from the shown rows to
+/// the current ones.
 ///
 /// | State | Means |
 /// |---|---|
 /// | `rows` | the rows after all edits |
-/// | `shown` | what is shown while `rows` are out of order, else nil |
+/// | `shown` | the shown rows while `rows` are out of order, otherwise nil |
 /// | `outOfOrder` | the problem; nil exactly if `shown` is |
-/// | `pending` | the rows upserted since `shown`, with their reasons; else empty |
+/// | `pending` | the rows upserted since `shown`, with their reasons; otherwise empty |
 public struct SectionedList: Sendable {
     var rows: RowStore
     var shown: RowStore?
     var pending: [UInt64: ChangeReason] = [:]
 
-    /// The section that comes back after another one; nil while the list is in order.
+    /// The section that occurs again after another one; nil while the list is in order.
     public internal(set) var outOfOrder: OutOfOrderSection?
 
-    /// Makes an empty list.
+    /// Creates an empty list.
     public init(sectioned: Bool) {
         rows = RowStore(sectioned: sectioned)
     }
 
-    /// Makes a list of rows in any order; O(n) if they are sorted, else O(n log n).
+    /// Creates a list of rows in any order; cost: O(n) if they are sorted, otherwise O(n log n).
     ///
-    /// Of rows with the same number the last one counts. Look at `outOfOrder` afterwards: a fetch
+    /// Of rows with the same number the last one counts. Check `outOfOrder` afterwards: a fetch
     /// whose sections are out of order has failed.
     public init(sectioned: Bool, rows: [ResultRow]) {
         self.rows = RowStore(sectioned: sectioned, rows: rows)
@@ -49,48 +52,48 @@ public struct SectionedList: Sendable {
         }
     }
 
-    /// The rows that are shown.
+    /// The shown rows.
     var visible: RowStore { shown ?? rows }
 
-    /// Whether the list is cut into sections.
+    /// Whether the list has sections.
     public var isSectioned: Bool { rows.isSectioned }
 
-    /// How many rows are shown.
+    /// The number of shown rows.
     public var count: Int { shown?.count ?? rows.count }
 
     /// Whether no row is shown.
     public var isEmpty: Bool { count == 0 }
 
-    /// Whether a row is shown; O(1).
+    /// Returns whether a row is shown; cost: O(1).
     public func contains(_ number: UInt64) -> Bool { visible.contains(number) }
 
-    /// Where an object stands; nil when the list does not hold it.
+    /// Returns the path of an object; nil if the list does not have it.
     public func indexPath(of number: UInt64) -> ResultsIndexPath? { visible.path(of: number) }
 
-    /// How many rows stand before an object; nil when the list does not hold it.
+    /// Returns the number of rows before an object; nil if the list does not have it.
     public func offset(of number: UInt64) -> Int? {
         let rows = visible
         return rows.path(of: number).map { rows.offset(ofSection: $0.section) + $0.item }
     }
 
-    /// The row of an object; nil when the list does not hold it.
+    /// Returns the row of an object; nil if the list does not have it.
     public func row(_ number: UInt64) -> ResultRow? {
         visible.row(of: number)
     }
 
-    /// The row at a path, which must exist.
+    /// Returns the row at a path, which must exist.
     public func row(at path: ResultsIndexPath) -> ResultRow {
         let rows = visible
         return rows.row(at: place(path, in: rows))
     }
 
-    /// The row at a place of the whole list, counted over all sections; it must exist.
+    /// Returns the row at an offset in the whole list, which must exist.
     public func row(atOffset offset: Int) -> ResultRow { row(at: path(atOffset: offset)) }
 
-    /// The number of the object at a path, which must exist; cheaper than its row.
+    /// Returns the number of the object at a path, which must exist; cheaper than its row.
     public func number(at path: ResultsIndexPath) -> UInt64 { identity(at: path).number }
 
-    /// The number and entity tag of the object at a path, which must exist.
+    /// Returns the number and entity tag of the object at a path, which must exist.
     public func identity(at path: ResultsIndexPath) -> (number: UInt64, tag: UInt16) {
         let rows = visible
         let place = place(path, in: rows)
@@ -99,13 +102,13 @@ public struct SectionedList: Sendable {
         )
     }
 
-    /// The entity tag of an object; nil when the list does not hold it.
+    /// Returns the entity tag of an object; nil if the list does not have it.
     public func entityTag(of number: UInt64) -> UInt16? {
         let rows = visible
         return rows.spot(of: number).map { rows.leaves[$0.leaf].tag($0.at) }
     }
 
-    /// The path of a place of the whole list, counted over all sections; it must exist.
+    /// Returns the path of an offset in the whole list, which must exist.
     public func path(atOffset offset: Int) -> ResultsIndexPath {
         let rows = visible
         precondition(

@@ -1,35 +1,38 @@
 public import TandemQuery
 
-/// Makes a list of the places of an answer, part by part as these come.
+/// A builder of a list from the placements of an answer, chunk by chunk.
 ///
-/// A large answer comes in parts: whoever makes the list of one while the next is under way has it soon after the last. Where objects are in
-/// order it is the list that ``SectionedList/init(sectioned:rows:)`` makes of the same rows, at a fraction of its cost, however the answer was cut.
+/// A large answer consists of chunks: if each is added while the next one is being received, the
+/// list is ready soon after the last. If the objects are in order, the result is the list that
+/// ``SectionedList/init(sectioned:rows:)`` makes of the same rows, at a fraction of its cost,
+/// however the answer was divided.
 ///
 ///     var builder = SectionedListBuilder(sectioned: true, sections: head.sections, count: 100_000)
 ///     while let part = next() { builder.append(part) }
 ///     let list = builder.list
 ///
-/// State: `rows` are those so far; nil once they can't become a list.
+/// State: `rows` are the rows so far; nil if they can't become a list.
 public struct SectionedListBuilder: Sendable {
     private var rows: RowStore?
     private let sections: [String]
     private let count: Int
 
-    /// An empty list to which about so many objects will come; ``ListPlaces/sectionRuns`` of their parts lead to the names of sections.
+    /// Creates an empty list that expects about `count` objects; ``ListPlaces/sectionRuns`` of
+    /// their chunks are indexes in `sections`.
     public init(sectioned: Bool, sections: [String], count: Int) {
         rows = RowStore(sectioned: sectioned)
         (self.sections, self.count) = (sections, count)
     }
 
-    /// Puts the objects of a part behind the others; a whole answer is one part.
+    /// Appends the objects of a chunk; a whole answer is one chunk.
     ///
-    /// O(objects), and no allocation for one.
+    /// Cost: O(objects), without an allocation per object.
     public mutating func append(_ part: ListPlaces) {
         guard rows?.append(part, names: sections, expecting: count) == false else { return }
         rows = nil
     }
 
-    /// The list of what came so far; nil unless that is in order, each object is there once, and no section comes back after another.
+    /// The list so far; nil unless it is in order, without repeated objects or sections.
     public var list: SectionedList? {
         guard let rows else { return nil }
         var list = SectionedList(sectioned: rows.isSectioned)

@@ -1,8 +1,8 @@
 import Tandem
 
-/// A condition, told in three ways: as text for Tandem, as SQL, and by what it means.
+/// A condition in three forms: text for Tandem, SQL, and direct evaluation.
 indirect enum OracleCondition {
-    /// What is compared how.
+    /// The operator of a comparison.
     enum Operator: String, CaseIterable {
         case equal = "=="
         case notEqual = "!="
@@ -16,23 +16,23 @@ indirect enum OracleCondition {
         case like = "LIKE"
     }
 
-    /// How many of the objects that a to-many relationship leads to.
+    /// The quantifier over the objects of a to-many relationship.
     enum Quantifier: String, CaseIterable {
         case any = "ANY"
         case all = "ALL"
         case none = "NONE"
     }
 
-    /// An attribute behind to-one relationships.
+    /// An attribute through to-one relationships.
     case compare([OracleWorld.Link], String, Operator, Value)
     case between([OracleWorld.Link], String, Value, Value)
     case among([OracleWorld.Link], String, [Value])
-    /// An attribute of the objects behind to-one relationships and one to many.
+    /// An attribute through to-one relationships and one to-many relationship.
     case quantified(Quantifier, [OracleWorld.Link], String, Operator, Value)
     case counted(OracleWorld.Link, Operator, Int64)
-    /// An object among those that a relationship to many leads to.
+    /// An object that is a member of a to-many relationship.
     case member(OracleWorld.Link, UInt64)
-    /// What the rest of the language says.
+    /// A condition of the rest of the language.
     case expression(OracleExpression)
     case and([OracleCondition])
     case or([OracleCondition])
@@ -42,7 +42,7 @@ indirect enum OracleCondition {
 // MARK: As text
 
 extension OracleCondition {
-    /// The text with `%@` for values, which are appended.
+    /// Returns the text with `%@` for values, which are appended to `values`.
     func format(_ values: inout [PredicateArgument]) -> String {
         switch self {
         case .compare(let path, let name, let op, let value):
@@ -81,10 +81,10 @@ extension OracleCondition {
     }
 }
 
-// MARK: As what it means
+// MARK: Direct evaluation
 
 extension OracleCondition {
-    /// Whether an object meets it.
+    /// Returns whether an object satisfies the condition.
     func holds(_ number: UInt64, _ world: OracleWorld) -> Bool {
         switch self {
         case .compare(let path, let name, let op, let value):
@@ -117,7 +117,7 @@ extension OracleCondition {
         }
     }
 
-    /// What a path over to-one relationships leads to; null where it breaks off.
+    /// Returns the value of a path over to-one relationships; null if a relationship is empty.
     static func value(
         _ number: UInt64, _ path: [OracleWorld.Link], _ name: String, _ world: OracleWorld
     ) -> Value {
@@ -179,7 +179,7 @@ extension OracleCondition.Operator {
         return isLike(text.dropFirst(), pattern.dropFirst())
     }
 
-    /// The bytes of what is compared by them.
+    /// Returns the bytes of a value that is compared by its bytes.
     private static func bytes(_ value: Value) -> [UInt8]? {
         switch value {
         case .string(let text), .url(let text): Array(text.utf8)

@@ -2,9 +2,9 @@ import CSQLite
 import Foundation
 import Tandem
 
-/// SQLite in memory, for statements without results and for lists of numbers.
+/// An in-memory SQLite database, for statements without results and for lists of numbers.
 final class OracleDatabase {
-    /// What SQLite says went wrong, with the statement.
+    /// SQLite's error message, with the statement.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
@@ -15,7 +15,8 @@ final class OracleDatabase {
         guard sqlite3_open(":memory:", &handle) == SQLITE_OK else {
             throw Failure(description: "SQLite can't be opened")
         }
-        // SQL has no natural order; with one told to it, it can say all else about such a request.
+        // SQL has no natural order; a custom collation makes all parts of such a request
+        // expressible.
         sqlite3_create_collation(handle, OracleNatural.collation, SQLITE_UTF8, nil) {
             let (a, b) = (OracleNatural($2, $1), OracleNatural($4, $3))
             return a < b ? -1 : b < a ? 1 : 0
@@ -24,7 +25,7 @@ final class OracleDatabase {
 
     deinit { sqlite3_close(handle) }
 
-    /// Carries out a statement; returns the first column, which is of whole numbers.
+    /// Executes a statement; returns the first column, which must have integers.
     @discardableResult
     func run(_ sql: String, _ values: [Value] = []) throws -> [UInt64] {
         var statement: OpaquePointer?
@@ -47,14 +48,14 @@ final class OracleDatabase {
         Failure(description: "\(String(cString: sqlite3_errmsg(handle))) in \(sql)")
     }
 
-    /// SQLite copies what it is given: -1 as its destructor says so.
+    /// The destructor -1 (`SQLITE_TRANSIENT`), which makes SQLite copy the bytes.
     private let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
     private func bind(
         _ bytes: UnsafeRawBufferPointer, _ index: Int32, _ statement: OpaquePointer?
     ) {
         guard let start = bytes.baseAddress, !bytes.isEmpty else {
-            // Without a place there is nil, not nothing.
+            // A null pointer would bind NULL instead of an empty blob.
             sqlite3_bind_zeroblob(statement, index, 0)
             return
         }

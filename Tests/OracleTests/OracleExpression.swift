@@ -1,20 +1,20 @@
 import Tandem
 
-/// A condition of the rest of the language, told in the same three ways.
+/// A condition of the rest of the language, in the same three forms.
 enum OracleExpression {
-    /// Letters that differ by case, or by a mark, taken for the same.
+    /// The differences between letters that are ignored: of case, or of diacritics.
     struct Folding {
         var isCase: Bool
         var isMark: Bool
     }
 
     case folded([OracleWorld.Link], String, OracleCondition.Operator, String, Folding)
-    /// How many of the objects that a to-many relationship leads to meet a condition of their own.
+    /// The number of objects in a to-many relationship that satisfy a condition.
     case subquery(
         OracleWorld.Link, String, OracleCondition.Operator, Value, OracleCondition.Operator, Int64)
-    /// `sum`, `min`, `max` or `avg` of whole numbers.
+    /// An aggregate of integers: `sum`, `min`, `max` or `avg`.
     case aggregate(OracleWorld.Link, String, OracleCondition.Operator, Int64)
-    /// A whole number behind to-one relationships, reckoned with another.
+    /// An arithmetic operation on an integer through to-one relationships.
     case arithmetic([OracleWorld.Link], Character, Int64, OracleCondition.Operator, Int64)
     /// The object itself.
     case itself([ObjectID])
@@ -87,7 +87,7 @@ extension OracleExpression {
     }
 }
 
-// MARK: As what it means
+// MARK: Direct evaluation
 
 extension OracleExpression {
     func holds(_ number: UInt64, _ world: OracleWorld) -> Bool {
@@ -139,7 +139,7 @@ extension OracleExpression {
 }
 
 extension OracleExpression.Folding {
-    /// The text with the letters that there are in the texts of a world taken for others.
+    /// Returns the folded text, for the letters that occur in a world's texts.
     func folded(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
@@ -154,10 +154,10 @@ extension OracleExpression.Folding {
     private static let small: [Unicode.Scalar: Unicode.Scalar] = ["B": "b", "A": "a", "É": "é"]
     private static let plain: [Unicode.Scalar: Unicode.Scalar] = ["é": "e", "É": "E"]
 
-    /// The same of a column.
+    /// Returns the SQL expression of a folded column.
     func sql(_ column: String) -> String {
         var sql = column
-        // What SQLite calls lower knows ASCII only.
+        // SQLite's `lower` only knows ASCII.
         if isCase { sql = "replace(lower(\(sql)), 'É', 'é')" }
         if isMark { sql = "replace(replace(\(sql), 'é', 'e'), 'É', 'E')" }
         return sql

@@ -1,6 +1,6 @@
 import Tandem
 
-/// A random fetch of groups with a condition on them, with what it is in SQL.
+/// A random fetch of groups with a condition on them, and the same in SQL.
 struct OracleGroups {
     /// A condition on a group.
     indirect enum Having {
@@ -47,9 +47,9 @@ struct OracleGroups {
         }
     }
 
-    // MARK: In two ways
+    // MARK: Evaluation
 
-    /// What Tandem is asked: the rows without what they are grouped by.
+    /// Returns Tandem's rows, without the group values.
     func rows(_ context: ManagedObjectContext) throws -> [[Int64?]] {
         let columns = FetchColumns(
             OracleGroups.columns.compactMap { FetchColumn($0) }, groupBy: [key],
@@ -63,7 +63,7 @@ struct OracleGroups {
         }
     }
 
-    /// The same by SQL, column by column.
+    /// Returns SQLite's rows, queried column by column.
     func rows(_ database: OracleDatabase, _ world: OracleWorld) throws -> [[Int64?]] {
         let table = entity == "Sub" ? world.entities[0] : entity
         let condition = entity == "Sub" ? "o0.isSub" : withSub ? "1" : "NOT o0.isSub"

@@ -1,6 +1,6 @@
-/// A text as natural order sees it, by what that means: case does not count, and digits count by the number that they write.
+/// A reference implementation of natural order: case is ignored, and digits sort by their number.
 struct OracleNatural: Comparable {
-    /// A letter, by its code, or a number, which stands where digits stand.
+    /// A letter, by its code point, or a number, which sorts like a digit.
     private struct Part: Comparable {
         var place: UInt32
         var number = 0
@@ -8,11 +8,11 @@ struct OracleNatural: Comparable {
         static func < (a: Part, b: Part) -> Bool { (a.place, a.number) < (b.place, b.number) }
     }
 
-    /// What SQLite calls it.
+    /// The name of SQLite's collation.
     static let collation = "by_number"
 
     private var parts: [Part] = []
-    /// How many zeros before each number could go; they count where nothing else differs.
+    /// The number of leading zeros of each number, compared if everything else is equal.
     private var zeros: [Int] = []
 
     init(_ text: String) {
@@ -30,7 +30,7 @@ struct OracleNatural: Comparable {
         }
     }
 
-    /// The text of SQLite's bytes.
+    /// Creates a text from SQLite's bytes.
     init(_ bytes: UnsafeRawPointer?, _ count: Int32) {
         self.init(
             String(

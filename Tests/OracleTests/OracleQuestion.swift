@@ -1,14 +1,14 @@
 import Tandem
 
-/// A random request, with what it is in SQL and what it gives by hand.
+/// A random request, with its SQL form and its direct evaluation.
 struct OracleQuestion {
-    /// A path to sort by.
+    /// A sort key.
     struct Key {
         var path: [OracleWorld.Link]
         var name: String
-        /// Whether small comes first.
+        /// Whether the order is ascending.
         var ascending: Bool
-        /// Whether capital letters stand where small ones do, or numbers in texts by what they are.
+        /// The selector: plain, case-insensitive or natural.
         var selector: SortKey.Selector
 
         static let folding = OracleExpression.Folding(isCase: true, isMark: false)
@@ -16,7 +16,7 @@ struct OracleQuestion {
 
     let entity: String
     let condition: OracleCondition?
-    /// Paths to sort by, and whether small comes first.
+    /// The sort keys.
     let sort: [Key]
     let limit: Int?
     let offset: Int
@@ -68,7 +68,7 @@ struct OracleQuestion {
         return (path, name, type)
     }
 
-    /// Types whose values are the same or not, and no more.
+    /// Types whose values can only be compared for equality.
     private static let unordered: Set<AttributeType> = [.bool, .uuid, .data]
 
     static func op(
@@ -110,7 +110,8 @@ struct OracleQuestion {
         }
     }
 
-    /// Conditions on columns one of which is enough, or on one member: such as indexes and inverses lead to.
+    /// Returns alternatives over columns, or a condition on one member: cases for indexes and
+    /// inverses.
     private static func either(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
         let many = (world.links[entity] ?? []).filter(\.isToMany)
         if let link = many.randomElement(using: &world.random), Bool.random(using: &world.random),
@@ -129,7 +130,7 @@ struct OracleQuestion {
         return .or(parts)
     }
 
-    /// Conditions on unique values, most of which some object has.
+    /// Returns conditions on unique values, most of which some object has.
     private static func unique(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
         let some = world.numbers(of: entity).shuffled(using: &world.random).prefix(3)
         func held(_ name: String) -> [Value] {
@@ -146,7 +147,7 @@ struct OracleQuestion {
         }
     }
 
-    /// A condition on what one relationship to many, perhaps behind another, leads to.
+    /// Returns a condition on a to-many relationship, possibly through another relationship.
     private static func quantified(
         _ entity: String, _ world: inout OracleWorld
     ) -> OracleCondition? {
@@ -162,7 +163,7 @@ struct OracleQuestion {
         let many = (world.links[entity] ?? []).filter(\.isToMany)
         guard let link = many.randomElement(using: &world.random) else { return nil }
         path.append(link)
-        // A way that breaks off stands for nil in Tandem, and is no row in SQL.
+        // A path with an empty relationship has the value nil in Tandem, but no row in SQL.
         let isSure = path.allSatisfy(\.isToMany)
         let (_, name, type) = column(link.target, &world, hops: 0)
         let quantifier = OracleCondition.Quantifier.allCases.randomElement(using: &world.random)
@@ -172,9 +173,9 @@ struct OracleQuestion {
             isSafe ? quantifier ?? .any : .any, path, name, isSafe ? op : .equal, world.value(type))
     }
 
-    // MARK: In three ways
+    // MARK: Three forms
 
-    /// What Tandem is asked.
+    /// Returns the request to Tandem.
     func request() throws -> FetchRequest {
         var request = FetchRequest(
             entity: entity, limit: limit, offset: offset, includesSubentities: withSub)
@@ -191,7 +192,7 @@ struct OracleQuestion {
         return request
     }
 
-    /// All objects that match, in order, by what the request means.
+    /// Returns all matching objects, in order, by direct evaluation.
     func all(_ world: OracleWorld) -> [UInt64] {
         let found = world.numbers(of: entity, withSub: withSub)
             .filter { condition?.holds($0, world) ?? true }
@@ -206,7 +207,7 @@ struct OracleQuestion {
         }
     }
 
-    /// The same by SQL.
+    /// Returns all matching objects, in order, from SQLite.
     func all(_ database: OracleDatabase, _ world: OracleWorld) throws -> [UInt64] {
         let table = entity == "Sub" ? world.entities[0] : entity
         var values: [Value] = []
@@ -221,14 +222,14 @@ struct OracleQuestion {
         return try database.run(sql, values)
     }
 
-    /// What offset and limit leave.
+    /// Applies offset and limit.
     func part(of all: [UInt64]) -> [UInt64] {
         Array(all.dropFirst(offset).prefix(limit ?? .max))
     }
 }
 
 extension OracleQuestion.Key {
-    /// What an object is sorted by.
+    /// Returns the value by which an object is sorted.
     func value(_ number: UInt64, _ world: OracleWorld) -> Value {
         let value = OracleCondition.value(number, path, name, world)
         guard selector == .caseInsensitiveCompare, case .string(let text) = value else {
@@ -237,7 +238,7 @@ extension OracleQuestion.Key {
         return .string(Self.folding.folded(text))
     }
 
-    /// Whether one value stands before another that has another place.
+    /// Returns whether one value sorts before another one.
     func precedes(_ a: Value, _ b: Value) -> Bool {
         if a.isNull || b.isNull { return a.isNull && !b.isNull }
         if selector == .naturalCompare, case .string(let text) = a, case .string(let other) = b {
@@ -246,7 +247,7 @@ extension OracleQuestion.Key {
         return OracleCondition.Operator.less.holds(a, b)
     }
 
-    /// What rows are sorted by, of a column.
+    /// Returns the SQL expression by which rows are sorted, for a column.
     func sql(_ column: String) -> String {
         switch selector {
         case .compare: column

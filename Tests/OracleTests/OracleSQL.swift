@@ -1,9 +1,11 @@
 import Tandem
 
-/// The same in SQL, over a table of all objects for each entity, with a column for each attribute and to-one relationship, and a table of pairs for
-/// each relationship to many.
+/// The SQL form of a condition.
+///
+/// Each entity has a table of all its objects, with a column for each attribute and to-one
+/// relationship. Each relationship has a table of pairs.
 extension OracleCondition {
-    /// The condition on a row `o0`; values are appended in the order of their marks.
+    /// Returns the condition on a row `o0`; values are appended in the order of their placeholders.
     func sql(_ values: inout [Value]) -> String {
         switch self {
         case .compare(let path, let name, let op, let value):
@@ -36,7 +38,7 @@ extension OracleCondition {
         _ quantifier: Quantifier, _ path: [OracleWorld.Link], _ name: String, _ op: Operator,
         _ value: Value, _ values: inout [Value]
     ) -> String {
-        // Pairs of every relationship, to one as well, so that a path is a chain of joins.
+        // To-one relationships have tables of pairs as well, so that a path is a chain of joins.
         var from = "\"\(path[0].name)\" l0 JOIN \"\(path[0].target)\" o1 ON o1.id = l0.b"
         for (index, link) in path.enumerated().dropFirst() {
             from += " JOIN \"\(link.name)\" l\(index) ON l\(index).a = o\(index).id"
@@ -48,7 +50,7 @@ extension OracleCondition {
         return quantifier == .any ? exists : "NOT \(exists)"
     }
 
-    /// A column behind to-one relationships.
+    /// Returns the SQL expression of a column through to-one relationships.
     static func column(_ path: [OracleWorld.Link], _ name: String, from row: String = "o0")
         -> String
     {
@@ -82,11 +84,11 @@ extension OracleCondition.Operator {
 }
 
 extension OracleDatabase {
-    /// Makes the tables of a world and fills them.
+    /// Creates and fills the tables of a world.
     func fill(with world: OracleWorld) throws {
         try run("BEGIN")
         for entity in world.entities where entity != "Sub" {
-            // Objects of the subentity are in its parent's table as well.
+            // Objects of the subentity are in the parent's table as well.
             let names = columns(of: entity, world)
             let list = names.map { "\"\($0)\"" }.joined(separator: ", ")
             try run("CREATE TABLE \"\(entity)\" (id INTEGER PRIMARY KEY, isSub, own, \(list))")
@@ -108,7 +110,7 @@ extension OracleDatabase {
         try run("COMMIT")
     }
 
-    /// Works out derived attributes.
+    /// Computes the derived attributes.
     private func derive(_ entity: String, _ world: OracleWorld) throws {
         for (name, derivation) in world.derivations[entity] ?? [:] {
             let value =

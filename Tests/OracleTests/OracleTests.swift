@@ -5,7 +5,8 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Random requests on random objects of random models: what the daemon answers is what the request means, and what SQLite answers.
+/// Tests that the daemon, direct evaluation and SQLite agree on random requests, models and
+/// objects.
 @MainActor @Suite struct OracleTests {
     private static let seed = TestSeed.value(or: 20_261_122)
     private static let worlds = Volume.variable("TANDEM_WORLDS", or: 3, deep: 6)
@@ -50,7 +51,7 @@ import Testing
         #expect(isGroupLeft)
     }
 
-    /// Makes objects, links them, and changes some again.
+    /// Inserts objects, links them, and changes some of them again.
     private func fill(
         _ world: inout OracleWorld, _ context: ManagedObjectContext, count: Int
     ) throws {

@@ -3,9 +3,9 @@ import Tandem
 import TandemIO
 import TestSupport
 
-/// A random model with objects of it, in plain dictionaries.
+/// A random model with objects, in plain dictionaries.
 struct OracleWorld {
-    /// A relationship as it was drawn: to one or to many, with the name of its other end.
+    /// A randomly chosen relationship, to-one or to-many, with the name of its inverse.
     struct Link {
         var name: String
         var owner: String
@@ -14,7 +14,7 @@ struct OracleWorld {
         var inverse: String
     }
 
-    /// An object: its values, and whom its relationships lead to.
+    /// An object: its values, and the objects of its relationships.
     struct Object {
         var entity: String
         var values: [String: Value] = [:]
@@ -23,16 +23,16 @@ struct OracleWorld {
 
     var random: SeededGenerator
     private(set) var model = Model()
-    /// The attributes of each entity by name, inherited ones too.
+    /// The attributes of each entity by name, including inherited ones.
     private(set) var attributes: [String: [String: AttributeType]] = [:]
-    /// How some of the attributes follow from others, inherited ones too.
+    /// The derivations of attributes, including inherited ones.
     private(set) var derivations: [String: [String: Derivation]] = [:]
-    /// The relationships of each entity, inherited ones too.
+    /// The relationships of each entity, including inherited ones.
     private(set) var links: [String: [Link]] = [:]
     /// The names of all entities; the last inherits from the first.
     private(set) var entities: [String] = []
     var objects: [UInt64: Object] = [:]
-    /// Who holds which unique values, by entity.
+    /// The objects that have unique values, by entity.
     private var holders: [String: [[Value]: UInt64]] = [:]
 
     static let texts = [
@@ -68,10 +68,10 @@ struct OracleWorld {
         return drawn
     }
 
-    /// What is unique in every entity: a number, and a text with another number.
+    /// The uniqueness constraints of every entity: a number, and a text with another number.
     static let unique = [["u"], ["v", "w"]]
 
-    /// A text without case and marks, and how many members relationships have.
+    /// Adds derived attributes: a folded text, and the member counts of relationships.
     private mutating func drawDerived(_ name: String) {
         var drawn: [String: Derivation] = ["f": .folded("t")]
         for link in links[name] ?? [] where link.isToMany && Bool.random(using: &random) {
@@ -142,7 +142,7 @@ struct OracleWorld {
         }
     }
 
-    /// New values for an object, which no other holds where they have to be unique.
+    /// Returns new values for an object; unique values are not in use by another object.
     mutating func values(for number: UInt64, of entity: String) -> [String: Value] {
         var values: [String: Value] = [:]
         for (name, type) in (attributes[entity] ?? [:]).sorted(by: { $0.key < $1.key })
@@ -153,7 +153,7 @@ struct OracleWorld {
         return values
     }
 
-    /// Draws unique values, or nil, which any number of objects may have.
+    /// Chooses unique values, or null, which any number of objects may have.
     private mutating func claim(
         _ values: inout [String: Value], for holder: UInt64, of entity: String
     ) {
@@ -169,7 +169,8 @@ struct OracleWorld {
         holders[entity] = held
     }
 
-    /// The value of an attribute of an object, a derived one too; null without such an object.
+    /// Returns the value of an object's attribute, including derived ones; null if there is no such
+    /// object.
     func value(_ number: UInt64, _ name: String) -> Value {
         guard let object = objects[number] else { return .null }
         switch derivations[object.entity]?[name] {
@@ -189,7 +190,7 @@ struct OracleWorld {
         name == entity || withSub && name == "Sub" && entity == entities[0]
     }
 
-    /// Whom a relationship of an object leads to.
+    /// Returns the objects of a relationship.
     func reached(_ number: UInt64, _ name: String) -> [UInt64] {
         objects[number]?.links[name] ?? []
     }

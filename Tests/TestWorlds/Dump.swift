@@ -2,13 +2,14 @@ package import Tandem
 import TandemModel
 import TandemResults
 
-/// The graph as plain dictionaries, and what the rules of lists make of it, said as simply as can be.
+/// The graph as plain dictionaries, and a simple reference implementation of the rules of lists.
 ///
-/// None of the library's predicates, keys, lists or change arithmetic is used, so that it can judge them.
+/// It uses none of the library's predicates, keys, lists or change arithmetic, so that it can check
+/// them.
 package struct Dump: Equatable {
     package struct Object: Equatable {
         package var number: UInt64
-        /// Its own entity and those it inherits from.
+        /// The object's entity and its ancestors.
         package var entities: [String]
         package var values: [String: Value] = [:]
         package var members: [String: [UInt64]] = [:]
@@ -20,7 +21,7 @@ package struct Dump: Equatable {
 
         package subscript(name: String) -> Value { values[name] ?? .null }
 
-        /// An integer; -1 stands for nil, as no test has negative ones.
+        /// Returns an integer, or -1 for nil; no test has negative ones.
         func int(_ name: String) -> Int {
             if case .int(let value) = self[name] { Int(value) } else { -1 }
         }
@@ -28,12 +29,12 @@ package struct Dump: Equatable {
 
     package private(set) var objects: [UInt64: Object] = [:]
 
-    /// Takes objects that were read in another way.
+    /// Creates a dump of objects that were read in another way.
     package init(_ objects: [Object]) {
         for object in objects { self.objects[object.number] = object }
     }
 
-    /// Reads everything in a context.
+    /// Reads all objects of a context.
     package init(_ context: ManagedObjectContext) throws {
         for root in ["Owner", "Bucket", "Content", "Tag"] {
             for object in try context.fetch(FetchRequest(entity: root)) {
@@ -52,10 +53,10 @@ package struct Dump: Equatable {
         }
     }
 
-    /// How many objects there are.
+    /// The number of objects.
     package var count: Int { objects.count }
 
-    /// The numbers of objects that differ.
+    /// Returns the numbers of objects that differ.
     package func differences(from other: Dump) -> [UInt64] {
         Set(objects.keys).union(other.objects.keys).sorted().filter {
             objects[$0] != other.objects[$0]
@@ -64,22 +65,22 @@ package struct Dump: Equatable {
 
     // MARK: Paths
 
-    /// The object at the end of a to-one relationship.
+    /// Returns the object at the end of a to-one relationship.
     func object(_ object: Object, _ name: String) -> Object? {
         object[name].reference.flatMap { objects[$0.number] }
     }
 
-    /// The members of a to-many relationship.
+    /// Returns the members of a to-many relationship.
     func members(_ object: Object, _ name: String) -> [Object] {
         (object.members[name] ?? []).compactMap { objects[$0] }
     }
 
-    /// All that are in the same bucket.
+    /// Returns all objects in the same bucket.
     func siblings(_ object: Object) -> [Object] {
         self.object(object, "bucket").map { members($0, "contents") } ?? []
     }
 
-    /// The value at the end of a path of to-one relationships; null when it ends early.
+    /// Returns the value of a path of to-one relationships; null if a relationship is empty.
     func reached(_ object: Object, _ path: String) -> Value {
         var names = path.split(separator: ".").map(String.init)
         let last = names.removeLast()
@@ -88,7 +89,8 @@ package struct Dump: Equatable {
         return end?[last] ?? .null
     }
 
-    /// All that counts of a row: its own values and members, and what the observed paths reach.
+    /// Returns everything that a row shows: its own values and members, and the values of the
+    /// observed paths.
     package func shown(_ number: UInt64, _ shape: ListShape) -> [String] {
         guard let row = objects[number] else { return [] }
         let own =
@@ -98,7 +100,7 @@ package struct Dump: Equatable {
             + (shape.refresh + shape.placing).map { ends([row], $0.split(separator: ".")[...]) }
     }
 
-    /// What places a row: the values that it is sorted by, and its section.
+    /// Returns the placement of a row: the values by which it is sorted, and its section.
     package func place(_ number: UInt64, _ shape: ListShape) -> [String] {
         guard let row = objects[number] else { return [] }
         return shape.placing.map { "\(reached(row, $0))" }
@@ -113,7 +115,7 @@ package struct Dump: Equatable {
             members($0, first) + [self.object($0, first)].compactMap { $0 }
         }
         if !next.isEmpty { return ends(next, path.dropFirst()) }
-        // A path that ends early reaches nothing, like one that ends at nothing.
+        // A path with an empty relationship has the same value as one that ends in null.
         let isAttribute = path.count == 1
         let values = objects.filter { $0.members[first] == nil }.map { object in
             "\(isAttribute ? object[first] : .null)"
@@ -123,12 +125,12 @@ package struct Dump: Equatable {
 
     // MARK: Lists
 
-    /// The sections of a list; nil when a section comes back after another one.
+    /// Returns the sections of a list; nil if a section occurs again after another one.
     package func table(_ shape: ListShape) -> [TableSection]? {
         sections(shape)?.map { TableSection($0.name, $0.numbers) }
     }
 
-    /// The sections of a list; nil when a section comes back after another one.
+    /// Returns the sections of a list; nil if a section occurs again after another one.
     func sections(_ shape: ListShape) -> [SectionIDs]? {
         let rows = objects.values.filter { row in
             (shape.includesSubentities || row.entities[0] == shape.entity)
@@ -152,7 +154,7 @@ package struct Dump: Equatable {
         for key in sort {
             let key = ListOrder(key)
             var (one, two) = (reached(a, key.keyPath), reached(b, key.keyPath))
-            // No world has digits in its texts, so that natural is folded.
+            // No world has digits in its texts, so natural order equals folded order.
             if key.isFolded || key.isNatural { (one, two) = (Dump.folded(one), Dump.folded(two)) }
             let order = Dump.order(one, two)
             if order != 0 { return key.isDescending ? order > 0 : order < 0 }
@@ -160,12 +162,12 @@ package struct Dump: Equatable {
         return a.number < b.number
     }
 
-    /// A text without its case; worlds have no other letters with two.
+    /// Returns a text in lower case; worlds have no other letters with two cases.
     private static func folded(_ value: Value) -> Value {
         value == .string("Ä") ? .string("ä") : value
     }
 
-    /// Below zero, zero or above it; nil comes before everything.
+    /// Returns a negative number, zero or a positive one; nil sorts first.
     private static func order(_ a: Value, _ b: Value) -> Int {
         switch (a, b) {
         case (.null, .null): 0

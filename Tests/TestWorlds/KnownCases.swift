@@ -1,13 +1,14 @@
-/// A behaviour that public suites of results controllers hold, or reports complain of, said in our words.
+/// A behaviour that public test suites of results controllers check, or that bug reports describe.
 package struct KnownCase: Sendable, CustomStringConvertible {
     /// The behaviour.
     package var name: String
-    /// Where others met it.
+    /// The test suites or reports it comes from.
     package var origin: String
     package var rows: [SmallRow]
-    /// One transaction's edits by place in `rows`.
+    /// One transaction's edits, by index in `rows`.
     package var edits: [SmallEdit]
-    /// What must be reported, in any order; rows are called by their place in `rows`, new ones `new`.
+    /// The expected parts of the change, in any order; rows are named by their index in `rows`, new
+    /// ones `new`.
     package var expected: Set<String>
 
     package var description: String { name }
@@ -25,7 +26,8 @@ package struct KnownCase: Sendable, CustomStringConvertible {
 }
 
 extension TableChange {
-    /// The parts of a change in the words of ``KnownCase``; `name` gives the word for a row.
+    /// Returns the parts of a change in the form of ``KnownCase/expected``; `name` returns the name
+    /// of a row.
     package func words(_ name: (UInt64) -> String) -> Set<String> {
         func text(_ place: Path?) -> String { place.map { "\($0.section).\($0.item)" } ?? "" }
         return Set(

@@ -2,9 +2,9 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// A list that a random test watches: the request, and the same said in plain code.
+/// A list that a random test watches: the request, and the same in plain code.
 package struct ListShape {
-    /// A predicate as text and as what it means.
+    /// A predicate as text and as a function.
     struct Rule: Sendable {
         var format: String?
         var holds: @Sendable (Dump, Dump.Object) -> Bool
@@ -18,7 +18,8 @@ package struct ListShape {
     package private(set) var entity = "Content"
     package private(set) var includesSubentities = true
     var rule: Rule
-    /// Key paths; `-` before one is descending, `[c]` behind it leaves case aside, `[n]` is natural.
+    /// Key paths with a prefix `-` for descending order, and a suffix `[c]` to ignore case or `[n]`
+    /// for natural order.
     package private(set) var sort: [String]
     package private(set) var section: String?
     package private(set) var refresh: [String]
@@ -28,7 +29,7 @@ package struct ListShape {
     /// The predicate, if there is one.
     package var format: String? { rule.format }
 
-    /// The key paths that decide where a row stands.
+    /// The key paths that determine a row's placement.
     var placing: [String] {
         sort.map { ListOrder($0).keyPath } + [section].compactMap { $0 }
     }
@@ -49,7 +50,7 @@ package struct ListShape {
         refresh = refreshes[random.next(refreshes.count)]
     }
 
-    /// The request in the words of the library.
+    /// Returns the request in the library's terms.
     func request() throws -> FetchRequest {
         var request = FetchRequest(entity: entity)
         request.predicate = try rule.format.map { try ObjectPredicate(format: $0) }
@@ -136,7 +137,7 @@ package struct ListShape {
     ]
 }
 
-/// One key of an order in the words of ``ListShape/sort``.
+/// One key of an order in the form of ``ListShape/sort``.
 package struct ListOrder {
     package let keyPath: String
     package let isDescending: Bool
@@ -151,7 +152,7 @@ package struct ListOrder {
             text.dropFirst(isDescending ? 1 : 0).dropLast(isFolded || isNatural ? 3 : 0))
     }
 
-    /// The same in the words of the library.
+    /// The key in the library's terms.
     var key: SortKey {
         SortKey(
             keyPath, ascending: !isDescending,

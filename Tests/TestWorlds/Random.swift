@@ -1,6 +1,7 @@
 package import TestSupport
 
-/// The seeds of random worlds: `TANDEM_SEED`, or the same in every run; `TANDEM_WORLDS` sets their number.
+/// The seeds of random worlds: from `TANDEM_SEED`, or the same in every run; `TANDEM_WORLDS` sets
+/// their number.
 package enum Seed {
     package static func worlds(_ usual: Int, deep: Int) -> Int {
         Volume.variable("TANDEM_WORLDS", or: usual, deep: deep)
@@ -16,6 +17,6 @@ package typealias SplitMix = SplitMix64
 extension SplitMix64 {
     package init(_ seed: UInt64) { self.init(seed: seed) }
 
-    /// The next number below `bound`.
+    /// Returns the next number below `bound`.
     package mutating func next(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

@@ -3,7 +3,7 @@ import TandemModel
 import TandemQuery
 
 extension RandomWorld {
-    /// Carries out a random batch in another process's context; what rules refuse is not done.
+    /// Carries out a random batch in another process's context, and ignores rejections by rules.
     package func batch(_ random: inout SplitMix) throws -> Position {
         let context = writers[random.next(writers.count)]
         do {

@@ -2,17 +2,18 @@ package import Tandem
 import TandemModel
 import TandemQuery
 
-/// A model with every kind of relationship, a writer that does anything, and a reader with controllers.
+/// A world with every kind of relationship, writers with random edits, and a reader with
+/// controllers.
 @MainActor package final class RandomWorld {
     /// The context whose lists are watched.
     package let reader: ManagedObjectContext
     let writers: [ManagedObjectContext]
     private let containers: [PersistentContainer]
 
-    /// A model of one of many shapes: what the requests name is always there, the rest is up to chance.
+    /// Returns a model of random shape that has everything the requests name.
     ///
-    /// Delete rules, indexes, further attributes (which move the slots of others), the depth of inheritance and
-    /// relationships of every kind beside the observed ones.
+    /// Delete rules, indexes, further attributes (which shift the slots of others), the depth of
+    /// inheritance, and relationships of every kind beside the observed ones are random.
     package nonisolated static func model(_ random: inout SplitMix) -> Model {
         func rule() -> DeleteRule {
             [DeleteRule.nullify, .nullify, .nullify, .cascade, .noAction][random.next(5)]
@@ -71,7 +72,8 @@ import TandemQuery
         return model
     }
 
-    /// A harsh one gives its clients next to no memory, and a reader that may merge unprompted.
+    /// Creates a world; a harsh one has clients with little memory, and a reader that may merge
+    /// automatically.
     package init(
         _ transport: Transport, isHarsh: Bool = false, windowSlack: Int = 1,
         _ random: inout SplitMix
@@ -95,7 +97,7 @@ import TandemQuery
         for _ in 0..<6 { try save(&random) }
     }
 
-    /// Pauses the reader, makes it hold more of the graph, or leaves it alone.
+    /// Pauses the reader, makes it load more of the graph, or does nothing.
     package func disturb(_ random: inout SplitMix) throws {
         switch random.next(8) {
         case 0, 1: reader.pause()
@@ -106,15 +108,15 @@ import TandemQuery
         }
     }
 
-    /// The end of the journal.
+    /// Returns the end of the journal.
     package func end() throws -> Position {
         try containers[3].makeContext(name: "end").connect()
     }
 
-    /// The graph as it is.
+    /// Returns a dump of the present graph.
     package func dump() throws -> Dump { try Dump(containers[3].makeContext(name: "dump")) }
 
-    /// What is wrong with lists whose context stands at the end of the journal; nothing if the laws hold.
+    /// Returns the violations of the laws by lists whose context is at the end of the journal.
     package func problems(_ watched: [Watch]) throws -> [String] {
         let dump = try dump()
         return try watched.flatMap { try $0.problems(dump) }
@@ -124,7 +126,7 @@ import TandemQuery
 
     package nonisolated static let names = ["a", "b", "c", "Ä", "ä", ""]
     package nonisolated static let numbers = [-1.5, 0, 0.25, 2, 1e19]
-    /// What edits are of; the entities that related objects may be of as well as the others.
+    /// The entities of edited objects, including subentities of related objects' entities.
     package nonisolated static let entities = [
         "Owner", "Bucket", "Content", "Content", "Image", "Tag", "Box", "Label", "Content",
     ]
@@ -137,7 +139,7 @@ import TandemQuery
         return try context.save(policy: .objectTrump)
     }
 
-    /// Forgets what a failed save left.
+    /// Rolls back the edits of a failed save.
     package func rollback() {
         for writer in writers { writer.rollback() }
     }
@@ -161,7 +163,7 @@ import TandemQuery
         let properties = object.entity.properties
         for _ in 0..<(1 + random.next(3)) {
             let property = properties[random.next(properties.count)]
-            // Fetching targets may have merged its deletion.
+            // Fetching targets may have merged the object's deletion.
             guard !object.isDeleted else { return }
             guard let relationship = property.relationship else {
                 object[property.name] = value(property, &random)
@@ -196,7 +198,7 @@ import TandemQuery
 
     // MARK: Controllers
 
-    /// Lists of random shapes over the reader.
+    /// Returns lists of random shapes over the reader.
     package func controllers(
         count: Int, isLimited: Bool = false, _ random: inout SplitMix
     ) throws -> [Watch] {

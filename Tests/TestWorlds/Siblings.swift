@@ -3,19 +3,20 @@ package import TandemModel
 import TandemQuery
 import TandemResults
 
-/// One edit of the scenarios, by the title of the object.
+/// One edit of the scenarios, which names the object by its title.
 package enum SiblingEdit: Sendable {
     case insert(String, even: Bool)
     case set(String, even: Bool)
     case delete(String)
 }
 
-/// What one context saves, and what the list of another one that never loaded any of it has to tell.
+/// The saves of one context, and the changes expected from the list of another one that never
+/// loaded the objects.
 ///
-/// A sibling inserts four objects, and some are updated or deleted, before the first save or after it. `+` is an object that
-/// enters the list, `-` one that leaves, `~` one that changes.
+/// A sibling inserts four objects, and some are updated or deleted, before the first save or after
+/// it. `+` is an object that enters the list, `-` one that leaves, `~` one that changes.
 package struct SiblingScenario: Sendable {
-    /// A save and the changes that follow, of the list of all objects and of that of the even ones.
+    /// A save and the resulting changes of two lists: of all objects and of the even ones.
     package struct Save: Sendable {
         package var edits: [SiblingEdit]
         package var all: String
@@ -54,7 +55,7 @@ package struct SiblingScenario: Sendable {
             Save(edits: deletes, all: "-b -c", even: "-b"),
         ])
 
-    /// The model of all of them.
+    /// The model of all scenarios.
     package static let model = Model {
         Entity("Dummy") {
             Attribute("title", .string)
@@ -63,7 +64,8 @@ package struct SiblingScenario: Sendable {
     }
 }
 
-/// The list of a sibling context, with or without the predicate, and what its delegate was told.
+/// The list of a sibling context, with or without the predicate, and the changes its delegate
+/// received.
 @MainActor package final class SiblingList: FetchedResultsControllerDelegate {
     private let controller: FetchedResultsController
     private let hasPredicate: Bool
@@ -80,9 +82,10 @@ package struct SiblingScenario: Sendable {
         controller.delegate = self
     }
 
-    /// Plays a scenario and says where the list is not as it should be; nothing if all is well.
+    /// Plays a scenario and returns the differences from the expected changes.
     ///
-    /// `save` lets the sibling edit and save, and returns the number of its position.
+    /// `save` makes the sibling apply the edits and save, and returns the number of the save's
+    /// position.
     package func problems(
         _ scenario: SiblingScenario, save: ([SiblingEdit]) throws -> UInt64
     ) throws -> [String] {

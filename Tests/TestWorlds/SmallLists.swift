@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// A row of a small list: the list is sorted by `key`, then number, and cut by `section`.
+/// A row of a small list, which is sorted by `key`, then number, and divided by `section`.
 package struct SmallRow: Hashable, Sendable {
     package var key: Int
     package var section: String
-    /// Something that is neither sorted nor cut by.
+    /// A value that affects neither order nor section.
     package var value = 0
 
     package init(_ key: Int, _ section: String, value: Int = 0) {
@@ -14,14 +14,14 @@ package struct SmallRow: Hashable, Sendable {
     }
 }
 
-/// What happens to one row of a small list, by its place in it.
+/// An edit of one row of a small list, by its index.
 package enum SmallEdit: Hashable, Sendable {
     case delete(Int)
     case insert(SmallRow)
     case set(Int, SmallRow)
 }
 
-/// A list and one transaction's edits of it, of different rows.
+/// A list and one transaction's edits of different rows.
 package struct SmallCase: Hashable, Sendable {
     package var rows: [SmallRow]
     package var edits: [SmallEdit]
@@ -32,13 +32,13 @@ package struct SmallCase: Hashable, Sendable {
     }
 }
 
-/// Every list of up to five rows in up to three sections, and what can happen to them.
+/// Every list of up to five rows in up to three sections, and every edit of them.
 package enum SmallLists {
-    /// TANDEM_EXHAUSTIVE: whether nothing is left out.
+    /// Whether no case is left out: `TANDEM_EXHAUSTIVE`.
     package static let isExhaustive =
         ProcessInfo.processInfo.environment["TANDEM_EXHAUSTIVE"] != nil
 
-    /// The lists; the order of the sections is not that of their names, and keys leave gaps.
+    /// The lists; sections are not in the order of their names, and keys have gaps.
     package static let all: [[SmallRow]] = (0...5).flatMap { count in
         cuts(count).map { cuts in
             (0..<count).map { place in
@@ -49,7 +49,7 @@ package enum SmallLists {
 
     private static let names = ["b", "a", "c", "d"]
 
-    /// The places before which sections begin: none, one or two of them.
+    /// Returns the indexes before which sections begin, at most two.
     private static func cuts(_ count: Int) -> [[Int]] {
         guard count > 1 else { return [[]] }
         let ones = 1..<count
@@ -57,9 +57,10 @@ package enum SmallLists {
             + ones.flatMap { a in ones.filter { $0 > a }.map { [a, $0] } }
     }
 
-    /// All that can happen to one row: it goes, changes beside the order, or gets any key and section; or a new one comes.
+    /// Returns, for each row, all of its edits: a delete, a change of the value, or any key and
+    /// section; finally all inserts.
     ///
-    /// With `ties` a key may be that of another row as well.
+    /// With `ties`, a key can also be that of another row.
     package static func edits(_ rows: [SmallRow], ties: Bool) -> [[SmallEdit]] {
         let keys = stride(from: 5, through: 10 * rows.count + 5, by: ties ? 5 : 10)
         let places = keys.flatMap { key in names.map { SmallRow(key, $0) } }
@@ -69,14 +70,15 @@ package enum SmallLists {
         } + [places.map { .insert($0) }]
     }
 
-    /// Every single edit of every list.
+    /// Returns every single edit of every list.
     package static func singles() -> [SmallCase] {
         all.flatMap { rows in
             edits(rows, ties: true).joined().map { SmallCase(rows, [$0]) }
         }
     }
 
-    /// Every `stride`-th of all pairs of edits of every list: of two rows, or with one or two that come.
+    /// Returns every `stride`-th pair of edits of every list: of two rows, or with one or two
+    /// inserts.
     package static func pairs(every stride: Int) -> [SmallCase] {
         var cases: [SmallCase] = []
         var count = 0
@@ -96,7 +98,7 @@ package enum SmallLists {
         return cases
     }
 
-    /// The sections of numbered rows; nil if a section comes back after another one.
+    /// Returns the sections of numbered rows; nil if a section occurs again after another one.
     package static func sections(_ rows: [UInt64: SmallRow]) -> [TableSection]? {
         var sections: [TableSection] = []
         for (number, row) in rows.sorted(by: { ($0.value.key, $0.key) < ($1.value.key, $1.key) }) {
@@ -111,7 +113,7 @@ package enum SmallLists {
 }
 
 extension TableStep {
-    /// The step from one list of numbered rows to another one, both in order.
+    /// Creates the step from one list of numbered rows to another one, both in order.
     package init?(_ old: [UInt64: SmallRow], _ new: [UInt64: SmallRow]) {
         guard let before = SmallLists.sections(old), let after = SmallLists.sections(new) else {
             return nil

@@ -9,9 +9,9 @@ package struct TableSection: Hashable, Sendable {
     }
 }
 
-/// A batch of updates of a table, and the rules by which a table carries it out.
+/// A batch update of a table, and the rules by which a table applies it.
 ///
-/// Nothing of the library is used, so that it can judge what the library reports.
+/// It uses nothing of the library, so that it can check the library's reports.
 package struct TableChange: Sendable {
     package struct Path: Hashable, Comparable, Sendable {
         package var section: Int
@@ -63,15 +63,17 @@ package struct TableChange: Sendable {
         self.rows = rows
     }
 
-    /// Why a batch can't be carried out.
+    /// The reason why a batch can't be applied.
     package struct Refusal: Error, CustomStringConvertible {
         package var description: String
 
         init(_ description: String) { self.description = description }
     }
 
-    /// The table after the batch: rows and sections leave by their old places, then sections come,
-    /// then rows, each by its new place.
+    /// Returns the table after the batch.
+    ///
+    /// Rows and sections are removed by their old paths; then sections and finally rows are
+    /// inserted by their new paths.
     package func replay(_ old: [TableSection]) throws(Refusal) -> [TableSection] {
         var rest = old
         for row in rows {
@@ -125,14 +127,14 @@ extension TableChange.Row {
 }
 
 extension [TableSection] {
-    /// The row at a place; nil when there is none.
+    /// Returns the row at a path; nil if there is none.
     package func row(_ path: TableChange.Path) -> UInt64? {
         guard indices.contains(path.section) else { return nil }
         let rows = self[path.section].rows
         return rows.indices.contains(path.item) ? rows[path.item] : nil
     }
 
-    /// Where every row stands.
+    /// The path of every row.
     package var places: [UInt64: TableChange.Path] {
         var places: [UInt64: TableChange.Path] = [:]
         for (section, one) in enumerated() {

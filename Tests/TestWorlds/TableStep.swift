@@ -1,12 +1,14 @@
-/// One step of a list, and all that a report of it must be: complete, free of idle talk, and the smallest.
+/// One step of a list, with the requirements for a report of it: complete, without superfluous
+/// parts, and minimal.
 package struct TableStep: Sendable {
     package var old: [TableSection]
     package var new: [TableSection]
     /// The rows that stay and must be reported.
     package var changed: Set<UInt64>
-    /// Those that may be reported beside them, as several steps merged at once may leave no trace.
+    /// The rows that may be reported in addition, since several merged steps may cancel each other
+    /// out.
     package var mayReport: Set<UInt64> = []
-    /// The rows whose sort key or section differs: no others may move.
+    /// The rows whose sort key or section differs; only these may move.
     package var loose: Set<UInt64>
 
     package init(
@@ -18,9 +20,9 @@ package struct TableStep: Sendable {
         self.loose = loose
     }
 
-    /// What is wrong with a report; nothing if it is as it should be.
+    /// Returns the problems of a report.
     ///
-    /// No report is one without parts.
+    /// A missing report counts as one without parts.
     package func problems(_ change: TableChange?) -> [String] {
         let change = change ?? TableChange()
         do throws(TableChange.Refusal) {
@@ -32,7 +34,7 @@ package struct TableStep: Sendable {
         return unreported(change) + idleMoves(change) + needless(change)
     }
 
-    /// Rows that come, go and change are reported once, no others at all.
+    /// Checks that inserted, deleted and changed rows are reported once, and no others.
     private func unreported(_ change: TableChange) -> [String] {
         let (before, after) = (Set(old.places.keys), Set(new.places.keys))
         let stay = before.intersection(after)
@@ -64,18 +66,19 @@ package struct TableStep: Sendable {
         Set(change.rows.lazy.filter { $0.kind == .move }.map(\.number))
     }
 
-    /// The sections that are there before and after, and are taken out and put in again.
+    /// Returns the sections that exist before and after, but are deleted and inserted.
     private func rebuilt(_ change: TableChange) -> Set<String> {
         let stay = Set(old.map(\.name)).intersection(new.map(\.name))
         return Set(change.sections.map(\.name)).intersection(stay)
     }
 
-    /// A smaller report that does as well: fewer sections made anew, else fewer moves.
+    /// Finds a smaller report that is sufficient: with fewer rebuilt sections, or with fewer moves.
     private func needless(_ change: TableChange) -> [String] {
         let (rebuilt, moves) = (rebuilt(change), moves(change))
         if rebuilt.isEmpty && moves.isEmpty { return [] }
         let stay = Set(old.places.keys).intersection(new.places.keys)
-        // More moves never make a report impossible, so the next smaller number of them says it all.
+        // Additional moves never make a report impossible, so checking the next smaller number is
+        // enough.
         let movable = loose.intersection(stay).sorted()
         let sections = Set(old.map(\.name)).intersection(new.map(\.name)).sorted()
         for fewer in subsets(sections, below: rebuilt.count)
@@ -116,7 +119,7 @@ package struct TableStep: Sendable {
         return change
     }
 
-    /// All parts with fewer elements than `count`.
+    /// Returns all subsets with fewer than `count` elements.
     private func subsets<Item: Hashable>(_ items: [Item], below count: Int) -> [Set<Item>] {
         var found: [Set<Item>] = [[]]
         for item in items {

@@ -3,14 +3,14 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// A controller with what its changes led to, to be compared with a fresh one.
+/// A controller with the result of replaying its changes, for comparison with a fresh controller.
 @MainActor package final class Watch: FetchedResultsControllerDelegate {
     package let controller: FetchedResultsController
     private var replayed: [SectionIDs]
     private var failure: String?
-    /// The survivors that each change since the last check reported, and what rows showed at that check.
+    /// The rows that each change since the last check reported as reloaded.
     private var reports: [[UInt64]] = []
-    /// The rows that came or went by changes since the last check.
+    /// The rows inserted or deleted by changes since the last check.
     private var passing: Set<UInt64> = []
     private var values: [UInt64: [String]] = [:]
     private let shape: ListShape
@@ -63,10 +63,10 @@ import TandemResults
         }
     }
 
-    /// What breaks a law; nothing if all is well.
+    /// Returns the violations of laws.
     ///
-    /// Law 5: what was replayed is what is shown. Law 4: what is shown is what a fresh list and a fetch give, and what the plain
-    /// rules make of the graph.
+    /// Law 5: the replayed rows equal the shown ones. Law 4: the shown rows equal those of a fresh
+    /// list, of a fetch, and of the plain rules applied to the graph.
     package func problems(_ dump: Dump) throws -> [String] {
         var problems = [failure].compactMap { $0 }
         func compare(_ what: String, _ a: [SectionIDs], _ b: [SectionIDs]) {
@@ -88,7 +88,7 @@ import TandemResults
         return problems.map { "\($0); \(description)" }
     }
 
-    /// What a new list of the same request shows.
+    /// Returns the sections that a new list of the same request shows.
     private func fresh() throws -> [SectionIDs] {
         let fresh = try FetchedResultsController(
             fetchRequest: controller.fetchRequest, context: controller.context,
@@ -97,7 +97,8 @@ import TandemResults
         return shown(fresh)
     }
 
-    /// Law 5: rows that stay are reported once if anything of them differs, else not.
+    /// Checks law 5: rows that stay are reported once if anything in them differs, otherwise not at
+    /// all.
     private func reportProblems() throws -> [String] {
         guard controller.error == nil else { return [] }
         let now: [UInt64: [String]]
@@ -105,11 +106,12 @@ import TandemResults
         let differing = now.filter { number, value in values[number].map { $0 != value } ?? false }
         let reported = Set(reports.joined())
         var wrong = Set(differing.keys).subtracting(reported)
-        // Of several changes one may undo another; in another epoch nobody can tell what is as it was.
+        // One of several changes can undo another, and after a change of epoch unchanged rows are
+        // unknown.
         if reports.count <= 1, origin == controller.context.position?.at(0) {
             wrong.formUnion(reported.subtracting(differing.keys))
         }
-        // By one change a row may go, and by another come back as another.
+        // One change can delete a row that another one inserts again with other values.
         if reports.count > 1 { wrong.subtract(passing) }
         var problems = wrong.sorted().map {
             "law 5, reported? \($0): \(values[$0] ?? []) -> \(now[$0] ?? [])"
@@ -128,7 +130,8 @@ import TandemResults
         sections.map { "\($0.name)\($0.numbers)" }.joined(separator: " ")
     }
 
-    /// For each row all that counts: its own values and members, and what the declared paths reach.
+    /// Returns everything that rows show: their own values and members, and the values of the
+    /// declared paths.
     private func rowValues() throws -> [UInt64: [String]] {
         var result: [UInt64: [String]] = [:]
         let paths =
@@ -162,7 +165,7 @@ import TandemResults
             if property.isToMany {
                 next += object.objects(first)
             } else if property.relationship != nil {
-                // A path that ends early reaches nothing, like one that ends at nothing.
+                // A path with an empty relationship has the same value as one that ends in null.
                 guard let target = object.object(first) else {
                     values.append("\(Value.null)")
                     continue
