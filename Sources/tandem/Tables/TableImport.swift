@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// Imports the files of a map, what links lead to first.
+/// Imports the files of a map, in the order of their dependencies.
 @MainActor final class TableImport {
     private let folder: String
     private let map: ImportMap
@@ -12,9 +12,9 @@ import TandemIO
     private let model: CompiledModel
     private let context: ManagedObjectContext
     private let rejects: RejectFile
-    /// How many objects of each entity are there.
+    /// The number of imported objects by entity.
     private(set) var counts: [String: Int] = [:]
-    /// How many objects were made because links named them.
+    /// The number of objects created for links, by entity.
     private(set) var stubs: [String: Int] = [:]
 
     init(
