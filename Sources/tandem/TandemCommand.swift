@@ -7,7 +7,8 @@ import TandemWire
 
 /// The admin command: a verb per file.
 ///
-/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history expired.
+/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history
+/// expired.
 @main
 struct TandemCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

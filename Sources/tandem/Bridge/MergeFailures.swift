@@ -1,10 +1,10 @@
 import Tandem
 import TandemIO
 
-/// Writes a `failure` event if a context can't merge saves of others, once per position and error.
+/// Writes a `failure` event if a context can't merge saves of others.
 ///
-/// The event has the key `context` in place of `controller`. Lists keep their last sections and
-/// follow with the next merge.
+/// The event is written once per position and error code. It has the key `context` in place of
+/// `controller`. Lists keep their last sections and follow with the next merge.
 final class MergeFailures: Sendable {
     private struct Report: Equatable {
         var position: UInt64

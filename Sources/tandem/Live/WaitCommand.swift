@@ -27,7 +27,7 @@ struct WaitCommand: ParsableCommand {
         let container = global.container(isPatient: true)
         let limit = try TimeLimit(seconds: timeout, closing: container)
         do {
-            // After this request a `timeout` error means that the daemon answered, but too early.
+            // The daemon answers this request, so a later `timeout` error is an answer, too.
             _ = try container.end()
             let number = try number(container)
             do {

@@ -104,9 +104,11 @@ struct LogFilter {
         }
     }
 
-    // MARK: The daemon's part
+    // MARK: The daemon's filter
 
-    /// Returns the filter for a daemon with a model; throws if the model lacks one of the names.
+    /// Returns the filter for a daemon with a model.
+    ///
+    /// Throws `unknownEntity` or `unknownProperty` if the model lacks one of the names.
     func request(_ model: CompiledModel) throws -> HistoryFilter {
         try check(model)
         var filter = HistoryFilter()

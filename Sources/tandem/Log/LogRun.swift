@@ -63,7 +63,8 @@ final class LogRun {
 
     /// Returns the maximum number of transactions to print, or nil for all.
     ///
-    /// With --follow nothing is left out after a named start.
+    /// With --follow, a cursor overrides -n. Without -n, a follower prints everything after a named
+    /// start, or else the last 10.
     private func limit(_ range: LogRange) -> Int? {
         if options.follow, range.startsAtCursor { return nil }
         if let lines = options.lines { return lines.limit }

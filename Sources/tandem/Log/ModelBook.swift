@@ -9,6 +9,7 @@ struct ModelBook {
     private(set) var installed: [Installation] = []
     /// The current model of the store.
     private let latest: CompiledModel?
+    /// Whether ``installed`` has every model of the journal.
     private(set) var isComplete = false
 
     /// Creates a book with the store's model, if that is known.

@@ -26,7 +26,7 @@ actor TableFile {
         var inserted: Int
         /// The lines that are already rejected.
         var rejected: Set<Int>
-        /// Where links lead.
+        /// The targets of each link.
         var targets: [LinkTargets]
     }
 

@@ -6,6 +6,7 @@
 struct ShortOptions {
     /// The letters without a value.
     let flags: Set<Character>
+    /// The letters with a value.
     let valued: Set<Character>
     /// Whether `-n` may have no number.
     private let countsLines: Bool
