@@ -2,17 +2,17 @@ import TandemDaemon
 import TandemIO
 import Yams
 
-/// The file of a configuration: mappings in mappings, whose keys are joined by dots.
+/// A configuration file in YAML: nested mappings, whose keys are joined by dots.
 enum ConfigurationFile {
-    /// What can't even be read as a configuration.
+    /// The error of a file that can't be read or is not a configuration.
     struct Unreadable: Error {
         var message: String
     }
 
-    /// A configuration is a few kilobytes; a file of more than this is another one.
+    /// An upper bound far above any real configuration, which has a few kilobytes.
     private static let maximumBytes: UInt64 = 1 << 20
 
-    /// Reads a file; nil when there is none.
+    /// Returns the settings of a file, or nil if the file does not exist.
     static func read(_ path: String) throws(Unreadable) -> [GivenSetting]? {
         let files = RealFileSystem()
         guard files.exists(path) else { return nil }

@@ -2,7 +2,7 @@ import Configuration
 import TandemDaemon
 import TandemIO
 
-/// What flags, environment and file say, in this order of precedence.
+/// The settings of flags, environment and file, in this order of precedence.
 struct ConfigurationSources {
     var flags: [GivenSetting] = []
     var environment: [GivenSetting] = []
@@ -10,12 +10,12 @@ struct ConfigurationSources {
 
     private var all: [[GivenSetting]] { [flags, environment, file] }
 
-    /// Gives the assembly what counts for every key.
+    /// Passes the effective value of every key to the assembly.
     func fill(_ assembly: inout SettingAssembly) {
         for given in all { assembly.refuseUnknown(given) }
         let reader = ConfigReader(providers: all.map(Self.provider))
         for setting in Setting.all {
-            // Everything is kept as text: what a number or a list is, the key decides.
+            // All values are kept as text; each setting parses its own numbers and lists.
             let entries = reader.stringArray(forKey: ConfigKey(setting.name)) ?? []
             guard let origin = entries.first else { continue }
             let values =
@@ -26,7 +26,7 @@ struct ConfigurationSources {
         assembly.finish()
     }
 
-    /// A provider of the values, before each of which its origin stands.
+    /// Returns a provider of the settings, in which each value is preceded by its origin.
     private static func provider(_ given: [GivenSetting]) -> any ConfigProvider {
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         for setting in given {
@@ -37,14 +37,14 @@ struct ConfigurationSources {
         return InMemoryProvider(values: values)
     }
 
-    /// The words of a list that is written with commas.
+    /// Returns the words of a comma-separated list, without surrounding spaces.
     private static func words(_ text: String) -> [String] {
         text.split(separator: ",").map { part in
             String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
         }
     }
 
-    /// What the variables of the environment say.
+    /// Returns the settings of the environment variables.
     static func environmentSettings() -> [GivenSetting] {
         Setting.all.compactMap { setting in
             ThisProcess.environment(setting.variable).map { value in
@@ -53,7 +53,7 @@ struct ConfigurationSources {
         }
     }
 
-    /// What is wrong with variables that begin like the daemon's but set nothing.
+    /// Returns an error for each variable that has the daemon's prefix but belongs to no setting.
     static func unknownVariables() -> [String] {
         let known = Setting.all.map(\.variable) + ["TANDEMD_CONFIG"]
         let names = ThisProcess.environment(prefixed: Setting.variablePrefix).keys

@@ -48,7 +48,7 @@ struct GivenOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
     var segmentKibibytes: Int?
 
-    /// What the flags say; of two for one key the last one counts.
+    /// Returns the settings of the flags; if a key is set twice, the last one takes effect.
     func settings() throws -> [GivenSetting] {
         let flags: [(String, String, String?)] = [
             ("store", "--store", store), ("socket.path", "--socket", socket),

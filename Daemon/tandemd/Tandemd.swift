@@ -3,7 +3,7 @@ import TandemDaemon
 import TandemIO
 import TandemModel
 
-/// The daemon's executable: arguments in, ``Daemon`` out.
+/// The daemon's executable: parses the arguments and runs a ``Daemon``.
 @main
 struct Tandemd: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -42,7 +42,9 @@ struct Tandemd: ParsableCommand {
     @Flag(help: "Say what is configured and by whom, or what is wrong with it, and end.")
     var checkConfig = false
 
-    /// What is wrong with the arguments is one line and exit code 2.
+    /// Parses the arguments and runs the daemon.
+    ///
+    /// Invalid arguments are reported in one line, with exit code 2.
     static func main() {
         do {
             var command = try parseAsRoot()
@@ -86,7 +88,7 @@ struct Tandemd: ParsableCommand {
         }
     }
 
-    /// The configuration of all sources; what is wrong with it ends the process with code 2.
+    /// Returns the configuration of all sources, or ends the process with code 2 if it is invalid.
     private func configured() throws -> DaemonConfiguration {
         let assembly = try assembled()
         guard assembly.problems.isEmpty else {
@@ -103,7 +105,9 @@ struct Tandemd: ParsableCommand {
         return configuration
     }
 
-    /// The configuration of the same sources as they are now.
+    /// Reads the same sources again and returns the current configuration.
+    ///
+    /// Throws `usage` if the configuration is invalid.
     private func reread() throws(TandemError) -> DaemonConfiguration {
         let assembly: SettingAssembly
         do {
@@ -117,7 +121,7 @@ struct Tandemd: ParsableCommand {
         return assembly.configuration
     }
 
-    /// The settings of all sources, with all their errors.
+    /// Returns the settings of all sources, together with all their errors.
     private func assembled() throws -> SettingAssembly {
         let name = name ?? ThisProcess.environment("TANDEM_NAME") ?? "default"
         let paths = DaemonPaths(name: name)
@@ -142,7 +146,9 @@ struct Tandemd: ParsableCommand {
         return assembly
     }
 
-    /// Without the usual file everything has its default; one that was named has to be there.
+    /// Returns the settings of the configuration file.
+    ///
+    /// The default file may be missing; a file named by `--config` or TANDEMD_CONFIG must exist.
     private func fileSettings(
         _ paths: DaemonPaths
     ) throws(ConfigurationFile.Unreadable) -> [GivenSetting] {
@@ -166,7 +172,7 @@ struct Tandemd: ParsableCommand {
 }
 
 extension DaemonError {
-    /// 75 may be better at the next start, which systemd makes; 78 only after a person looked.
+    /// The exit code: after 75 systemd restarts the daemon, which may help; 78 needs a person.
     var exitCode: Int32 {
         switch code {
         case .inUse: 1
@@ -177,12 +183,12 @@ extension DaemonError {
 }
 
 extension LogLevel {
-    /// Writes a line to standard error; journald takes the priority from its beginning.
+    /// Writes a line to standard error, with a prefix from which journald reads the priority.
     func print(_ line: String) {
         StandardStream.error.write(prefix + line.printable + "\n")
     }
 
-    /// The beginning of a line.
+    /// The prefix of a line.
     fileprivate var prefix: String {
         StandardStream.error.isJournal ? "<\(rawValue)>" : "tandemd: "
     }

@@ -2,12 +2,12 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Why a verb failed: one line for people, and the exit code for scripts.
+/// The failure of a verb: one line for people, and the exit code for scripts.
 struct CommandFailure: Error {
     var message: String
     var code: Int32
 
-    /// A problem that was found, or another code.
+    /// Creates a failure; the default code 1 means that a problem was found.
     init(_ message: String, code: Int32 = 1) {
         self.message = message
         self.code = code
@@ -18,7 +18,7 @@ struct CommandFailure: Error {
         code =
             switch error.code {
             case .usage, .unknownEntity, .unknownProperty, .invalidPredicate, .noSortDescriptors: 2
-            // A daemon that is stopped or busy and one that is missing are one condition to a script.
+            // To a script, a stopped or busy daemon is the same as a missing one.
             case .disconnected, .timeout: 3
             case .denied: 4
             case .historyExpired: 5
@@ -26,7 +26,7 @@ struct CommandFailure: Error {
             }
     }
 
-    /// Throws a failure if a position comes after the last one.
+    /// Throws a failure if a position is beyond the last one.
     static func checkReached(_ position: UInt64, _ last: UInt64) throws {
         guard position > last else { return }
         throw CommandFailure("position \(position) is not reached; the last is \(last)")
@@ -39,13 +39,13 @@ struct CommandFailure: Error {
 }
 
 extension String {
-    /// The path without slashes at its end, so that a suffix can be appended to its last name.
+    /// The path without trailing slashes, so that a suffix can be appended to its last component.
     var withoutTrailingSlashes: String {
         let kept = reversed().drop { $0 == "/" }.reversed()
         return kept.isEmpty && hasPrefix("/") ? "/" : String(kept)
     }
 
-    /// The directory that has a path's last name.
+    /// The directory that contains the path's last component.
     var parentDirectory: String {
         let path = withoutTrailingSlashes
         guard let slash = path.lastIndex(of: "/") else { return "." }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Which daemon is meant; every option has a variable.
+/// The options that select a daemon; each has an environment variable.
 struct GlobalOptions: ParsableArguments {
     @Option(help: "The path of the daemon's socket (TANDEM_SOCKET).")
     var socket: String?
@@ -12,7 +12,9 @@ struct GlobalOptions: ParsableArguments {
 
     func validate() throws { try DaemonName.check(name) }
 
-    /// The directory that a verb reads without a daemon: the given one, or TANDEM_STORE if nothing names a daemon.
+    /// Returns the directory that a verb reads without a daemon, or nil.
+    ///
+    /// That is the given one, or TANDEM_STORE if no option or variable selects a daemon.
     func directory(_ given: String?) -> String? {
         func variable(_ name: String) -> String? {
             ThisProcess.environment(name).flatMap { $0.isEmpty ? nil : $0 }
@@ -23,10 +25,11 @@ struct GlobalOptions: ParsableArguments {
         return given ?? (namesDaemon ? nil : variable("TANDEM_STORE"))
     }
 
-    /// A container of that daemon, without a model of its own.
+    /// Creates a container for the selected daemon, without a model of its own.
     ///
-    /// A verb that asks once fails at once without a daemon, and waits for one that is busy; a patient one gives it time to come. None takes
-    /// numbers for objects before it makes one.
+    /// If no daemon is running, a verb with a single request fails at once; a patient verb waits
+    /// for the daemon to start. Both wait for a busy daemon. No object numbers are leased before
+    /// the first insert.
     func container(
         author: String = "tandem", isPatient: Bool = false,
         cachedRows: Int = ClientLimits().cachedRows
@@ -41,9 +44,10 @@ struct GlobalOptions: ParsableArguments {
     }
 }
 
-/// The name of a daemon, which is part of paths.
+/// The name of a daemon, which is part of its paths.
 enum DaemonName {
-    /// Throws a `ValidationError` for a name, given or of TANDEM_NAME, that would lead elsewhere.
+    /// Throws a `ValidationError` if the name, given or from TANDEM_NAME, would change a path's
+    /// directory.
     static func check(_ given: String?) throws {
         guard let name = given ?? ThisProcess.environment("TANDEM_NAME"),
             name.isEmpty || name.contains("/") || name.hasPrefix(".")

@@ -7,7 +7,8 @@ import TandemWire
 
 /// The admin command: a verb per file.
 ///
-/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history expired.
+/// Exit codes: 0 done, 1 found a problem, 2 usage, 3 no daemon answers, 4 denied, 5 history
+/// expired.
 @main
 struct TandemCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -102,16 +103,16 @@ struct TandemCommand: ParsableCommand {
         }
     }
 
-    /// Exits with a failure if not all of the output could be written.
+    /// Exits with a failure if some output could not be written.
     private static func checkOutput() {
         if let failure = StandardStream.output.failure { CommandFailure("\(failure)").exit() }
     }
 
-    /// Help and version are no failures; whatever else the parser says is a matter of usage.
+    /// Prints help or version and exits with 0; reports any other parser error as wrong usage.
     private static func usage(_ error: any Error) -> Never {
         let words = CommandLine.arguments.dropFirst()
         guard exitCode(for: error) != .success else {
-            // `help` takes any word as a verb.
+            // The verb `help` accepts any word as the name of a verb.
             if words.first == "help", let wrong = wrongVerb(words.dropFirst()) { refuse(wrong) }
             StandardStream.output.write(fullMessage(for: error) + "\n")
             checkOutput()
@@ -123,7 +124,7 @@ struct TandemCommand: ParsableCommand {
                 ": the directory of a store, which `tandem status` names, as /var/lib/tandem/NAME"
         }
         if let wrong = wrongVerb(words) { refuse(wrong) }
-        // "Usage: tandem backup …" has the words of the verb.
+        // The usage line begins with the verb: "Usage: tandem backup …".
         let usage = fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
         let help = (["tandem"] + verb(usage) + ["--help"]).joined(separator: " ")
         if text.hasSuffix(".") { text.removeLast() }
@@ -137,13 +138,16 @@ struct TandemCommand: ParsableCommand {
         ).exit()
     }
 
-    /// The words of a verb in a line of usage, which what it takes follows in brackets.
+    /// Returns the words of a verb in a usage line; its arguments follow in brackets.
     private static func verb(_ usage: Substring?) -> [String] {
         (usage ?? "").split(separator: " ").dropFirst(2).prefix { $0.first?.isLetter ?? false }
             .map(String.init)
     }
 
-    /// What to say where a verb has to stand behind those that are known, and another word does; nil if none has to, or does.
+    /// Returns the message for a word in place of a verb that does not exist, with the known words
+    /// before it.
+    ///
+    /// Returns nil if no verb is expected there, or if the word is an option or `help`.
     private static func wrongVerb(
         _ arguments: ArraySlice<String>
     ) -> (text: String, known: [String])? {
@@ -174,7 +178,7 @@ enum Versions {
 }
 
 extension ParsableCommand {
-    /// The verb of that name behind this one.
+    /// Returns the direct subcommand with this name.
     fileprivate static func subcommand(named name: String) -> (any ParsableCommand.Type)? {
         configuration.subcommands.first { $0._commandName == name }
     }

@@ -3,7 +3,7 @@ import Foundation
 import Tandem
 import TandemIO
 
-/// The tournament over a daemon and three processes, checked at the end.
+/// Plays the tournament with a daemon and three processes, and checks the result.
 struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Start a daemon, a live table and a player, and compare what they saw.",
@@ -19,7 +19,8 @@ struct Demo: ParsableCommand {
 
     func run() throws {
         do {
-            // First of all, while this is the only thread: all others inherit what it blocks.
+            // Created first, while this is the only thread: later threads inherit the blocked
+            // signals.
             let signals = try SignalSource()
             let stage = try Stage(signals)
             defer { stage.close() }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Prints the table as a fresh fetch gives it.
+/// Prints the table as a new fetch returns it.
 struct Final: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Print the table once, read by a fresh fetch.")
@@ -23,7 +23,7 @@ struct Final: AsyncParsableCommand {
 }
 
 extension Position {
-    /// Parses what a verb printed.
+    /// Parses a position as the verbs print it.
     static func parse(_ text: String) throws(TandemError) -> Position {
         guard let position = Position(text) else {
             throw TandemError(.usage, "\(text) is no position; it looks like 18@1-5f0c…")
@@ -33,7 +33,7 @@ extension Position {
 }
 
 extension TableText {
-    /// Cuts a sorted list of teams into zones.
+    /// Groups a sorted list of teams into zones.
     init(_ teams: [Team]) {
         zones = []
         for team in teams {

@@ -1,8 +1,8 @@
 import Tandem
 
-/// Listens to all saves and notes whether each follows the one before.
+/// Listens to all saves and checks that each follows the previous one.
 ///
-/// There is one entity and all of it is followed, so the positions of the saves have no holes.
+/// The only entity is followed completely, so the positions of the saves have no gaps.
 @MainActor final class GapWatch {
     private var first: UInt64?
     private var last: UInt64 = 0
@@ -11,7 +11,7 @@ import Tandem
     private var waiter: CheckedContinuation<Void, Never>?
     private var task: Task<Void, Never>?
 
-    /// Begins to listen; what is saved from now on is heard of.
+    /// Starts to listen; every later save is reported.
     init(_ container: PersistentContainer) async throws {
         let saves = container.didSave
         await withCheckedContinuation { started in
@@ -31,7 +31,7 @@ import Tandem
 
     deinit { task?.cancel() }
 
-    /// Returns once everything up to a position was heard of; throws when something was missing.
+    /// Waits until all saves up to a position were reported; throws if one was missing.
     func finish(at position: Position) async throws {
         goal = position.number
         if last < position.number && gap == nil {
@@ -41,7 +41,7 @@ import Tandem
     }
 
     private func heard(_ position: Position) {
-        // What was on its way when following began may come twice in words, not in effect.
+        // Saves in flight when the subscription began are part of the state it began with.
         guard position.number > last else { return }
         if position.number != last + 1 && gap == nil {
             gap = "\(position.number) follows \(last)"

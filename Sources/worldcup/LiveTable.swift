@@ -1,19 +1,20 @@
 import Tandem
 import TandemIO
 
-/// The table as a results controller keeps it, shown as it changes.
+/// The table of a results controller, displayed as it changes.
 ///
-/// On a terminal it redraws in place and marks what changed last; else each change is a line.
+/// On a terminal it is redrawn in place, with marks at the last changes. Otherwise each change is
+/// printed as a line.
 @MainActor final class LiveTable: FetchedResultsControllerDelegate {
     private let controller: FetchedResultsController
     private let isQuiet: Bool
     private let isTerminal: Bool
-    /// The sections with what the changes so far made of them; the controller's own must equal it.
+    /// The sections after replaying all changes so far; must equal the controller's sections.
     private var replayed: [SectionIDs] = []
-    /// What did not fit, or why the table can't be followed any more.
+    /// A contradiction between changes and sections, or the reason why updates ended.
     private(set) var failure: String?
 
-    /// Fetches the table and shows it; `isQuiet` shows nothing by itself.
+    /// Fetches the table and, unless `isQuiet`, displays it and all changes.
     init(_ container: PersistentContainer, isQuiet: Bool) async throws {
         self.isQuiet = isQuiet
         isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
@@ -54,7 +55,7 @@ import TandemIO
     nonisolated func controller(
         _ controller: FetchedResultsController, didChange change: ControllerChange
     ) {
-        // The context is the main actor's, so its controllers call there.
+        // The context belongs to the main actor, so its controllers call their delegates there.
         MainActor.assumeIsolated { changed(change) }
     }
 
@@ -84,7 +85,7 @@ import TandemIO
         return to < from ? "▲" : to > from ? "▼" : "●"
     }
 
-    /// What a change says, a line for each section and object.
+    /// Returns a line for each section and object of a change.
     private func lines(_ change: ResultsChange) -> [String] {
         change.sections.map { section in
             switch section {

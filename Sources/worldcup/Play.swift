@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Plays the tournament, each win one save.
+/// Plays the tournament; each win is one save.
 struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Play the 64 matches of 2022; every win is a save.",

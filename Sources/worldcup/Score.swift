@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// Gives a team one more win.
+/// Adds a win to a team.
 struct Score: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Give a team one more win.")
 
@@ -19,7 +19,7 @@ struct Score: AsyncParsableCommand {
     }
 }
 
-/// Lets a team take part; the first of its zone brings a new section into every table.
+/// Adds a team; the first team of a zone creates a section in every table.
 struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Add a team; the first one of a zone makes a new section.")
@@ -44,7 +44,7 @@ struct Add: AsyncParsableCommand {
 }
 
 extension ManagedObjectContext {
-    /// Adds a win to a team as one save and returns its wins; tries again when others were quicker.
+    /// Adds a win to a team in one save, and returns the team's wins; retries after a conflict.
     nonisolated(nonsending) func win(_ name: String) async throws -> Int {
         for _ in 0..<20 {
             let found = try await fetch(Team.self, where: "name == %@", [.value(.string(name))])

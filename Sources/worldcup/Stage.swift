@@ -2,17 +2,17 @@ import Foundation
 import Tandem
 import TandemIO
 
-/// A temporary store and the processes of the demo; ``close()`` ends and removes all of it.
+/// The demo's temporary store and processes; ``close()`` ends and removes all of them.
 final class Stage {
-    /// Where store, socket and report lie.
+    /// The directory of store, socket and report.
     let directory: String
     private let signals: SignalSource
     private let poller: Poller
     private var children: [(name: String, process: ChildProcess)] = []
-    /// How long anything may take that is waited for, in seconds.
+    /// The timeout of every wait, in seconds.
     private static let patience: UInt64 = 120
 
-    /// A new directory for the owner only.
+    /// Creates a directory that only its owner can access.
     init(_ signals: SignalSource) throws {
         let base = ThisProcess.environment("TMPDIR") ?? "/tmp"
         let name = ThisProcess.randomBytes(6).map { String($0, radix: 36) }.joined()
@@ -26,7 +26,7 @@ final class Stage {
     /// The daemon's socket.
     var socket: String { directory + "/socket" }
 
-    /// Starts a program and remembers it.
+    /// Starts a program, which ``close()`` will end.
     @discardableResult
     func start(
         _ name: String, _ path: String, _ arguments: [String],
@@ -37,7 +37,7 @@ final class Stage {
         return process
     }
 
-    /// Starts this program with a verb.
+    /// Starts this executable with a verb.
     func start(
         _ name: String, _ arguments: [String], input: ChildProcess.Stream = .null,
         output: ChildProcess.Stream = .inherited
@@ -47,7 +47,9 @@ final class Stage {
             name, path, arguments + ["--socket", socket], input: input, output: output)
     }
 
-    /// Waits until something holds; throws when a signal comes, a process fails, or it takes too long.
+    /// Waits until a condition holds.
+    ///
+    /// Throws if a signal arrives, a process fails, the daemon ends, or the timeout expires.
     func wait(_ what: String, until isDone: () -> Bool) throws {
         let clock = SystemClock()
         let end = clock.monotonicNanoseconds + Self.patience * 1_000_000_000
@@ -66,7 +68,7 @@ final class Stage {
         }
     }
 
-    /// Waits until a process has ended well.
+    /// Waits until a process has exited; throws unless its exit code is 0.
     func finish(_ process: ChildProcess, _ name: String) throws {
         try wait("\(name) to end") { process.status != nil }
         guard process.status == .exited(0) else {
@@ -74,7 +76,7 @@ final class Stage {
         }
     }
 
-    /// Waits until a process has ended well and returns what it printed, which must fit a pipe.
+    /// Waits until a process has exited and returns its output, which must fit into a pipe.
     func output(of process: ChildProcess, _ name: String) throws -> String {
         try finish(process, name)
         guard let descriptor = process.output else { return "" }
@@ -86,7 +88,7 @@ final class Stage {
         return text
     }
 
-    /// Stops the daemon, which must end well.
+    /// Stops the daemon; throws unless its exit code is 0.
     func stopDaemon() throws {
         for (name, process) in children where name == "tandemd" {
             process.terminate()
@@ -96,7 +98,7 @@ final class Stage {
         }
     }
 
-    /// Ends whatever still runs, waits for it, and removes the directory.
+    /// Ends all running processes, waits for them, and removes the directory.
     func close() {
         for (_, process) in children.reversed() {
             process.closeInput()

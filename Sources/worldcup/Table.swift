@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Shows the table and keeps it up to date.
+/// Prints the table and keeps it up to date.
 struct Table: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the live table: sections by zone, most wins first.",
@@ -43,17 +43,17 @@ struct Table: AsyncParsableCommand {
         var position: Position?
     }
 
-    /// Waits for the reason to stop; nil when standard input ended without one.
+    /// Waits for the reason to stop; returns nil if standard input ended without a position.
     @MainActor private func stop(_ table: LiveTable) async throws -> Stop? {
         if once { return Stop() }
         if let until { return Stop(position: try .parse(until)) }
         guard untilInput else {
-            // Runs until a signal ends the process, or nobody leads the table on.
+            // Runs until a signal ends the process or the table fails.
             while table.failure == nil { try await Task.sleep(for: .seconds(1)) }
             return Stop()
         }
         let line: String? = await withCheckedContinuation { line in
-            // A thread of its own: waiting for input would hold one of Swift's few.
+            // Reads on a separate thread: a blocking read would occupy one of Swift's few threads.
             let started = try? KernelThread.start(name: "input") {
                 let bytes = try? StandardInput().readLine()
                 line.resume(returning: bytes.map { String(decoding: $0, as: UTF8.self) })

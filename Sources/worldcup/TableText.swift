@@ -1,13 +1,13 @@
-/// The table as plain values: what is shown, compared and printed.
+/// The table as plain values, to be displayed, compared and printed.
 struct TableText: Equatable {
-    /// A team's line.
+    /// The line of a team.
     struct Row: Equatable {
         var number: UInt64
         var name: String
         var wins: Int
     }
 
-    /// The teams of a zone.
+    /// A zone and its teams.
     struct Zone: Equatable {
         var name: String
         var rows: [Row]
@@ -15,13 +15,13 @@ struct TableText: Equatable {
 
     var zones: [Zone]
 
-    /// How many teams there are.
+    /// The number of teams.
     var count: Int { zones.reduce(0) { $0 + $1.rows.count } }
 
-    /// All lines, without marks: the text that is compared at the end.
+    /// All lines without marks, as compared at the end of the demo.
     var text: String { lines(marks: [:]).map { $0 + "\n" }.joined() }
 
-    /// The lines; a team with a mark shows it before its name.
+    /// Returns the lines; a marked team has its mark before its name.
     func lines(marks: [UInt64: String], emphasis: (String) -> String = { $0 }) -> [String] {
         guard !zones.isEmpty else { return ["no teams yet"] }
         var lines: [String] = []
@@ -37,7 +37,7 @@ struct TableText: Equatable {
         return lines
     }
 
-    /// Lines in as many columns as it takes to need no more than `rows` lines, as far as they fit.
+    /// Arranges lines in enough columns to need at most `rows` lines, if the width allows it.
     static func columns(_ lines: [String], width: Int, rows: Int) -> [String] {
         let columnWidth = 38
         let wanted = (lines.count + max(rows, 1) - 1) / max(rows, 1)
@@ -60,7 +60,7 @@ struct TableText: Equatable {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }
 
-    /// How many columns a text takes on a terminal, colour sequences not counted.
+    /// Returns the number of terminal columns of a text, without its colour sequences.
     private static func visibleCount(_ text: String) -> Int {
         var count = 0
         var inSequence = false

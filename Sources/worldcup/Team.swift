@@ -1,6 +1,6 @@
 import Tandem
 
-/// A team of the tournament, with the wins it has so far.
+/// A team of the tournament, with its wins so far.
 final class Team: ManagedObject, ManagedEntity {
     static var entity: Entity {
         Entity("Team", uniqueness: [["name"]], indexes: [["zone", "wins", "name"]]) {
@@ -20,7 +20,7 @@ final class Team: ManagedObject, ManagedEntity {
 }
 
 extension FetchRequest {
-    /// The table: by zone, then those with more wins first, then by name.
+    /// The request for the table: teams by zone, then by wins (most first), then by name.
     static var table: FetchRequest {
         FetchRequest(
             entity: "Team",

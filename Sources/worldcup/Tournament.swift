@@ -1,9 +1,9 @@
 import Foundation
 import Tandem
 
-/// The World Cup of 2022: who took part, and what was played.
+/// The World Cup of 2022: its teams and matches.
 struct Tournament {
-    /// A team as it came to the tournament.
+    /// A team before its first match.
     struct Entrant {
         var name: String
         var zone: String
@@ -11,7 +11,7 @@ struct Tournament {
         var imageName: String
     }
 
-    /// A match and its winner, penalties counted; nil after a draw.
+    /// A match and its winner, penalties included; the winner is nil after a draw.
     struct Match {
         var date: String
         var stage: String
@@ -29,7 +29,7 @@ struct Tournament {
     var entrants: [Entrant] = []
     var matches: [Match] = []
 
-    /// Reads the data that comes with the program.
+    /// Reads the data that is bundled with the program.
     init() throws {
         guard let url = Bundle.module.url(forResource: "worldcup-2022", withExtension: "json")
         else { throw TandemError(.storage, "worldcup-2022.json is missing beside the program") }

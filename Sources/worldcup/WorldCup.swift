@@ -3,7 +3,7 @@ import Dispatch
 import Tandem
 import TandemIO
 
-/// The example app: a table of teams that every process of the machine sees move.
+/// The example app: a table of teams that all processes of a machine see change.
 @main
 struct WorldCup: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -16,7 +16,7 @@ struct WorldCup: ParsableCommand {
         version: "0.1.0",
         subcommands: [Table.self, Score.self, Add.self, Play.self, Final.self, Demo.self])
 
-    /// Verbs that await run on the main actor; the demo needs the first thread for itself.
+    /// Runs the verb: asynchronous verbs on the main actor, the demo on the first thread.
     static func main() {
         StandardStream.ignoreBrokenPipes()
         do {
@@ -33,7 +33,7 @@ struct WorldCup: ParsableCommand {
 
     @MainActor private static func runAwaiting() async {
         do {
-            // Parsed again, as a command can't be sent to another actor.
+            // Parsed again, because a command can't be sent to another actor.
             guard var verb = try parseAsRoot() as? any AsyncParsableCommand else { return }
             try await verb.run()
             exit()
@@ -43,19 +43,19 @@ struct WorldCup: ParsableCommand {
     }
 }
 
-/// Where the daemon is; every verb takes it.
+/// The option for the daemon's socket, which every verb has.
 struct Place: ParsableArguments {
     @Option(help: "The daemon's socket; else TANDEM_SOCKET, else that of the daemon `default`.")
     var socket: String?
 
-    /// A container for this process, whose name in the journal is `worldcup VERB`.
+    /// Creates a container for this process, with the author `worldcup VERB`.
     func container(_ verb: String) -> PersistentContainer {
         PersistentContainer(entities: [Team.self], socket: socket, author: "worldcup \(verb)")
     }
 }
 
 extension ParsableCommand {
-    /// Does the work; a failure becomes one line on standard error and an exit code.
+    /// Runs `work`; reports an error in one line on standard error and as an exit code.
     @MainActor func reporting(_ work: @MainActor () async throws -> Void) async throws {
         do {
             try await work()

@@ -1,8 +1,8 @@
 import Tandem
 
-/// Batches: worked off in the daemon as several transactions, which contexts merge like all others.
+/// Batches: the daemon processes them as several transactions, which contexts merge like any other.
 extension Bridge {
-    /// The keys of `batch` besides those of one of its kinds.
+    /// The keys that every kind of `batch` has.
     private static let keys = ["do", "id", "context"]
 
     func batch(_ members: [String: JSON]) throws -> Answer {
@@ -40,7 +40,7 @@ extension Bridge {
     ) throws -> BatchResult {
         let rows = try request.required("rows", request.array("rows"))
         let entity = try entity(name)
-        // All of them first: a row that can't be read leaves nothing of the others.
+        // All rows are parsed first, so that no row is inserted if one is invalid.
         let values = try rows.map { row in
             guard let members = row.object else {
                 throw TandemError(.usage, "a row is an object, not \(row.text)")

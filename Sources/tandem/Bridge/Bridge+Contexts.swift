@@ -1,19 +1,19 @@
 import Tandem
 
-/// Contexts by name, and what moves them.
+/// Named contexts, and the requests that move them to other positions.
 extension Bridge {
-    /// The context that a request names, made at its first use.
+    /// Returns the context that a request names, and creates it at its first use.
     func context(_ request: BridgeRequest) throws -> ManagedObjectContext {
         let name = try request.string("context") ?? "main"
         guard let context = contexts[name] else { return try make(name) }
-        // A model that was installed in the meantime is merged before anything is asked in its words.
+        // A model that was installed meanwhile is merged first: the request may use its names.
         if let position = context.position, position.number < modelPosition {
             try context.reach(position.at(modelPosition))
         }
         return context
     }
 
-    /// `main` follows; all others begin paused.
+    /// Creates a context; `main` merges automatically, all others begin paused.
     private func make(_ name: String) throws -> ManagedObjectContext {
         let context = container.makeContext(name: name, mergesAutomatically: true)
         try context.connect()
@@ -81,7 +81,9 @@ extension Bridge {
         return Answer(members: ["position": .null], position: try context.connect().number)
     }
 
-    /// That an observer starts anew stands with the connection that was restored, so that no reader meets an event of a new kind.
+    /// Returns the event that an observer was restarted, with the range of missed saves.
+    ///
+    /// The event is part of `connection`, so that clients do not meet an unknown kind of event.
     private static func json(_ missed: MissedSaves, observer: String) -> [String: JSON] {
         [
             "event": .string("connection"), "state": .string("restored"),
@@ -92,7 +94,7 @@ extension Bridge {
         ]
     }
 
-    /// As the failure of a list, which an observer is none of: so it is named as such.
+    /// Returns a `failure` event that names the observer in place of a controller.
     private static func json(
         _ error: TandemError, observer: String, at position: Position?
     ) -> [String: JSON] {

@@ -1,6 +1,6 @@
 import Tandem
 
-/// Controllers by name.
+/// Named controllers.
 extension Bridge {
     func open(_ request: BridgeRequest) throws -> Answer {
         let name = try request.required("controller", request.string("controller"))
@@ -24,7 +24,7 @@ extension Bridge {
     func refetch(_ request: BridgeRequest) throws -> Answer {
         let controller = try controller(request).controller
         var members = controller.members
-        // The arguments belong to the predicate that they were given with.
+        // New arguments are needed with a new predicate: the old ones belong to the old predicate.
         if request.has("where") { members["arguments"] = nil }
         for key in BridgeController.keys where request.has(key) {
             members[key] = request[key]

@@ -1,7 +1,7 @@
 import Tandem
 
 extension BridgeRequest {
-    /// The keys of `fetch` and `count`.
+    /// Parses a `fetch` or `count` request, which have the same keys.
     init(fetch verb: String, _ members: [String: JSON]) throws(TandemError) {
         try self.init(
             "`\(verb)`", members,
@@ -12,9 +12,9 @@ extension BridgeRequest {
     }
 }
 
-/// Reading: what is answered belongs to one position.
+/// Reads: each answer belongs to one position.
 extension Bridge {
-    /// How often a read is repeated because the context moved on while values were loaded.
+    /// How often a read is retried if the context has moved while values were loaded.
     private static let readAttempts = 8
 
     func fetch(_ request: BridgeRequest) throws -> Answer {
@@ -31,7 +31,7 @@ extension Bridge {
             try check(properties, wanted.entity, model)
             let before = context.position
             let shown = objects.map { BridgeValues.json($0, properties: properties, model) }
-            // Throws what kept a value from being loaded.
+            // Throws the error if a value could not be loaded.
             let after = try context.connect()
             answer = Answer(members: ["objects": .array(shown), "position": .null])
             answer.position = after.number
@@ -40,7 +40,7 @@ extension Bridge {
         return answer
     }
 
-    /// What there was at a position, which the context has reached then.
+    /// Fetches the objects as of a position, after the context has reached it.
     private func fetch(
         _ wanted: FetchRequest, at position: Position, _ properties: [String]?,
         _ context: ManagedObjectContext
@@ -59,7 +59,7 @@ extension Bridge {
             members: ["objects": .array(shown), "position": .null], position: position.number)
     }
 
-    /// The position that a request is to be answered at, if it names one.
+    /// Returns the position at which a request is to be answered, or nil if it names none.
     private func position(
         _ request: BridgeRequest, _ context: ManagedObjectContext
     ) throws -> Position? {
@@ -70,7 +70,7 @@ extension Bridge {
         let wanted = try fetchRequest(request)
         let properties = try request.strings("properties")
         let context = try context(request)
-        // At a position the daemon counts all that match.
+        // The daemon ignores limit and offset when it counts at a position.
         let at = try position(request, context)
         let all = try at.map { try context.count(for: wanted, at: $0) }
         let count =
@@ -92,7 +92,7 @@ extension Bridge {
 
     // MARK: Requests
 
-    /// The part of a request that says which objects, in which order.
+    /// Returns the fetch request in a request's keys.
     func fetchRequest(_ request: BridgeRequest) throws -> FetchRequest {
         let entity = try request.required("entity", request.string("entity"))
         let sort = try request.array("sort") ?? []
@@ -103,7 +103,7 @@ extension Bridge {
             includesSubentities: try request.bool("includesSubentities") ?? true)
     }
 
-    /// `where` with its `arguments`.
+    /// Returns the predicate of `where` and its `arguments`, or nil without `where`.
     func predicate(_ request: BridgeRequest) throws -> ObjectPredicate? {
         let arguments = try (request.array("arguments") ?? []).map { json in
             try BridgeValues.argument(json) { try id($0) }
@@ -117,7 +117,7 @@ extension Bridge {
         return try ObjectPredicate(format: format, arguments: arguments)
     }
 
-    /// An id as it is written, or what an alias stands for.
+    /// Returns the id in a string such as `Team/3`, or the id of a `$alias`.
     func id(_ json: JSON) throws(TandemError) -> ObjectID {
         guard let text = json.string else {
             throw TandemError(.usage, "an object id is a string such as Team/3, not \(json.text)")

@@ -1,6 +1,6 @@
 import Tandem
 
-/// Saving: all ops of a request are one transaction, or none is.
+/// Saves: all ops of a request are one transaction, or none is applied.
 extension Bridge {
     func save(_ request: BridgeRequest) throws -> Answer {
         let options = try SaveOptions(request)
@@ -12,7 +12,7 @@ extension Bridge {
             do {
                 for json in options.ops { try ops.carryOut(json) }
             } catch {
-                // The ops fit the graph before they happened; another process may have saved them just now.
+                // The ops can fail because another process has just saved the same ones.
                 context.rollback()
                 guard let first = try receipt(options, hash, context) else { throw error }
                 return answer(options, first)
@@ -31,7 +31,7 @@ extension Bridge {
         }
     }
 
-    /// The first answer to a save whose id is known.
+    /// Returns the receipt of an earlier save with the same id and content, or nil.
     private func receipt(
         _ options: SaveOptions, _ hash: StableHash?, _ context: ManagedObjectContext
     ) throws -> SaveReceipt? {
@@ -45,9 +45,10 @@ extension Bridge {
         }
     }
 
-    /// The answer that follows from what the daemon keeps with the save id: so the first one and a repeat's are the same.
+    /// Returns the answer for a receipt and binds the request's aliases.
     ///
-    /// An insert that the save deleted has no id, and its alias stands for nothing.
+    /// Only the receipt is used, so a retry has the same answer as the first save. An insert that
+    /// the save deleted again has no id, and its alias is unbound.
     private func answer(_ options: SaveOptions, _ receipt: SaveReceipt) -> Answer {
         var objects: [String: ObjectID] = [:]
         var named: Set<String> = []
@@ -65,7 +66,7 @@ extension Bridge {
             position: receipt.position.number)
     }
 
-    /// Leaves nothing of the ops in the context.
+    /// Removes the effects of the ops from the context and returns the failure to be reported.
     private func failure(_ error: any Error, _ context: ManagedObjectContext) -> BridgeFailure {
         let error = BridgeErrors.tandemError(error)
         let details = context.details(of: error)
@@ -76,11 +77,11 @@ extension Bridge {
     }
 }
 
-/// What an alias stands for.
+/// The object of an alias.
 struct BridgeAlias {
-    /// The newest object; nil when it was deleted by the save that inserted it.
+    /// The object inserted last; nil if its own save deleted it.
     private(set) var id: ObjectID?
-    /// The save that inserted it, and what the alias stood for when that was asked for.
+    /// The save that bound `id`, if it had an id; `before` is the object before that save.
     private var saveID: [UInt8]?
     private var before: ObjectID?
 
@@ -90,11 +91,14 @@ struct BridgeAlias {
         self.saveID = saveID
     }
 
-    /// What it stands for in the ops of a save: what that save itself gave it does not count, so that a repeat means the same.
+    /// Returns the object of the alias as the ops of a save mean it.
+    ///
+    /// A binding made by the same save is ignored, so that a retry means the same as the first
+    /// attempt.
     func id(in saveID: [UInt8]) -> ObjectID? { saveID == self.saveID ? before : id }
 }
 
-/// What a `save` request says besides its objects.
+/// The parameters of a `save` request.
 struct SaveOptions {
     let ops: [JSON]
     let policy: MergePolicy?

@@ -2,19 +2,19 @@ import FoundationEssentials
 import Tandem
 import TandemIO
 
-/// The conversation: one request after the other on the main actor, pushes merged in between.
+/// A conversation: requests are carried out one by one on the main actor, and pushes are merged in
+/// between.
 ///
-/// The blocking calls of the library are used throughout, so that events are written while a request is carried
-/// out, before its answer.
+/// Calls to the library block, so that events caused by a request are written before its answer.
 @MainActor final class Bridge {
     let container: PersistentContainer
     let output = BridgeOutput()
     var contexts: [String: ManagedObjectContext] = [:]
     var observers: [String: ContextObserver] = [:]
     var controllers: [String: BridgeController] = [:]
-    /// What `$alias` stands for.
+    /// The objects of `$alias` names.
     var aliases: [String: BridgeAlias] = [:]
-    /// The model that took effect last while the bridge listened, and whether it was told.
+    /// The models that took effect while the bridge listened and were not reported yet.
     private let news = Locked(BridgeNews())
     private let failures: MergeFailures
 
@@ -29,7 +29,7 @@ import TandemIO
                 if let error = event.error {
                     return failures.report(error, of: event.context, at: event.position.number)
                 }
-                // That no saves are taken is for a save to say.
+                // No event for the read-only state: a save reports it as its error.
                 guard event.state == .lost || event.state == .restored else { return }
                 output.write(Bridge.json(event))
             case .model(let hash, let position):
@@ -53,7 +53,7 @@ import TandemIO
 
     // MARK: Requests
 
-    /// What a verb answers: the members of `ok`, and the position they name.
+    /// The result of a verb: the members of `ok`, and the position they belong to.
     struct Answer {
         var members: [String: JSON] = [:]
         var position: UInt64 = 0
@@ -85,7 +85,7 @@ import TandemIO
         }
     }
 
-    /// Answers a line that can't be read; under its id if that can.
+    /// Answers a line that can't be parsed, with its id if that is readable.
     private func refuse(_ line: Data) {
         let id = RequestID.of(line)
         let text =
@@ -138,25 +138,29 @@ import TandemIO
 
     // MARK: Order
 
-    /// Merges what contexts that follow unprompted have not merged yet, so that no event comes after an answer that names its position.
+    /// Merges saves up to a position in every context that is not paused.
+    ///
+    /// This way no event follows an answer whose position covers it.
     func catchUp(to number: UInt64) {
         for (name, context) in contexts.sorted(by: { $0.key < $1.key }) where !context.isPaused {
             guard let position = context.position, position.number < number else { continue }
             do {
                 try context.reach(position.at(number))
             } catch let error as TandemError where error.code == .disconnected {
-                // The loss of the connection is an event of its own; the context follows when it is back.
+                // The lost connection has an event of its own; the context catches up after
+                // reconnecting.
             } catch {
-                // Events that an answer should come after may be missing.
+                // Events that belong before the answer may be missing.
                 failures.report(
                     BridgeErrors.tandemError(error), of: name, at: position.number)
             }
         }
     }
 
-    /// Writes the events of models that took effect, after what came before them.
+    /// Writes the events of models that took effect, each after the events of earlier saves.
     ///
-    /// Before an answer only what it covers: its context stays where the answer says.
+    /// Before an answer, only models up to its position are reported, so that contexts stay at that
+    /// position.
     func tellNews(through number: UInt64 = .max) {
         for (hash, position) in news.withLock({ $0.take(through: number) }) {
             catchUp(to: position.number)
@@ -164,7 +168,7 @@ import TandemIO
         }
     }
 
-    /// The position at which the last model took effect that this bridge heard of.
+    /// The position of the last known model change.
     var modelPosition: UInt64 { news.withLock { $0.last } }
 
     private nonisolated static func json(_ event: ConnectionEvent) -> [String: JSON] {
@@ -175,10 +179,10 @@ import TandemIO
     }
 }
 
-/// Models that took effect and were not told of yet.
+/// Model changes that were not reported yet.
 struct BridgeNews {
     private var models: [(StableHash, Position)] = []
-    /// Where the last one took effect.
+    /// The position of the last model change.
     private(set) var last: UInt64 = 0
 
     mutating func add(_ hash: StableHash, _ position: Position) {
@@ -193,7 +197,7 @@ struct BridgeNews {
     }
 }
 
-/// An error whose JSON form was made where more was known of it.
+/// An error whose JSON form was created where its details were known.
 struct BridgeFailure: Error {
     var json: JSON
 }

@@ -43,7 +43,7 @@ struct BridgeCommand: AsyncParsableCommand {
     }
 }
 
-/// The lines of standard input, read by a thread of their own; only so many are read ahead.
+/// The lines of standard input, read by a separate thread, at most 64 lines ahead.
 struct InputLines: AsyncSequence {
     typealias Element = Result<[UInt8], IOError>
 

@@ -1,6 +1,6 @@
 import Tandem
 
-/// An open controller: its request as it was given, and events for every change.
+/// An open controller: its request as given, and an event for every change.
 @MainActor final class BridgeController {
     /// The keys of a request that `refetch` may change.
     static let keys = [
@@ -9,11 +9,11 @@ import Tandem
     ]
 
     let results: FetchedResultsController
-    /// The request's keys as they took effect last.
+    /// The keys of the last request that took effect.
     private(set) var members: [String: JSON]
     private let events: ControllerEvents
 
-    /// Opens a controller; throws what fetching throws.
+    /// Opens a controller; throws the errors of fetching.
     init(
         _ name: String, _ settings: ControllerSettings, _ context: ManagedObjectContext,
         _ output: BridgeOutput
@@ -23,14 +23,14 @@ import Tandem
             fetchRequest: settings.request, context: context,
             sectionNameKeyPath: settings.sections,
             relationshipKeyPathsForRefreshing: settings.refresh, cacheName: settings.cache)
-        // The contract knows one change per merged transaction: what is not saved is none.
+        // The protocol has one change per merged transaction, so unsaved edits are not reported.
         results.includesPendingChanges = false
         events = ControllerEvents(name: name, output: output)
         try results.performFetch()
         results.delegate = events
     }
 
-    /// Fetches with other settings; after an error the old ones stay.
+    /// Fetches with other settings; keeps the old ones if that fails.
     func refetch(_ settings: ControllerSettings) throws {
         let old = (
             results.fetchRequest, results.sectionNameKeyPath,
@@ -64,7 +64,7 @@ import Tandem
     }
 }
 
-/// What an `open` or `refetch` asks for.
+/// The settings of an `open` or `refetch` request.
 struct ControllerSettings {
     let members: [String: JSON]
     let request: FetchRequest
@@ -73,7 +73,7 @@ struct ControllerSettings {
     let cache: String?
 }
 
-/// Writes what a controller reports.
+/// Writes the changes and failures of a controller as events.
 private final class ControllerEvents: FetchedResultsControllerDelegate {
     private let name: String
     private let output: BridgeOutput

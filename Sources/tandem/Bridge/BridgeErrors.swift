@@ -1,8 +1,8 @@
 import Tandem
 
-/// Errors as the bridge tells of them.
+/// Errors in the form in which the bridge reports them.
 enum BridgeErrors {
-    /// Whatever was thrown, with a code.
+    /// Converts any error into one with a code.
     static func tandemError(_ error: any Error) -> TandemError {
         switch error {
         case let error as TandemError: error
@@ -12,7 +12,7 @@ enum BridgeErrors {
         }
     }
 
-    /// The JSON form; conflicts value by value where the context knows them.
+    /// Returns the JSON form of an error; conflicts include the values if the context knows them.
     static func json(
         _ error: TandemError, _ details: [ConflictDetails] = [], _ model: CompiledModel? = nil
     ) -> JSON {

@@ -1,14 +1,14 @@
 import Tandem
 import TandemIO
 
-/// Standard output of the bridge: whole lines, from whichever thread.
+/// The bridge's standard output: whole lines, from any thread.
 final class BridgeOutput: Sendable {
     private let turn = Locked<Void>(())
 
-    /// Writes one event; it is out on return.
+    /// Writes one event; returns after the line was written.
     func write(_ members: [String: JSON]) { write(JSON.object(members).text) }
 
-    /// Writes one answer to the request of an id; it is out on return.
+    /// Writes the answer to a request; returns after the line was written.
     func write(_ members: [String: JSON], to id: RequestID) {
         let texts = members.mapValues(\.text).merging(["id": id.text]) { $1 }
         let body = texts.sorted { $0.key < $1.key }.map {
@@ -24,12 +24,12 @@ final class BridgeOutput: Sendable {
 }
 
 extension JSON {
-    /// A position or count.
+    /// Creates a position or count.
     init(number: UInt64) { self = .int(Int64(clamping: number)) }
 
-    /// An object's id.
+    /// Creates an object's id.
     init(_ id: ObjectID) { self = .string(id.description) }
 
-    /// Several ids.
+    /// Creates an array of ids.
     init(_ ids: [ObjectID]) { self = .array(ids.map { JSON($0) }) }
 }

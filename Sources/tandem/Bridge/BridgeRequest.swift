@@ -1,12 +1,12 @@
 import Tandem
 
-/// The keys of a request or of one of its parts; whatever is not as it should be is `usage`.
+/// The keys of a request or of one of its parts; any deviation is thrown as `usage`.
 struct BridgeRequest {
-    /// What messages call it.
+    /// The name used in messages.
     let what: String
     let members: [String: JSON]
 
-    /// Takes an object with known keys only.
+    /// Accepts an object that has only known keys.
     init(_ what: String, _ members: [String: JSON], keys: [String]) throws(TandemError) {
         self.what = what
         self.members = members
@@ -17,7 +17,7 @@ struct BridgeRequest {
         }
     }
 
-    /// Takes any value, which has to be an object.
+    /// Accepts any value; throws unless it is an object that has only known keys.
     init(_ what: String, json: JSON, keys: [String]) throws(TandemError) {
         guard let members = json.object else {
             throw TandemError(.usage, "\(what) has to be a JSON object, not \(json.text)")
@@ -25,10 +25,10 @@ struct BridgeRequest {
         try self.init(what, members, keys: keys)
     }
 
-    /// The value of a key; null counts as absent.
+    /// The value of a key; nil if it is null or absent.
     subscript(key: String) -> JSON? { members[key].flatMap { $0 == .null ? nil : $0 } }
 
-    /// Whether the key is there, be it null.
+    /// Returns whether the key is present, even if its value is null.
     func has(_ key: String) -> Bool { members[key] != nil }
 
     func string(_ key: String) throws(TandemError) -> String? {
@@ -39,14 +39,14 @@ struct BridgeRequest {
         try typed(key, "true or false") { $0.bool }
     }
 
-    /// A number that counts something.
+    /// Returns a whole number that is not negative.
     func count(_ key: String) throws(TandemError) -> Int? {
         try typed(key, "a whole number, not negative") { json in
             json.int.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
         }
     }
 
-    /// A time in seconds.
+    /// Returns a duration in seconds.
     func seconds(_ key: String) throws(TandemError) -> Double? {
         try typed(key, "a number of seconds, not negative") { json in
             json.number.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
@@ -61,7 +61,7 @@ struct BridgeRequest {
         try typed(key, "an object") { $0.object }
     }
 
-    /// A list of names or key paths.
+    /// Returns a list of names or key paths.
     func strings(_ key: String) throws(TandemError) -> [String]? {
         try typed(key, "an array of strings") { json in
             guard let array = json.array else { return nil }
@@ -70,7 +70,7 @@ struct BridgeRequest {
         }
     }
 
-    /// A value that has to be there.
+    /// Returns the value of a key; throws `usage` if it is nil.
     func required<Value>(_ key: String, _ value: Value?) throws(TandemError) -> Value {
         guard let value else { throw TandemError(.usage, "\(what) needs the key `\(key)`") }
         return value

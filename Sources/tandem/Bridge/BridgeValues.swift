@@ -1,14 +1,14 @@
 import Tandem
 
-/// Values between JSON and the graph.
+/// Conversions of values between JSON and the graph.
 enum BridgeValues {
-    /// A value as JSON, references by the target's own id.
+    /// Returns a value as JSON; references are printed as ids.
     static func json(_ value: Value, _ model: CompiledModel?) -> JSON {
         guard let model else { return value.json }
         return ValueText.json(value, model)
     }
 
-    /// What of an object is shown: the named properties, or all that are in its row.
+    /// Returns an object as JSON, with the named properties or all that are stored in its row.
     static func json(
         _ object: ManagedObject, properties: [String]?, _ model: CompiledModel
     ) -> JSON {
@@ -31,7 +31,7 @@ enum BridgeValues {
         ])
     }
 
-    /// What of an earlier state of an object is shown.
+    /// Returns an earlier state of an object as JSON, with the named properties or all it has.
     static func json(
         _ object: ObjectSnapshot, properties: [String]?, _ model: CompiledModel,
         _ context: ManagedObjectContext
@@ -49,7 +49,7 @@ enum BridgeValues {
         ])
     }
 
-    /// An argument of a predicate; `{"object": ID}` is an object.
+    /// Returns an argument of a predicate; `{"object": ID}` refers to an object.
     static func argument(
         _ json: JSON, _ id: (JSON) throws -> ObjectID
     ) throws -> PredicateArgument {
@@ -70,7 +70,7 @@ enum BridgeValues {
         }
     }
 
-    /// One component of a sort order.
+    /// Returns one key of a sort order.
     static func sortKey(_ json: JSON) throws(TandemError) -> SortKey {
         if let text = json.string {
             guard let key = SortKey(text) else {

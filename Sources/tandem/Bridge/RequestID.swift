@@ -1,20 +1,21 @@
 import FoundationEssentials
 import Tandem
 
-/// The id of a request as its answer has it again, in JSON.
+/// The id of a request, in JSON, as its answer repeats it.
 ///
-/// A number is written as it came: JSON has numbers that no number of ours can hold.
+/// A number is repeated as it was written, because JSON numbers can exceed the range of Swift's
+/// types.
 struct RequestID {
     /// The JSON text.
     let text: String
 
-    /// The id of what has none, or can't be read.
+    /// The id in answers to requests that have none, or whose id can't be read.
     static let none = RequestID(text: "null")
 
-    /// Whether there is none.
+    /// Whether there is no id.
     var isNone: Bool { text == "null" }
 
-    /// The id of a line that was read; nil for an array, an object, and where it is missing.
+    /// Returns the id of a parsed line, or nil if it is missing, an array or an object.
     init?(_ id: JSON?, in line: Data) {
         switch id {
         case nil, .array?, .object?: return nil
@@ -25,14 +26,16 @@ struct RequestID {
 
     private init(text: String) { self.text = text }
 
-    /// The id of a request that can't be read otherwise, or none when the line is no JSON object at all or has no id.
+    /// Returns the id of a line that can't be parsed completely.
+    ///
+    /// Returns ``none`` if the line is not a JSON object or has no id.
     static func of(_ line: Data) -> RequestID {
         guard let alone = try? JSONDecoder().decode(Alone.self, from: line) else { return .none }
         guard let id = alone.id else { return number(in: line).map(RequestID.init(text:)) ?? .none }
         return RequestID(id, in: line) ?? .none
     }
 
-    /// The id of an object of which nothing else is looked at; nil where it is a number that is out of range.
+    /// A JSON object of which only the id is decoded; `id` is nil if it is a number out of range.
     private struct Alone: Decodable {
         var id: JSON?
 
@@ -50,7 +53,7 @@ struct RequestID {
 
     // MARK: Numbers
 
-    /// The number behind the key `id` of the outermost object, letter by letter.
+    /// Returns the number of the key `id` in the outermost object, exactly as it was written.
     private static func number(in line: Data) -> String? {
         var (depth, place) = (0, line.startIndex)
         while place < line.endIndex {
@@ -78,7 +81,7 @@ struct RequestID {
         return min(place + 1, line.endIndex)
     }
 
-    /// The number behind a colon; nil where there is none.
+    /// Returns the number that follows a colon, or nil if there is none.
     private static func number(behind end: Data.Index, of line: Data) -> String? {
         let isSpace = { (byte: UInt8) in [0x20, 0x09, 0x0a, 0x0d].contains(byte) }
         let rest = line[end...].drop(while: isSpace)

@@ -1,17 +1,18 @@
 import Tandem
 
-/// What the ops of a save say, in a form by which a repeat is known.
+/// A canonical form of a save's ops, by which a retry is recognised.
 ///
-/// Aliases of the save itself are the ordinals of its inserts, so that other names and other leased numbers say the same; aliases of
-/// other saves are what they stand for. In an attribute a `$` is just a character.
+/// Aliases of the same save are replaced by the ordinals of its inserts, so that names of aliases
+/// and leased object numbers do not matter. Aliases of other saves are replaced by their ids. In an
+/// attribute, `$` is an ordinary character.
 struct SaveContent {
     private let model: CompiledModel?
     private let known: (String) -> ObjectID?
-    /// The aliases of this save: which insert, and of which entity.
+    /// The aliases of this save, each with the ordinal and entity of its insert.
     private var own: [String: (ordinal: Int64, entity: String)] = [:]
     private var inserts: Int64 = 0
 
-    /// The hash of some ops; `known` is what aliases of other saves stand for.
+    /// Returns the hash of some ops; `known` returns the objects of aliases of other saves.
     static func hash(
         _ ops: [JSON], _ model: CompiledModel?, known: @escaping (String) -> ObjectID?
     ) -> StableHash {

@@ -1,15 +1,15 @@
 import Tandem
 
-/// The ops of one save, carried out in a context.
+/// Carries out the ops of one save in a context.
 @MainActor struct SaveOps {
     let context: ManagedObjectContext
-    /// The object of an id, or of an alias in an earlier save.
+    /// Returns the object of an id or of an alias bound by an earlier save.
     private let id: (JSON) throws -> ObjectID
-    /// What this save inserted, by alias.
+    /// The objects inserted by this save, by alias.
     private var inserted: [String: ManagedObject] = [:]
-    /// All that was inserted, in the order of the ops, also what was deleted again.
+    /// All inserted objects in the order of the ops, including those deleted again.
     private(set) var inserts: [ManagedObject] = []
-    /// Held until the save is settled, so that they follow what becomes of them.
+    /// Objects retained until the save is settled, so that they receive its outcome.
     private var held: [ManagedObject] = []
 
     init(context: ManagedObjectContext, id: @escaping (JSON) throws -> ObjectID) {
@@ -49,7 +49,7 @@ import Tandem
         let object = try living(op.required("update", op["update"]))
         try set(try op.object("set") ?? [:], of: object)
         for (name, members) in try op.object("add") ?? [:] {
-            // To come last it has to be known who is there.
+            // The current members have to be known, because a new one is added after the last.
             if try toMany(name, of: object).isOrdered {
                 try context.loadMembersInPlace(name, of: object)
             }
@@ -74,7 +74,8 @@ import Tandem
                 throw TandemError(
                     .unknownProperty, "\(object.entityName) has no property `\(name)`")
             }
-            // The context refuses it too, but not where a source set later has taken its place.
+            // The context rejects it too, but not if a source that is set later overwrites the
+            // value.
             if let refusal = TandemError.derived(property, of: object.id) { throw refusal }
             if property.isToMany {
                 try replaceMembers(name, of: object, with: json)
@@ -131,7 +132,7 @@ import Tandem
         }
     }
 
-    /// Throws for an object that a relationship does not lead to.
+    /// Throws `usage` if the relationship can't refer to the object.
     private func check(
         _ target: ManagedObject, _ name: String, _ relationship: CompiledRelationship,
         of object: ManagedObject
@@ -158,7 +159,9 @@ import Tandem
         return relationship
     }
 
-    /// Where a member itself says whose it is, somebody else's is left alone.
+    /// Returns whether a member may be removed from an object.
+    ///
+    /// If the inverse is to-one, a member of another object's relationship is left alone.
     private func isRemovable(
         _ member: ManagedObject, from object: ManagedObject, _ relationship: CompiledRelationship
     ) throws -> Bool {
@@ -170,7 +173,8 @@ import Tandem
 
     // MARK: Objects
 
-    /// The object of an id or alias; nothing is asked of the daemon, which judges at the save.
+    /// Returns the object of an id or alias, without a request: the daemon checks it during the
+    /// save.
     private mutating func living(_ json: JSON) throws -> ManagedObject {
         if let text = json.string, text.utf8.first == UInt8(ascii: "$"),
             let object = inserted[String(text.dropFirst())]

@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem backup`: a copy of store and journal while the daemon goes on.
+/// `tandem backup`: copies store and journal while the daemon continues to run.
 struct BackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
@@ -42,7 +42,7 @@ struct BackupCommand: ParsableCommand {
 }
 
 extension StoreBackup.Phase {
-    /// The word before its bar.
+    /// The label of the phase's progress bar.
     fileprivate var label: String {
         switch self {
         case .copying: "copy the store"

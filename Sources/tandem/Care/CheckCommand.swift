@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem check`: whether the store contradicts itself, and mending what can be mended.
+/// `tandem check`: finds contradictions within the store and repairs what it can.
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Walks over the store and says what contradicts the rest.",
@@ -51,7 +51,7 @@ struct CheckCommand: ParsableCommand {
         try mend(report)
     }
 
-    /// The store is as good without its journal, so this is no fault of it.
+    /// Warns about missing segments, which do not make the store invalid.
     private func warnOfMissingSegments() {
         let journal = JournalFolder(place.journal)
         guard let first = try? journal.segments().first?.first,
@@ -102,7 +102,7 @@ struct CheckCommand: ParsableCommand {
     }
 
     private func mend(_ first: StoreReport) throws {
-        // Only opened for writing once it is known to be a store.
+        // Opened for writing only after it is known to be a store.
         let store = try mapped {
             try Store.open(
                 path: place.store,
@@ -126,7 +126,7 @@ struct CheckCommand: ParsableCommand {
 }
 
 extension StoreFinding {
-    /// One object a line.
+    /// The finding as a JSON object, printed on one line.
     fileprivate var json: JSON {
         .object([
             "kind": .string(kind.rawValue), "table": .string(table.rawValue),

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem clients`: who is connected, and how far behind.
+/// `tandem clients`: the connected clients and their lag.
 struct ClientsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clients", abstract: "Lists the connected clients.",
@@ -61,7 +61,7 @@ struct ClientsCommand: ParsableCommand {
 /// A request of a client as `CLIENT:REQUEST`, or `CLIENT` for all of its requests.
 struct RequestOfClient: ExpressibleByArgument, CustomStringConvertible {
     let client: UInt64
-    /// 0 for all.
+    /// The request's number; 0 for all.
     let request: UInt32
 
     init?(argument: String) {

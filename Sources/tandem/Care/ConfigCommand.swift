@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem config`: what a daemon was told, and by whom.
+/// `tandem config`: a daemon's settings and their origins.
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
@@ -39,16 +39,16 @@ struct ConfigCommand: ParsableCommand {
     }
 }
 
-/// A key of a daemon's configuration, its value, and who set it.
+/// A key of a daemon's configuration, its value, and where it was set.
 struct ConfiguredKey: Equatable {
     var key: String
     var value: String
     var origin: String
 
-    /// As `tandemd --check-config` prints it.
+    /// The line that `tandemd --check-config` prints.
     var line: String { "\(key) = \(value.isEmpty ? "-" : value)  # \(origin)" }
 
-    /// One object a line.
+    /// The setting as a JSON object, printed on one line.
     var json: JSON {
         .object(["key": .string(key), "value": .string(value), "origin": .string(origin)])
     }
@@ -59,7 +59,7 @@ struct ConfiguredKey: Equatable {
         self.origin = origin
     }
 
-    /// Reads what ``line`` printed; nil for another line.
+    /// Parses the format of ``line``; returns nil for any other line.
     init?(_ line: String) {
         guard let equals = line.firstRange(of: " = "),
             let hash = line.ranges(of: "  # ").last, equals.upperBound <= hash.lowerBound
@@ -70,7 +70,7 @@ struct ConfiguredKey: Equatable {
             origin: String(line[hash.upperBound...]))
     }
 
-    /// The configuration in a daemon's status.
+    /// Returns the configuration in a daemon's status.
     static func of(_ status: DaemonStatus) throws -> [ConfiguredKey] {
         guard let keys = status.json["configuration"]?.array else {
             throw CommandFailure(
@@ -82,7 +82,7 @@ struct ConfiguredKey: Equatable {
         }
     }
 
-    /// The configuration that a file gives, as the daemon beside this program reads it.
+    /// Returns the configuration of a file, as read by the `tandemd` next to this executable.
     static func read(_ file: String) throws -> [ConfiguredKey] {
         let program = ThisProcess.sibling("tandemd")
         let lines: [String]

@@ -32,7 +32,7 @@ extension ConsumersCommand {
     }
 }
 
-/// A consumer as the daemon's status shows it.
+/// A consumer in the daemon's status.
 struct ConsumerState {
     let json: JSON
     let name: String
@@ -41,14 +41,14 @@ struct ConsumerState {
     let isExpired: Bool
     private let last: UInt64
 
-    /// Asks the daemon; throws ``CommandFailure`` when it has no consumer of the name.
+    /// Requests the daemon's status; throws ``CommandFailure`` if it has no such consumer.
     init(_ consumer: ConsumerName) throws {
         try self.init(consumer.name, in: try DaemonStatus(consumer.global).json)
     }
 
-    /// Looks for a name in a status.
+    /// Finds a consumer in a status; throws ``CommandFailure`` if there is none.
     init(_ name: String, in status: JSON) throws {
-        // By bytes: names that only look alike are two.
+        // Compared as bytes: names that only look alike belong to different consumers.
         let found = status["consumers"]?.array?.first {
             $0["name"]?.string.map { Array($0.utf8) == Array(name.utf8) } ?? false
         }
@@ -62,7 +62,7 @@ struct ConsumerState {
         last = number(status["position"])
     }
 
-    /// What is kept for it.
+    /// The transactions that are kept for the consumer, in words.
     var need: String {
         if isExpired { return "what was given up" }
         if lag == 0 { return "nothing yet" }
@@ -70,7 +70,7 @@ struct ConsumerState {
         return "\(count) from \(acknowledged + 1) on"
     }
 
-    /// What a reset would do.
+    /// Returns the question to ask before a reset, with its effect.
     func question(to position: UInt64) -> String {
         let change =
             position < acknowledged
@@ -80,7 +80,7 @@ struct ConsumerState {
         return "put \(name) from \(acknowledged) to \(position): \(change)?"
     }
 
-    /// What people want to know, with the time of the first transaction that it needs.
+    /// Returns labelled lines for people; `next` is the time of the first transaction it needs.
     func lines(next: Int64?, isUTC: Bool) -> [(String, String)] {
         var clock = WallClock(isUTC: isUTC)
         let uid = json["uid"]?.int.flatMap(UInt32.init(exactly:)) ?? 0

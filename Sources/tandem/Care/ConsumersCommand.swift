@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem consumers`: named readers for whom the journal is kept.
+/// `tandem consumers`: the named readers for which the journal is kept.
 struct ConsumersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "consumers",
@@ -34,14 +34,14 @@ struct ConsumersCommand: ParsableCommand {
     }
 }
 
-/// The name that a verb about a consumer takes.
+/// The argument for a consumer's name.
 struct ConsumerName: ParsableArguments {
     @Argument(help: "The consumer's name.")
     var name: String
 
     @OptionGroup var global: GlobalOptions
 
-    /// A position that was given as a number or whole; nil for none.
+    /// Returns the position in a number or complete position; nil if none is given.
     ///
     /// Throws if the log has not reached the position, unless `mayBeAhead`.
     static func position(
@@ -54,7 +54,7 @@ struct ConsumerName: ParsableArguments {
                 "`\(text)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
         }
         let end = try container.end()
-        // The daemon answers for a position of another log.
+        // The daemon rejects a position of another log with its own error.
         if let position, !position.isComparable(with: end) { return position }
         if !mayBeAhead { try CommandFailure.checkReached(number, end.number) }
         return end.at(number)

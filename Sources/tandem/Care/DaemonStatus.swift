@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tandem
 
-/// The daemon's answer about itself.
+/// The status of the daemon.
 struct DaemonStatus {
     let json: JSON
 
@@ -17,7 +17,7 @@ struct DaemonStatus {
         return Date(timeIntervalSince1970: seconds).formatted(.iso8601)
     }
 
-    /// What people want to know first.
+    /// The most important values, with labels for people.
     var lines: [(String, String)] {
         func text(_ key: String) -> String { json[key]?.shown ?? "?" }
         return [

@@ -3,43 +3,45 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// The files of a store's directory, and what each of them holds.
+/// The files of a store's directory and their contents.
 struct DiskUsage {
-    /// What there is in such a directory.
+    /// The kinds of files in such a directory.
     enum Kind: String, CaseIterable {
         /// A segment of the journal.
         case journal
         /// The index of a segment.
         case index
-        /// The next segment, made ahead.
+        /// The next segment, created in advance.
         case spare
-        /// A copy of what a recovery cut off.
+        /// A copy of the torn tail that a recovery cut off.
         case copy
-        /// LMDB's files.
+        /// A file of LMDB.
         case store
-        /// What something that did not end left behind, and can be removed.
+        /// The remains of an operation that was interrupted; can be removed.
         case leftover
-        /// Anything else.
+        /// Any other file.
         case other
     }
 
     /// A file.
     struct File {
         var kind: Kind
-        /// The path below the directory.
+        /// The path relative to the directory.
         var name: String
         var bytes: UInt64
-        /// What it holds, for people.
+        /// The description of the content, for people.
         var holds: String
         /// The positions in a segment.
         var positions: (first: UInt64, last: UInt64)?
     }
 
     private(set) var files: [File] = []
-    /// How many segments can't be read from their beginnings on.
+    /// The number of segments that are unreadable from the start.
     private(set) var damaged = 0
 
-    /// Looks at every file; throws ``CommandFailure`` where the directory can't be read or holds no store.
+    /// Reads the sizes of all files.
+    ///
+    /// Throws ``CommandFailure`` if the directory can't be read or has neither store nor journal.
     init(_ folder: StoreFolder) throws {
         let system = RealFileSystem()
         try StoreFolder.checkAccess(folder.path)
@@ -57,7 +59,7 @@ struct DiskUsage {
         }
     }
 
-    /// The bytes of all files of a kind, or of all.
+    /// Returns the bytes of all files of a kind, or of all kinds.
     func bytes(_ kind: Kind? = nil) -> UInt64 {
         files.reduce(0) { sum, file in
             kind == nil || kind == file.kind ? sum + file.bytes : sum
@@ -70,7 +72,7 @@ struct DiskUsage {
     ) throws {
         for name in try system.list(folder.path + "/" + below) {
             let path = below.isEmpty ? name : "\(below)/\(name)"
-            // What is no directory has no names in it.
+            // Only a directory can be listed.
             if (try? system.list(folder.path + "/" + path)) != nil {
                 try walk(folder, path, system, segments)
                 continue
@@ -86,7 +88,7 @@ struct DiskUsage {
         }
     }
 
-    /// What a name stands for, and what is said of it where the name tells all.
+    /// Returns the kind of a file, and its description if that follows from the path.
     static func kind(of path: String) -> (kind: Kind, holds: String) {
         let parts = path.split(separator: "/").map(String.init)
         let (folder, name) = (parts.dropLast().joined(separator: "/"), parts.last ?? "")
@@ -109,7 +111,7 @@ struct DiskUsage {
         }
     }
 
-    /// The positions in a segment: up to where the next one begins, or the last one's batches end.
+    /// Sets the positions of a segment, which end before the next segment or with the last batch.
     private mutating func describe(
         _ file: inout File, _ name: String, _ folder: StoreFolder,
         _ segments: [(first: UInt64, name: String)]

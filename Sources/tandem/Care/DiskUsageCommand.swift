@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem disk-usage`: what takes the room.
+/// `tandem disk-usage`: the sizes of files.
 struct DiskUsageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disk-usage",
@@ -31,7 +31,7 @@ struct DiskUsageCommand: ParsableCommand {
 }
 
 extension DiskUsage {
-    /// A line for each file, and the sums by kind.
+    /// A line for each file, and the totals by kind.
     var lines: [String] {
         let rows = files.map { ($0.name, ByteText.text($0.bytes), $0.holds) }
         let width = (rows.map(\.0.count).max() ?? 0) + 2
@@ -45,7 +45,7 @@ extension DiskUsage {
 }
 
 extension DiskUsage.File {
-    /// One object a line.
+    /// The file as a JSON object, printed on one line.
     fileprivate var json: JSON {
         func number(_ value: UInt64?) -> JSON { value.map { .int(Int64(clamping: $0)) } ?? .null }
         return .object([

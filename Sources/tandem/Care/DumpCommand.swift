@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemStore
 
-/// `tandem dump`: everything that the journal determines, in one order.
+/// `tandem dump`: the part of the store that the journal determines, in a fixed order.
 struct DumpCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dump", abstract: "Prints the store's logical dump, or its hash.",

@@ -1,9 +1,9 @@
 import TandemIO
 import TandemStore
 
-/// Compares the dumps of two stores, neither of which is ever held in memory.
+/// Compares the dumps of two stores without holding either in memory.
 final class DumpDifference {
-    /// No more than this is told; one difference often brings a thousand others.
+    /// The maximum number of reported lines; one difference often causes a thousand others.
     static let linesTold = 20
 
     private let path: String
@@ -11,13 +11,13 @@ final class DumpDifference {
     private var told: [String] = []
     private var found = 0
 
-    /// A comparison that keeps one of the dumps in a file meanwhile.
+    /// Creates a comparison that writes one of the dumps to a temporary file at `path`.
     init(_ path: String, _ files: RealFileSystem) {
         self.path = path
         self.files = files
     }
 
-    /// A sentence for each line that only one of them has, or that is another.
+    /// Returns a sentence for each line that differs or is in only one dump.
     func compare(_ store: Store, _ journal: Store) throws -> [String] {
         try write(journal)
         let expected = DumpLines(try files.open(path, .read))
@@ -79,14 +79,14 @@ final class DumpDifference {
     }
 }
 
-/// A line of a dump, and where it stands in the order of all.
+/// A line of a dump, with its rank in the dump's order.
 struct DumpLine {
     private static let kinds = ["position", "model", "row", "link", "unique", "blob"]
     private let full: String
-    /// The table, and the key in it.
+    /// The rank of the line.
     let order: Order
 
-    /// The order of a dump: by table, and by the bytes of the key.
+    /// The order of a dump: by table, then by the bytes of the key.
     struct Order: Comparable {
         var table: Int
         var key: String
@@ -100,15 +100,15 @@ struct DumpLine {
         full = text
         let words = text.split(separator: " ", maxSplits: 2)
         let table = Self.kinds.firstIndex(of: words.first.map(String.init) ?? "") ?? 0
-        // There is one position and one model.
+        // Position and model occur only once.
         order = Order(table: table, key: table < 2 || words.count < 2 ? "" : String(words[1]))
     }
 
-    /// The line, cut where it is long.
+    /// The line; a long one is cut.
     var text: String { full.utf8.count > 100 ? full.prefix(99) + "…" : full }
 }
 
-/// The lines of a file, one after the other.
+/// Reads the lines of a file.
 private final class DumpLines {
     private let file: any File
     private var offset: UInt64 = 0

@@ -4,7 +4,7 @@ import TandemJournal
 import TandemStore
 import TandemWire
 
-/// The journal of a directory without a daemon, which this process locks to remove anything.
+/// Vacuums the journal of a directory without a daemon; takes the store's lock before a removal.
 struct FolderVacuum: JournalVacuum {
     private let folder: StoreFolder
 
@@ -29,7 +29,7 @@ struct FolderVacuum: JournalVacuum {
         return Self.answer(plan, state, consumers)
     }
 
-    /// The segments; throws for a journal that the vacuum itself would refuse as damaged.
+    /// Returns the segments; throws if the journal has damage for which a removal would be refused.
     private func segments() throws -> [JournalSegment] {
         if let gap = try mapped({ try JournalFolder(folder.journal).damagedBeginnings() }).first?
             .gap
@@ -64,7 +64,7 @@ struct FolderVacuum: JournalVacuum {
         return plan
     }
 
-    /// By the journal itself, which refuses what is damaged before anything goes.
+    /// Removes segments by opening the journal, which throws before any removal if it is damaged.
     private func trim(below position: UInt64, applied: UInt64) throws {
         try mapped {
             let journal = try JournalFolder(folder.journal).open(appliedPosition: applied)

@@ -2,11 +2,11 @@ import Tandem
 import TandemIO
 import TandemJournal
 
-/// The indexes of a journal's segments, held against their segments.
+/// Compares the indexes of a journal with their segments.
 struct IndexVerification {
     let folder: JournalFolder
 
-    /// What is wrong with them; `isDeep` makes each once more and compares.
+    /// Returns the problems of all indexes; `isDeep` makes each index again and compares it.
     func problems(isDeep: Bool) throws -> [VerifyProblem] {
         let check = IndexCheck(directory: folder.path, fileSystem: RealFileSystem())
         let segments = try mapped { try folder.segments() }.map(\.first)
@@ -25,7 +25,7 @@ struct IndexVerification {
 }
 
 extension PayloadKeys {
-    /// By what an index finds a transaction, as the daemon makes them.
+    /// The keys by which an index finds a transaction, computed as in the daemon.
     static let ofTransaction: PayloadReading = { payload in
         EncodedTransaction.touched(by: payload).map {
             PayloadKeys(groups: $0.entities, members: $0.objects, stamp: $0.time)

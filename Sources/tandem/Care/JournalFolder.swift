@@ -3,7 +3,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// The segments of a journal's directory, as whoever copies or replays it needs them.
+/// The segments of a journal directory, for reading, copying and replaying.
 struct JournalFolder {
     let path: String
     private let files = RealFileSystem()
@@ -14,7 +14,7 @@ struct JournalFolder {
 
     init(_ path: String) { self.path = path }
 
-    /// The names of the segments with their first positions, oldest first.
+    /// Returns the names of the segments with their first positions, oldest first.
     func segments() throws -> [(first: UInt64, name: String)] {
         try StoreFolder.checkAccess(path)
         guard files.exists(path) else { return [] }
@@ -26,18 +26,21 @@ struct JournalFolder {
         }.sorted { $0.first < $1.first }
     }
 
-    /// Reports segments that are missing before the first one and were not trimmed; nil if none is missing.
+    /// Returns the missing positions before the first segment that were never trimmed; nil if there
+    /// are none.
     func missing(before first: UInt64) -> (positions: ClosedRange<UInt64>, message: String)? {
         OldestPosition(path, files).missing(before: first)
     }
 
-    /// The file of the segment that begins at a position.
+    /// Returns the path of the segment that begins at a position.
     func path(ofSegment first: UInt64) -> String {
         let digits = String(first, radix: 16)
         return path + "/" + String(repeating: "0", count: 16 - digits.count) + digits + ".journal"
     }
 
-    /// The segments as retention sees them; those of a damaged journal end where the next begins.
+    /// Returns the segments in the form that retention uses.
+    ///
+    /// In a damaged journal, a segment ends before the first position of the next one.
     func sizes() throws -> [JournalSegment] {
         let segments = try segments()
         guard !segments.isEmpty else { return [] }
@@ -50,14 +53,15 @@ struct JournalFolder {
         }
     }
 
-    /// The position of the last whole batch in the last segment; nil where there is none.
+    /// Returns the position of the last complete batch in the last segment, or nil if there is
+    /// none.
     func last() throws -> UInt64? {
         let reader = JournalReader(directory: path, fileSystem: files, from: .max)
         while try reader.next() != nil {}
         return reader.following.map { $0 - 1 }
     }
 
-    /// The segments that can't be read from their beginnings on, each with what was found there.
+    /// Returns the segments that are unreadable from the start, each with the gap found there.
     func damagedBeginnings() throws -> [(first: UInt64, gap: JournalReader.Gap)] {
         try segments().compactMap { first, _ in
             let reader = JournalReader(directory: path, fileSystem: files, from: first)
@@ -66,10 +70,12 @@ struct JournalFolder {
         }
     }
 
-    /// Copies the segments with the transactions after a position, up to the last whole batch, and verifies everything that it copies.
+    /// Copies and verifies the segments with all transactions after a position, up to the last
+    /// complete batch.
     ///
-    /// Returns the last position of the copy, or nil if the journal was trimmed beyond the position. Throws ``CommandFailure`` if there is no
-    /// journal, if it ends before the position, or if a segment that is copied is damaged anywhere: `restore` would refuse that.
+    /// Returns the last position of the copy, or nil if the journal was trimmed beyond the
+    /// position. Throws ``CommandFailure`` if there is no journal, if it ends before the position,
+    /// or if a copied segment is damaged anywhere: `restore` would refuse such a backup.
     func copyTail(after position: UInt64, to folder: String) throws -> UInt64? {
         guard try !segments().isEmpty else {
             throw CommandFailure(
@@ -91,7 +97,7 @@ struct JournalFolder {
         }
     }
 
-    /// The first position of the segment that goes on behind a position.
+    /// Returns the first position of the segment that continues after a position.
     private func start(after position: UInt64) throws -> UInt64? {
         try segments().last { $0.first <= position + 1 }?.first
     }
@@ -110,7 +116,8 @@ struct JournalFolder {
             return total + (segment.first == end.segment ? end.offset : whole)
         }
         for (first, name) in copied {
-            // What is written later than this is not copied, so no hole is before what is.
+            // Bytes written after the reader reached the end are not copied, so the copy has no
+            // gap.
             try FileCopy.copy(
                 "\(path)/\(name)", to: "\(folder)/\(name)",
                 bytes: first == end.segment ? end.offset : nil, files
@@ -144,7 +151,8 @@ struct JournalFolder {
         }
     }
 
-    /// A reader that has read everything from the first position of a segment on; a gap is refused.
+    /// Returns a reader that has read all transactions from a position on; throws if there is a
+    /// gap.
     private func readThrough(from position: UInt64) throws -> JournalReader {
         let reader = JournalReader(directory: path, fileSystem: files, from: position)
         while let item = try reader.next() {
@@ -156,7 +164,8 @@ struct JournalFolder {
         return reader
     }
 
-    /// Opens the journal for writing, as the daemon does; it has to be there.
+    /// Opens the journal for writing, as the daemon does; throws ``CommandFailure`` if there is
+    /// none.
     func open(appliedPosition: UInt64?, segmentBytes: Int? = nil) throws -> Journal {
         guard try !segments().isEmpty else {
             throw CommandFailure(

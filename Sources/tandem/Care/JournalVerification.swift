@@ -2,9 +2,9 @@ import Tandem
 import TandemIO
 import TandemJournal
 
-/// Reads a whole journal, beside a daemon or without one, and keeps what is wrong with it.
+/// Reads a whole journal, with or without a running daemon, and collects its problems.
 final class JournalVerification {
-    /// More than this is counted and not kept.
+    /// The number of problems that are kept; further ones are only counted.
     static let problemsKept = 1_000
 
     private let folder: JournalFolder
@@ -14,19 +14,21 @@ final class JournalVerification {
     private(set) var segments = 0
     private(set) var bytes: UInt64 = 0
     private(set) var transactions: UInt64 = 0
-    /// The first position, and the one behind the last.
+    /// The first position, and the position after the last one.
     private(set) var first: UInt64 = 1
     private(set) var next: UInt64 = 1
-    /// The log and epoch of the last segment, also if that has no transaction yet; nil if no segment can be read.
+    /// The log and epoch of the last segment, even without transactions; nil if no segment is
+    /// readable.
     private(set) var identity: LogIdentity?
-    /// A batch at the end that is not whole: one that is being written, or was when a process died.
+    /// An incomplete batch at the end: being written now, or left by a process that died.
     private(set) var torn: String?
-    /// Where the batches of each segment end that was read without a gap.
+    /// The end offset of the batches in each segment that was read without a gap.
     private var ends: [UInt64: UInt64] = [:]
 
     init(_ folder: JournalFolder) { self.folder = folder }
 
-    /// Reads everything; throws ``CommandFailure`` where there is no journal, or a file can't be opened.
+    /// Reads everything; throws ``CommandFailure`` if there is no journal or a file can't be
+    /// opened.
     func run(_ progress: ProgressBar) throws {
         let sizes = try mapped { try folder.sizes() }
         guard let oldest = sizes.first else {
@@ -49,7 +51,7 @@ final class JournalVerification {
             }
             if transactions.isMultiple(of: 4_096) { show(progress, reader, sizes) }
         }
-        // A new epoch begins in a segment without transactions.
+        // The first segment of a new epoch may have no transactions yet.
         if let end = reader.end, ends[end.segment] == nil {
             judge(reader, folder.path(ofSegment: end.segment))
         }
@@ -65,7 +67,7 @@ final class JournalVerification {
         progress.update(min(bytes, passed + (reader.end?.offset ?? 0)), of: bytes)
     }
 
-    /// What is given up while it is read is no damage, and what is left of it no verdict.
+    /// Returns the next item; throws if the journal is trimmed meanwhile, which is no damage.
     private func item(of reader: JournalReader) throws -> JournalReader.Item? {
         do throws(JournalError) {
             return try reader.next()
@@ -128,7 +130,7 @@ final class JournalVerification {
                 message: "transaction \(entry.position) can't be used: \(what)"))
     }
 
-    /// A segment begins: it has to be of the same log, and of no older epoch.
+    /// Checks the identity of a segment: the same log as its predecessor, and no older epoch.
     private func judge(_ reader: JournalReader, _ path: String) {
         guard let new = reader.identity else { return }
         defer { identity = new }
@@ -143,7 +145,7 @@ final class JournalVerification {
         }
     }
 
-    /// Behind the batches of a finished segment there are only zeros; the daemon refuses anything else.
+    /// Checks that only zeros follow the batches of each finished segment, as the daemon requires.
     private func lookBehindBatches(_ sizes: [JournalSegment]) throws {
         for segment in sizes.dropLast() {
             let path = folder.path(ofSegment: segment.first)
@@ -158,7 +160,7 @@ final class JournalVerification {
         }
     }
 
-    /// Where the first piece begins that is not all zeros, to the byte.
+    /// Returns the offset of the first byte that is not zero, or nil if there is none.
     private static func content(of file: any File, from start: UInt64) throws -> UInt64? {
         var offset = start
         while true {

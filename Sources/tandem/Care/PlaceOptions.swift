@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// A daemon, or the directory of a store without one: -D, or TANDEM_STORE if no daemon is named.
+/// The options for a daemon or a store's directory: -D, or TANDEM_STORE if no daemon is named.
 struct PlaceOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .customLong("directory")],
@@ -9,12 +9,12 @@ struct PlaceOptions: ParsableArguments {
             "The directory of a store (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var given: String?
 
-    /// The directory that is meant instead of a daemon.
+    /// The directory to be used without a daemon; nil if the daemon is to be used.
     var directory: String? { global.directory(given) }
 
     @OptionGroup var global: GlobalOptions
 
-    /// The directory itself, which the daemon names if it was not given.
+    /// Returns the store's directory; the daemon reports it if none was given.
     func folder() throws -> StoreFolder {
         if let directory { return StoreFolder(directory) }
         guard let path = try DaemonStatus(global).json["store"]?.string else {

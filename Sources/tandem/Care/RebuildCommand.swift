@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem rebuild`: the store anew from its journal.
+/// `tandem rebuild`: builds a new store from the journal.
 struct RebuildCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebuild", abstract: "Builds the store anew from the journal.",
@@ -31,7 +31,7 @@ struct RebuildCommand: ParsableCommand {
         tell(consumers)
     }
 
-    /// Says what became of the consumers, which are not in the journal.
+    /// Reports which consumers were kept: they are not in the journal.
     private func tell(_ consumers: StoreRebuild.OldConsumers) {
         if !consumers.kept.isEmpty {
             printLine("kept consumers: " + consumers.kept.map(\.name).joined(separator: ", "))
@@ -76,7 +76,9 @@ struct RebuildCommand: ParsableCommand {
         }
     }
 
-    /// The position that the old store has applied: a journal that ends before it has lost something.
+    /// Returns the position that the old store has applied, or nil if it can't be read.
+    ///
+    /// A journal that ends before this position has lost transactions.
     private func applied() -> UInt64? {
         guard RealFileSystem().exists(place.store + "/data.mdb"),
             let old = try? Store.openForReading(path: place.store)

@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem restore`: a backup brought back as a store of its own.
+/// `tandem restore`: makes a new store from a backup.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
@@ -31,7 +31,8 @@ struct RestoreCommand: ParsableCommand {
                 backup, to: store.withoutTrailingSlashes, progress: progress.update
             ) {
                 folder, manifest in
-                // A segment of the new epoch; the daemon makes its own in the size that it is told.
+                // The small segment starts the new epoch; the daemon uses its configured size for
+                // later ones.
                 let journal = try JournalFolder(folder).open(
                     appliedPosition: manifest.position, segmentBytes: 1 << 20)
                 try journal.beginEpoch()

@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem salvage`: a store made of what a damaged one and its journal still give.
+/// `tandem salvage`: makes a store of the readable parts of a damaged store and its journal.
 struct SalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",
@@ -56,14 +56,14 @@ struct SalvageReport {
     }
 }
 
-/// Makes a store under another name and renames it when it is whole.
+/// Makes a store under a temporary name and renames it when it is complete.
 struct Salvage {
     private let folder: StoreFolder
     private let target: String
     private var draft: String { target + ".salvaging" }
     private let files = RealFileSystem()
 
-    /// A salvage of a directory to another; throws a failure for a directory below the first.
+    /// Creates a salvage to another directory; throws a failure if that is inside the damaged one.
     init(_ folder: StoreFolder, to target: String) throws {
         self.folder = folder
         self.target = target.withoutTrailingSlashes
@@ -93,7 +93,7 @@ struct Salvage {
             try StoreBackup.removeLeftover(
                 draft, ["copy", "journal", "store", "store.rebuilding"], files)
         }
-        // Beside a daemon the store would be a moving target.
+        // A running daemon would change the store during the salvage.
         let lock = try folder.lock()
         defer { withExtendedLifetime(lock) {} }
         do {
@@ -142,7 +142,7 @@ struct Salvage {
         return report
     }
 
-    /// A copy of the store's last checkpoint, if it can be read.
+    /// Copies the store's last checkpoint; returns nil if it can't be read.
     private func copyStore(
         _ report: inout SalvageReport
     ) -> (path: String, position: UInt64, identity: StoreIdentity, losses: [String])? {
@@ -165,13 +165,14 @@ struct Salvage {
         }
     }
 
-    /// Whether the journal alone gives all that the store had applied at a position.
+    /// Returns whether the journal alone has every transaction up to the store's position.
     private func readsWithoutStore(_ position: UInt64) throws -> Bool {
         var report = SalvageReport()
         return try readJournal(after: 0, &report).last >= position
     }
 
-    /// The last position that follows the store without a gap, and what the journal says of the log.
+    /// Returns the last position that continues the store without a gap, and the journal's
+    /// identity.
     private func readJournal(
         after position: UInt64, _ report: inout SalvageReport
     ) throws -> (last: UInt64, identity: LogIdentity?) {
@@ -258,7 +259,7 @@ struct Salvage {
     }
 }
 
-/// A copy of a store's last checkpoint in which whatever follows from rows is whole.
+/// A copy of a store's last checkpoint, in which everything derived from rows is repaired.
 struct SalvagedCopy {
     private let folder: StoreFolder
     /// The directory of the copy.
@@ -269,8 +270,10 @@ struct SalvagedCopy {
         self.path = path
     }
 
-    /// A step of making the copy, each in a process of its own, which a damaged file may end by
-    /// SIGBUS or SIGSEGV.
+    /// A step of making the copy.
+    ///
+    /// Each step runs in a process of its own, because a damaged file may end it by SIGBUS or
+    /// SIGSEGV.
     enum Step: String, ExpressibleByArgument {
         /// Copies the whole store and repairs the copy.
         case whole
@@ -295,13 +298,14 @@ struct SalvagedCopy {
         }
     }
 
-    /// The tables that are made of others if they can't be read.
+    /// The tables that can be derived from others if they can't be read.
     private static let derived: Set<StoreTable> = [
         .indexes, .unique, .blobUses, .unusedBlobs, .saveOrder, .unchanged,
     ]
 
-    /// Copies each table as far as it can be read; returns lines for the report, or nil if the
-    /// store's identity, position or model can't be read.
+    /// Copies the readable part of each table and returns lines for the report.
+    ///
+    /// Returns nil if the store's identity, position or model can't be read.
     private func copyTables() throws -> [String]? {
         guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
         try RealFileSystem().removeTree(path)
@@ -338,8 +342,9 @@ struct SalvagedCopy {
         }
     }
 
-    /// Runs a step; prints lines for the report and, if it fails, the reason as the last one, with
-    /// an exit code of 1.
+    /// Runs a step and prints lines for the report.
+    ///
+    /// If the step fails, its last line is the reason, and the exit code is 1.
     func run(_ step: Step, _ table: StoreTable) throws {
         let data = folder.store + "/data.mdb"
         BusErrors.end(
@@ -378,8 +383,8 @@ struct SalvagedCopy {
         losses.lines.forEach { printLine("lost: \($0)") }
     }
 
-    /// Repairs what follows from rows, recovers rows and contents from the journal, and removes
-    /// what else is damaged.
+    /// Repairs everything derived from rows, recovers rows and contents from the journal, and
+    /// removes other damage.
     private func salvage() throws -> StoreLosses {
         let copy = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
@@ -390,7 +395,7 @@ struct SalvagedCopy {
         }
     }
 
-    /// The last rows of objects and the contents that the journal has up to a position.
+    /// Returns the last rows of objects, and the contents, that the journal has up to a position.
     private func parts(
         of objects: Set<ObjectReference>, _ contents: Set<[UInt8]>, through last: UInt64
     ) throws -> JournalledParts {
@@ -402,7 +407,7 @@ struct SalvagedCopy {
             guard case .entry(let entry) = item, entry.position <= last,
                 let transaction = try? EncodedTransaction(bytes: entry.payload).decoded()
             else {
-                // A row from before a gap may be older than that of the store.
+                // A row from before a gap may be older than the row in the store.
                 parts.rows = [:]
                 continue
             }
@@ -420,7 +425,7 @@ struct SalvagedCopy {
         return parts
     }
 
-    /// A message without its advice to rebuild the store, which takes a journal.
+    /// Returns a message without the advice to rebuild the store, which needs a journal.
     static func withoutRemedy(_ message: String) -> String {
         guard message.contains("`tandem rebuild`"), let end = message.firstRange(of: "; ") else {
             return message

@@ -38,12 +38,12 @@ struct SchemaCommand: ParsableCommand {
     }
 }
 
-/// A model in a file.
+/// The argument for a file with a model.
 struct ModelFile: ParsableArguments {
     @Argument(help: "A file with the model as JSON.")
     var file: String
 
-    /// Reads the model; throws the failure of a command.
+    /// Reads the model; throws ``CommandFailure`` if the file can't be read or has no valid model.
     func model() throws -> Model {
         let bytes: [UInt8]
         do {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem status`: where the daemon stands.
+/// `tandem status`: the state of the daemon.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Shows where the daemon stands.",

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// Which store is meant by a verb that reads or mends it without the daemon.
+/// The options that select the store for verbs that read or repair it without the daemon.
 struct StoreDirectory: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
@@ -29,21 +29,23 @@ struct StoreDirectory: ParsableArguments {
         return "\(state)/tandem/\(name)"
     }
 
-    /// What is in it.
+    /// The store and journal in the directory.
     var folder: StoreFolder { StoreFolder(path) }
     /// The directory of LMDB's files.
     var store: String { folder.store }
     /// The directory of the segments.
     var journal: String { folder.journal }
 
-    /// Opens the store for reading, beside a daemon or without one.
+    /// Opens the store for reading, with or without a running daemon.
     func openForReading() throws -> Store { try folder.openForReading() }
 
-    /// Takes the store's lock, as the daemon does.
+    /// Acquires the store's lock, as the daemon does.
     func lock() throws -> LockFile { try folder.lock() }
 }
 
-/// Verifies a backup; the failures say if the directory is missing, may not be read, or is that of a store.
+/// Verifies a backup.
+///
+/// The failure says if the directory is missing, is not readable, or belongs to a store.
 func verifiedBackup(
     _ path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
 ) throws -> BackupManifest {
@@ -51,7 +53,7 @@ func verifiedBackup(
     return try readingBackup(path) { try StoreBackup.verify(path, progress: progress) }
 }
 
-/// Runs something that reads a backup, its errors turned into a line for people.
+/// Runs `body`, which reads a backup, and converts its errors into failures for people.
 func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     let files = RealFileSystem()
     guard files.exists(path) else { throw CommandFailure("\(path) does not exist") }
@@ -68,7 +70,7 @@ func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -
     }
 }
 
-/// Runs something, its errors turned into a line for people.
+/// Runs `body` and converts its errors into failures for people.
 func mapped<Result>(_ body: () throws -> Result) throws -> Result {
     do {
         return try body()

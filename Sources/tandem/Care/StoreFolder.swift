@@ -14,7 +14,7 @@ struct StoreFolder {
     /// The directory of the segments.
     var journal: String { path + "/journal" }
 
-    /// Opens the store for reading, beside a daemon or without one.
+    /// Opens the store for reading, with or without a running daemon.
     func openForReading() throws -> Store {
         try Self.checkAccess(store)
         guard RealFileSystem().exists(store + "/data.mdb") else {
@@ -25,7 +25,9 @@ struct StoreFolder {
         return try mapped { try Store.openForReading(path: store) }
     }
 
-    /// Throws a failure with the code for denied if this user may not look into a directory; one that is not there is passed over.
+    /// Throws a failure with the exit code for "denied" if this user may not list a directory.
+    ///
+    /// A directory that does not exist is accepted.
     static func checkAccess(_ path: String) throws {
         do {
             _ = try RealFileSystem().list(path)
@@ -37,7 +39,7 @@ struct StoreFolder {
         }
     }
 
-    /// Takes the store's lock, as the daemon does.
+    /// Acquires the store's lock, as the daemon does.
     func lock() throws -> LockFile {
         let files = RealFileSystem()
         try Self.checkAccess(path)

@@ -3,13 +3,13 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// Where a store stands, to be held against its journal.
+/// The identity and position of a store, to be compared with its journal.
 struct StoreStanding {
     var path: String
     var identity: StoreIdentity
     var position: UInt64
 
-    /// Opens a store for a moment, without a lock file if it `isPrivate`; nil if there is none.
+    /// Reads a store, without a lock file if it `isPrivate`; nil if there is none.
     init?(_ folder: StoreFolder, isPrivate: Bool = false) throws {
         guard RealFileSystem().exists(folder.store + "/data.mdb") else { return nil }
         let store =
@@ -22,7 +22,7 @@ struct StoreStanding {
         position = store.appliedPosition
     }
 
-    /// What does not fit a journal, which was read after the store.
+    /// Returns the contradictions to a journal that was read after the store.
     func problems(_ journal: JournalVerification) -> [VerifyProblem] {
         func problem(_ message: String) -> VerifyProblem {
             VerifyProblem(kind: .store, path: path, message: message)
@@ -52,12 +52,14 @@ struct StoreStanding {
     }
 }
 
-/// Makes a store anew from the journal in a folder of its own, and compares it with a copy of the one there is.
+/// Builds a store from the journal in a scratch directory, and compares it with a copy of the
+/// existing one.
 struct DeepVerification {
     let folder: StoreFolder
-    /// The directory of a backup to begin with.
+    /// The directory of a backup to start from.
     let backup: String?
-    /// Where the two stores are made, each about as large as the store; removed at the end.
+    /// The directory of the two temporary stores, each about as large as the store; removed at the
+    /// end.
     let scratch: String
     private let files = RealFileSystem()
 
@@ -67,9 +69,10 @@ struct DeepVerification {
         self.scratch = scratch
     }
 
-    /// The differences, in the order of the dump, and the position that was compared at.
+    /// Returns the differences in the order of the dump, and the position of the comparison.
     ///
-    /// Throws ``CommandFailure`` where the journal does not reach back far enough. Cost: applies the whole journal.
+    /// Throws ``CommandFailure`` if the journal does not reach back far enough. Cost: applies the
+    /// whole journal.
     func run(_ progress: ProgressBar) throws -> (position: UInt64, problems: [VerifyProblem]) {
         try mapped {
             guard !files.exists(scratch) else {
@@ -96,7 +99,10 @@ struct DeepVerification {
         }
     }
 
-    /// What contradicts the rest, as `check` finds it: the journal repeats a derived value or a count that is wrong in it.
+    /// Returns the contradictions within the store, as `check` finds them.
+    ///
+    /// The comparison with the journal misses a derived value or count that is wrong in the
+    /// journal, too.
     private func faults(of store: Store, _ path: String) throws -> [VerifyProblem] {
         let bar = ProgressBar("check the store")
         defer { bar.end() }
@@ -105,7 +111,7 @@ struct DeepVerification {
         }
     }
 
-    /// A copy of the last checkpoint, so that the daemon is not held up for the whole time.
+    /// Copies the last checkpoint, so that the daemon is not blocked during the comparison.
     private func copy() throws {
         let store = try folder.openForReading()
         defer { store.close() }

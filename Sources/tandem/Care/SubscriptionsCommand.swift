@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem subscriptions`: who follows which entities, and up to where.
+/// `tandem subscriptions`: the entities that clients follow, and the positions they have reached.
 struct SubscriptionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscriptions",
@@ -26,7 +26,7 @@ struct SubscriptionsCommand: ParsableCommand {
         Self.lines(subscriptions).forEach(printLine)
     }
 
-    /// An entity that nobody can follow is a mistake.
+    /// Throws `unknownEntity` if the model has no such entity.
     private func check(_ entity: String) throws {
         let model = try global.container().storeModel()
         if model.entity(named: entity) == nil { throw model.unknownEntity(entity) }
@@ -34,7 +34,7 @@ struct SubscriptionsCommand: ParsableCommand {
 
     private static let keys = ["id", "pid", "uid", "author", "position", "lag", "entities"]
 
-    /// The clients of a status that follow anything, or one entity.
+    /// Returns the clients in a status that follow any entity, or the given one.
     static func subscriptions(in status: JSON, to entity: String?) -> [JSON] {
         (status["clients"]?.array ?? []).compactMap { client in
             let entities = client["entities"]?.array?.compactMap(\.string) ?? []
@@ -43,7 +43,7 @@ struct SubscriptionsCommand: ParsableCommand {
         }
     }
 
-    /// A line each, behind the names of the columns.
+    /// Returns the column headings and a line for each client.
     static func lines(_ subscriptions: [JSON]) -> [String] {
         let rows = subscriptions.map { client in
             let entities = client["entities"]?.array?.compactMap(\.string) ?? []

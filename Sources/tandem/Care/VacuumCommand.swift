@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import TandemWire
 
-/// `tandem vacuum`: gives up the oldest part of the journal.
+/// `tandem vacuum`: removes the oldest segments of the journal.
 struct VacuumCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "vacuum", abstract: "Removes the oldest segments of the journal.",
@@ -66,7 +66,7 @@ struct VacuumCommand: ParsableCommand {
         show(try carryOut(request, vacuum, plan), isDone: true)
     }
 
-    /// Asks again as long as there is more.
+    /// Repeats the request until nothing more is to be removed.
     private func carryOut(
         _ request: VacuumRequest, _ vacuum: any JournalVacuum, _ plan: Vacuumed
     ) throws -> Vacuumed {
@@ -99,15 +99,15 @@ struct VacuumCommand: ParsableCommand {
     }
 }
 
-/// Whoever gives up journal.
+/// A way to vacuum a journal: by the daemon or by this process.
 protocol JournalVacuum {
-    /// Where positions are looked up.
+    /// Returns the source in which positions are looked up.
     func source() throws -> any LogSource
-    /// Carries out a request, or says what would go.
+    /// Carries out a request, or only plans it if it is a dry run.
     func run(_ request: VacuumRequest) throws -> Vacuumed
 }
 
-/// The daemon.
+/// Vacuums the daemon's journal.
 struct DaemonVacuum: JournalVacuum {
     private let container: PersistentContainer
 
@@ -123,7 +123,7 @@ struct DaemonVacuum: JournalVacuum {
 }
 
 extension Vacuumed {
-    /// What two answers, one after the other, come to.
+    /// Returns the combined answer of this vacuum and the next one.
     func followed(by next: Vacuumed) -> Vacuumed {
         var sum = next
         sum.first = first

@@ -1,9 +1,9 @@
 import Tandem
 import TandemWire
 
-/// What a vacuum says to people.
+/// The texts of `tandem vacuum` for people.
 enum VacuumText {
-    /// What goes, what stays, and who needs what of it.
+    /// Returns what is removed and kept, and the readers that need the segments in question.
     static func lines(_ answer: Vacuumed, isDone: Bool, isForced: Bool) -> [String] {
         let kept = amount(answer.keptSegments, answer.keptBytes)
         let verb = isDone ? "removed" : "would remove"
@@ -15,7 +15,7 @@ enum VacuumText {
         return [first] + (isDone ? [] : answer.holders.map { line($0, isForced) })
     }
 
-    /// What is asked before it is done.
+    /// Returns the question to ask before the removal.
     static func question(_ answer: Vacuumed, isForced: Bool) -> String {
         let expired =
             isForced && !answer.holders.isEmpty
@@ -45,7 +45,7 @@ enum VacuumText {
 }
 
 extension Vacuumed {
-    /// One object for scripts.
+    /// Returns the answer as a JSON object for scripts.
     func json(isDryRun: Bool) -> JSON {
         func number(_ value: UInt64) -> JSON { .int(Int64(clamping: value)) }
         return .object([

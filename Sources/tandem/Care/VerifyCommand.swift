@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem verify`: whether every byte of the journal is what was written, and the store what the journal makes.
+/// `tandem verify`: checks the journal's bytes, and that the store has the state they determine.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -57,7 +57,7 @@ struct VerifyCommand: ParsableCommand {
             try verifiedBackup(path, progress: progress.update)
         }
         let folder = target.map(StoreFolder.init) ?? place.folder
-        // The store first: what it has applied is in the journal by then.
+        // The store is read first, so that the journal already has all transactions it has applied.
         let standing = try StoreStanding(folder, isPrivate: target != nil)
         let journal = JournalVerification(JournalFolder(folder.journal))
         try journal.run(progress)
@@ -70,7 +70,7 @@ struct VerifyCommand: ParsableCommand {
             report.comparedAt = compared.position
             report.add(compared.problems)
         }
-        // Of a journal that lacks something indexes would be wrong, too.
+        // The indexes of a damaged journal would only repeat its problems.
         if journal.found == 0 {
             report.add(
                 try IndexVerification(folder: JournalFolder(folder.journal)).problems(isDeep: deep))
@@ -97,7 +97,7 @@ struct VerifyCommand: ParsableCommand {
     }
 }
 
-/// What a verification came to.
+/// The result of a verification.
 struct VerifyReport {
     private let journal: JournalVerification
     private let path: String
@@ -126,10 +126,10 @@ struct VerifyReport {
 
     var summary: String { "\(found) problem\(found == 1 ? "" : "s") in \(path)" }
 
-    /// Why nothing was compared.
+    /// The addition to the summary if nothing was compared.
     var hint: String { "; store and journal were not compared" }
 
-    /// What was looked at, for people.
+    /// The extent of the verification, for people.
     var lines: [String] {
         let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
         let last = journal.next - 1
@@ -151,7 +151,7 @@ struct VerifyReport {
         return lines + (found == 0 ? ["no problems"] : [])
     }
 
-    /// One object for scripts, behind those of the problems.
+    /// The summary as a JSON object for scripts, printed after the problems.
     var json: JSON {
         func number(_ value: UInt64?) -> JSON { value.map { .int(Int64(clamping: $0)) } ?? .null }
         return .object([
@@ -166,7 +166,7 @@ struct VerifyReport {
 }
 
 extension BackupManifest {
-    /// The contradictions between a backup's files and its manifest.
+    /// Returns the contradictions between a backup's files and its manifest.
     fileprivate func problems(
         _ journal: JournalVerification, _ standing: StoreStanding?, _ folder: StoreFolder
     ) -> [VerifyProblem] {

@@ -1,40 +1,41 @@
 import Tandem
 
-/// Something that a journal or a store should not have, with the file and where in it.
+/// A problem of a journal or store, with its file and location.
 struct VerifyProblem: Hashable {
-    /// The kinds, which scripts go by.
+    /// The kinds of problems, for scripts.
     enum Kind: String {
-        /// Batches that can't be read, or are not there.
+        /// Batches that are unreadable or missing.
         case gap
-        /// Bytes behind the batches of a segment that is finished.
+        /// Bytes after the batches of a finished segment.
         case garbage
-        /// A transaction that can't be read, or is another than its place says.
+        /// A transaction that is unreadable or has another position than expected.
         case transaction
-        /// A segment of another log, or of an older epoch than the one before.
+        /// A segment of another log, or of an older epoch than its predecessor.
         case identity
-        /// The index of a segment that can't be used, or says something else than the segment.
+        /// An index that is unusable or contradicts its segment.
         case index
-        /// The store is not there, of another log, or stands where the journal does not lead.
+        /// A store that is missing, is of another log, or has a position that does not fit the
+        /// journal.
         case store
-        /// The store is another than the journal makes.
+        /// A difference between the store and the state that the journal determines.
         case difference
     }
 
     var kind: Kind
-    /// The file.
+    /// The path of the file.
     var path: String
-    /// Where in it; nil where that has no meaning.
+    /// The offset in the file; nil if it does not apply.
     var offset: UInt64?
-    /// The positions that are concerned; nil where that has no meaning.
+    /// The affected positions; nil if they do not apply.
     var positions: ClosedRange<UInt64>?
     var message: String
 
-    /// A line for people.
+    /// The problem as a line for people.
     var line: String {
         "\(kind.rawValue): \(path)" + (offset.map { " offset \($0)" } ?? "") + ": \(message)"
     }
 
-    /// One object a line.
+    /// The problem as a JSON object, printed on one line.
     var json: JSON {
         func number(_ value: UInt64?) -> JSON { value.map { .int(Int64(clamping: $0)) } ?? .null }
         return .object([

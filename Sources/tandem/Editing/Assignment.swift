@@ -12,7 +12,7 @@ struct Assignment {
     let operation: Operation
     let text: String
 
-    /// Reads an argument; throws ``CommandFailure`` for one without an operator.
+    /// Parses an argument; throws ``CommandFailure`` if it has no operator.
     init(_ argument: String) throws {
         guard let sign = argument.firstIndex(of: "=") else {
             throw CommandFailure(
@@ -25,7 +25,7 @@ struct Assignment {
     }
 }
 
-/// The op of a save that assignments come to, in the form of the bridge.
+/// The op of a save for some assignments, in the form of the bridge.
 @MainActor struct AssignedOp {
     private let context: ManagedObjectContext
     private let model: CompiledModel
@@ -34,7 +34,7 @@ struct Assignment {
     private var members: [String: [String: JSON]] = [:]
     private var assigned: Set<String> = []
 
-    /// An op without assignments; one that inserts has no members to remove.
+    /// Creates an op without assignments; an insert can't remove members.
     init(
         _ context: ManagedObjectContext, _ model: CompiledModel, _ entity: String,
         isInsert: Bool = false
@@ -48,7 +48,7 @@ struct Assignment {
         self.isInsert = isInsert
     }
 
-    /// The op with a member for what it is about.
+    /// Returns the op, with a member for its verb and subject.
     func json(_ verb: String, _ subject: String) -> JSON {
         .object(members.mapValues { .object($0) }.merging([verb: .string(subject)]) { $1 })
     }
@@ -86,7 +86,7 @@ struct Assignment {
                 "a new \(entity.name) has nothing in \(property.name) to remove; leave out \(property.name)-=",
                 code: 2)
         }
-        // What is added to a new object is all that it has.
+        // A new object has only the members that are added to it.
         let verb =
             isInsert || assignment.operation == .set
             ? "set" : assignment.operation == .add ? "add" : "remove"
@@ -106,7 +106,8 @@ struct Assignment {
         return ValueText.json(value, model)
     }
 
-    /// The object that a text names: `Team/3`, or `name:Qatar` by a unique attribute of the destination.
+    /// Returns the object of a text: `Team/3`, or `name:Qatar` by a unique attribute of the
+    /// destination.
     private func link(_ text: String, _ property: CompiledProperty) throws -> JSON {
         if ObjectID(text) != nil { return .string(text) }
         guard let destination = (property.relationship?.destination).flatMap(model.entity(tagged:))
@@ -126,7 +127,8 @@ struct Assignment {
         self.entity = entity
     }
 
-    /// The object of `name:Qatar`.
+    /// Returns the object of a text such as `name:Qatar`; throws ``CommandFailure`` if there is
+    /// none.
     func id(_ text: String, for property: String) throws -> ObjectID {
         let names = entity.uniqueness.filter { $0.properties.count == 1 }.map { $0.properties[0] }
         guard let colon = text.firstIndex(of: ":"), names.contains(String(text[..<colon])),

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem insert`: one new object.
+/// `tandem insert`: inserts one object.
 struct InsertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "insert", abstract: "Inserts one object and prints its id.",
@@ -29,7 +29,7 @@ struct InsertCommand: ParsableCommand {
     }
 }
 
-/// `tandem update`: other values in one object.
+/// `tandem update`: changes values of one object.
 struct UpdateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "update", abstract: "Changes one object and prints its id.",
@@ -57,7 +57,7 @@ struct UpdateCommand: ParsableCommand {
     }
 }
 
-/// `tandem delete`: one object less.
+/// `tandem delete`: deletes one object.
 struct DeleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Deletes one object and prints its id.",
@@ -93,7 +93,8 @@ struct DeleteCommand: ParsableCommand {
         context = container.makeContext(name: verb)
     }
 
-    /// The id of an object that exists, loaded so that the save notices what others change meanwhile.
+    /// Returns the id of an existing object, which is loaded so that the save detects concurrent
+    /// changes.
     func existing(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else {
             throw CommandFailure("an object is written as Team/3, not \(text)", code: 2)
@@ -124,7 +125,7 @@ struct DeleteCommand: ParsableCommand {
         return context.lastReceipt?.inserted.first.flatMap { $0 } ?? ops.inserts.first?.id
     }
 
-    /// The failure, with each problem that the save has.
+    /// Returns the failure, with each validation problem of the save.
     private static func failure(_ error: TandemError) -> CommandFailure {
         var failure = CommandFailure(error)
         guard !error.problems.isEmpty else { return failure }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem revert`: a new save that undoes a transaction.
+/// `tandem revert`: undoes a transaction by a new save.
 struct RevertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revert", abstract: "Undoes a transaction by a new save.",
@@ -69,18 +69,17 @@ struct RevertCommand: ParsableCommand {
     }
 }
 
-/// The edits that undo one transaction, and what is in their way.
+/// The edits that undo one transaction, and the conflicts that prevent it.
 @MainActor struct Revert {
     private let context: ManagedObjectContext
     private let model: CompiledModel
     /// The new objects in place of those that the transaction deleted, by their old numbers.
     private var returned: [ObjectNumber: ManagedObject] = [:]
-    /// The ids that objects had before they were deleted, by the ids of the new objects in their
-    /// places.
+    /// The former ids of deleted objects, by the ids of the new objects in their places.
     private var oldIDs: [ObjectID: String] = [:]
     private var laterLinks: Set<ChangedLink> = []
     private(set) var conflicts: [String] = []
-    /// A line for each object that is edited.
+    /// A line for each edited object.
     private(set) var lines: [String] = []
 
     init(_ context: ManagedObjectContext, _ model: CompiledModel) {
@@ -88,8 +87,9 @@ struct RevertCommand: ParsableCommand {
         self.model = model
     }
 
-    /// Makes all edits in the context, or records conflicts; a dry run names no new object by its
-    /// id.
+    /// Makes all edits in the context, or records conflicts.
+    ///
+    /// A dry run does not print ids of new objects.
     mutating func prepare(_ entry: LogEntry, _ log: RevertLog, isDryRun: Bool) throws {
         if let earlier = log.revert { return addRevert(of: log.position, by: earlier) }
         laterLinks = log.laterLinks
@@ -111,7 +111,7 @@ struct RevertCommand: ParsableCommand {
                     + "which was \(entry.id(change.object))")
         }
         guard conflicts.isEmpty else { return }
-        // Inserted objects are deleted last: links to it are undone by then.
+        // Inserted objects are deleted last, after links to them have been undone.
         for change in changes where change.kind != .insert { try undo(change, entry, old) }
         for change in changes where change.kind == .insert { try delete(change, entry) }
         guard conflicts.isEmpty else { return }
@@ -119,8 +119,9 @@ struct RevertCommand: ParsableCommand {
         try checkUniqueValues()
     }
 
-    /// Saves the edits and returns the position; if others changed something meanwhile, records
-    /// conflicts and returns nil.
+    /// Saves the edits and returns the position.
+    ///
+    /// If another process has changed something meanwhile, records conflicts and returns nil.
     mutating func save(_ log: RevertLog) throws -> Position? {
         guard conflicts.isEmpty else { return nil }
         do {
@@ -159,11 +160,11 @@ struct RevertCommand: ParsableCommand {
         }
     }
 
-    /// The id of an object that others know: of a new object, the id of the deleted object in whose
-    /// place it is.
+    /// Returns the id under which an object is known: a new object has the id of its deleted
+    /// predecessor.
     private func name(of id: ObjectID) -> String { oldIDs[id] ?? "\(id)" }
 
-    /// Records a conflict for each value that breaks a rule which the model has by now.
+    /// Records a conflict for each value that violates a rule of the current model.
     private mutating func checkRules() throws {
         func problems(_ check: () throws -> Void) throws -> [ValidationProblem] {
             do { try check() } catch let error as TandemError where error.code == .validation {
@@ -191,7 +192,7 @@ struct RevertCommand: ParsableCommand {
         }
     }
 
-    /// A request for the objects that have these values of a uniqueness constraint.
+    /// Returns a request for the objects that have these values of a uniqueness constraint.
     private func request(_ constraint: CompiledIndex, _ values: [Value]) throws -> FetchRequest {
         var request = FetchRequest(entity: model.entity(tagged: constraint.entity)?.name ?? "")
         request.predicate = try ObjectPredicate(
@@ -205,7 +206,9 @@ struct RevertCommand: ParsableCommand {
         return request
     }
 
-    /// Whether objects can be edited; records a conflict for each that others deleted after it was loaded.
+    /// Returns whether objects can be edited.
+    ///
+    /// Records a conflict for each object that was deleted after it was loaded.
     private mutating func areEditable(_ objects: ManagedObject...) -> Bool {
         let deleted = objects.filter(\.isDeleted)
         for object in deleted { addDeletion(of: "\(object.id)") }
@@ -253,7 +256,8 @@ struct RevertCommand: ParsableCommand {
         try undoLinks(change, entity, of: object, id, old)
     }
 
-    /// The property of today's model that has a property's values; records a conflict if there is none.
+    /// Returns the corresponding property of the current model; records a conflict if there is
+    /// none.
     private mutating func present(
         _ property: CompiledProperty, of object: ManagedObject, _ id: String
     ) -> CompiledProperty? {
@@ -271,7 +275,7 @@ struct RevertCommand: ParsableCommand {
         _ old: CompiledModel
     ) throws {
         guard let present = present(property, of: object, id) else { return }
-        // It follows from others, which are undone as well.
+        // A derived value follows from other properties, which are undone as well.
         if present.derivation != nil { return }
         guard let target = value.reference else {
             let content = try context.withContent(value)
@@ -291,7 +295,7 @@ struct RevertCommand: ParsableCommand {
         if areEditable(object, other) { object.setObject(other, for: present.name) }
     }
 
-    /// Undoes the links whose other end is to-many; others follow from to-one relationships.
+    /// Undoes the links whose inverse is to-many; other links follow from to-one relationships.
     private mutating func undoLinks(
         _ change: Change, _ entity: CompiledEntity, of object: ManagedObject, _ id: String,
         _ old: CompiledModel
@@ -361,12 +365,12 @@ struct RevertCommand: ParsableCommand {
         lines.append("delete \(id)")
     }
 
-    /// The object as it is now, loaded; nil if there is none.
+    /// Loads the current object, or returns nil if there is none.
     private func existing(
         _ reference: ObjectReference, _ old: CompiledModel
     ) throws -> ManagedObject? {
         do {
-            // Its entity may have another name now.
+            // The entity may have been renamed.
             let id =
                 model.entity(tagged: reference.tag) == nil
                 ? old.id(of: reference) : model.id(of: reference)

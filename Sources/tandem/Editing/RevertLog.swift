@@ -1,27 +1,29 @@
 import Tandem
 
-/// The facts in the log about a transaction that is to be reverted: its earlier reverts, and links
-/// that were changed later.
+/// The log's information on a transaction to be reverted: its earlier reverts, and later changes of
+/// its links.
 ///
-/// A revert has a save id made of the position of its transaction. So the log shows which
-/// transactions were reverted, and the daemon carries out only one of two reverts that a user sends
-/// at the same moment.
+/// The save id of a revert contains the position of the reverted transaction. So the log shows
+/// which transactions were reverted, and the daemon carries out only one of two simultaneous
+/// reverts by one user.
 struct RevertLog {
     /// The position of the transaction.
     let position: UInt64
-    /// The position of the revert that is in effect; nil if there is none, or if it was reverted
-    /// itself.
+    /// The position of the revert that is in effect; nil if there is none, or if it was itself
+    /// reverted.
     private(set) var revert: UInt64?
     /// The save id of the next revert of the transaction.
     ///
-    /// It has the position of the previous revert as well, which was reverted itself: the next one
-    /// is no repeat of that.
+    /// It also contains the position of the previous revert, if any. That one was itself reverted,
+    /// and the new revert must not be taken for a retry of it.
     let saveID: [UInt8]
-    /// Links of the transaction that later transactions changed.
+    /// The links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>
 
-    /// The same for all reverts of a transaction, so that the daemon takes the second of two for a
-    /// repeat, whatever its edits are.
+    /// The content hash of all reverts of a transaction.
+    ///
+    /// It does not depend on the edits, so that the daemon treats the second of two reverts as a
+    /// retry.
     var contentHash: StableHash { StableHash(first: position, second: 0) }
 
     private static let author = "tandem revert"
@@ -31,7 +33,7 @@ struct RevertLog {
         position = entry.transaction.position
         let end = try source.bounds().last
         let reverts = try Self.reverts(after: position, through: end, source)
-        // Newest first: the revert of a revert comes after that.
+        // Newest first, because a revert of a revert is later than the revert.
         var reverted: [UInt64: UInt64] = [:]
         for revert in reverts.reversed() where reverted[revert.position] == nil {
             reverted[revert.target] = revert.position
@@ -43,7 +45,7 @@ struct RevertLog {
         laterLinks = try Self.laterLinks(of: entry, through: end, source)
     }
 
-    /// The reverts after a position, each with the position of the transaction that it reverts.
+    /// Returns the reverts after a position, each with the position of the reverted transaction.
     private static func reverts(
         after position: UInt64, through end: UInt64, _ source: any LogSource
     ) throws -> [(position: UInt64, target: UInt64)] {
@@ -58,7 +60,7 @@ struct RevertLog {
         return found
     }
 
-    /// The position of the transaction that the save with this id reverts; nil if that is no
+    /// Returns the position of the transaction that a save with this id reverts, or nil if it is no
     /// revert.
     private static func target(of saveID: [UInt8]) -> UInt64? {
         let text = String(decoding: saveID, as: UTF8.self)
@@ -85,7 +87,7 @@ struct RevertLog {
 /// A link that a transaction added or removed.
 struct ChangedLink: Hashable {
     private let owner: ObjectNumber
-    /// The same in every version of the model, unlike a slot.
+    /// The relationship's id, which is the same in every version of the model, unlike a slot.
     private let relationship: UInt16
     private let member: ObjectNumber
 
@@ -94,7 +96,7 @@ struct ChangedLink: Hashable {
         (self.owner, relationship, member) = (owner.number, id, link.target.number)
     }
 
-    /// The links that a transaction added or removed.
+    /// Returns the links that a transaction added or removed.
     static func all(in entry: LogEntry) -> Set<ChangedLink> {
         Set(
             entry.transaction.changes.flatMap { change in

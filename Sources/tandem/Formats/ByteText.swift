@@ -1,11 +1,11 @@
-/// Numbers of bytes as people read and type them; a KiB has 1,024.
+/// Byte counts as people read and type them; a KiB has 1,024 bytes.
 enum ByteText {
     private static let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]
 
-    /// `512 bytes`, `1.5 MiB`, `64 MiB`.
+    /// Returns a text such as `512 bytes`, `1.5 MiB` or `64 MiB`.
     static func text(_ bytes: UInt64) -> String {
         var (number, unit) = (Double(bytes), 0)
-        // What would be printed as 1024 of a unit is one of the next.
+        // A number that would be rounded to 1024 is printed in the next unit.
         while number >= 1_023.95, unit + 1 < units.count {
             number /= 1_024
             unit += 1
@@ -15,7 +15,7 @@ enum ByteText {
         return "\(whole) \(units[unit])"
     }
 
-    /// `1048576`, `512K`, `1.5G`, `64 MiB`; nil for what is no such number.
+    /// Parses a number such as `1048576`, `512K`, `1.5G` or `64 MiB`; returns nil if it is invalid.
     static func number(_ text: String) -> UInt64? {
         let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
         let suffix = text.dropFirst(digits.count).drop { $0 == " " }.uppercased()

@@ -1,16 +1,16 @@
 import Tandem
 
-/// A line for each property of each change, after RFC 4180, with the names of the columns first.
+/// CSV after RFC 4180: a header, and a line for each property of each change.
 ///
-/// A link that came has the member in `after`, one that went in `before`.
+/// An added link has the member in `after`, a removed one in `before`, a moved one in both.
 struct CSVFormat: EntryFormat {
-    /// The columns that are shown; nil for all.
+    /// The columns to print; nil for all.
     var fields: Set<String>?
     private var clock = WallClock(isUTC: true)
 
     init(fields: Set<String>?) { self.fields = fields }
 
-    /// The columns, in their order.
+    /// All columns, in order.
     static let columns = [
         "position", "time", "author", "context", "uid", "gid", "pid", "unit", "type", "object",
         "property", "before", "after",
@@ -35,7 +35,7 @@ struct CSVFormat: EntryFormat {
                 write(head + object + detail, into: &bytes)
             }
         }
-        // The end of a batch changes nothing, and is a transaction all the same.
+        // The end of a batch has no changes, but is a transaction.
         if transaction.changes.isEmpty {
             write(head + ["", "", "", "", ""], into: &bytes)
         }
@@ -55,14 +55,14 @@ struct CSVFormat: EntryFormat {
                 text(change.deleted?.uncheckedValue(slot, in: entity) ?? before[slot]),
                 text(change.row?.uncheckedValue(slot, in: entity)),
             ]
-            // A change between no value and an empty text looks like none here; other formats tell them apart.
+            // CSV does not distinguish null from an empty text; the other formats do.
             if change.kind != .update, pair.allSatisfy(\.isEmpty) { return nil }
             return [property.name] + pair
         }
         let links = ShownLink.all(of: change).map { link in
             let member = model.id(of: link.target).description
             let name = entity.properties[link.slot].name
-            // One that moved was there before and after.
+            // A moved member was in the list before and after.
             return [name, link.sign == .came ? "" : member, link.sign == .went ? "" : member]
         }
         return values + links
@@ -77,11 +77,11 @@ struct CSVFormat: EntryFormat {
         bytes.put("\r\n")
     }
 
-    /// A cell in quotes where it has to be.
+    /// Returns a cell, in quotes if necessary.
     static func quoted(_ cell: String) -> String {
         let needs = cell.utf8.contains { [0x0a, 0x0d, 0x22, 0x2c].contains($0) }
         guard needs else { return cell }
-        // By bytes: what follows a mark may be one character with it.
+        // By bytes, because a quote and a combining mark after it are one `Character`.
         let doubled = cell.utf8.flatMap { $0 == 0x22 ? [0x22, 0x22] : [$0] }
         return "\"\(String(decoding: doubled, as: UTF8.self))\""
     }

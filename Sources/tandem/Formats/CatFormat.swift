@@ -1,6 +1,6 @@
 import Tandem
 
-/// What changed, without who and when.
+/// The changes only, without author and time.
 struct CatFormat: EntryFormat {
     var style: Style
 

@@ -1,20 +1,20 @@
 import Tandem
 
-/// An object whose name is wanted, at the position of a transaction.
+/// An object whose name is needed, as of the position of a transaction.
 struct ObjectName: Hashable {
     var object: ObjectReference
     var position: UInt64
 }
 
-/// What a transaction did, in words.
+/// The changes of a transaction in words.
 struct ChangeText {
     let entry: LogEntry
     var style = Style()
 
-    /// How many links of a change stand in a line.
+    /// The number of links of a change that are printed in one line.
     private static let linksShown = 8
 
-    /// All in one line; of many changes the first four.
+    /// The first four changes in one line, with the number of further ones.
     var summary: String {
         if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes
@@ -35,7 +35,7 @@ struct ChangeText {
         return install + ": " + shown.joined(separator: "; ")
     }
 
-    /// All that can be searched: who, and every change with its values in full.
+    /// All searchable text: author, context, unit, and every change with its complete values.
     var everything: String {
         let principal = entry.transaction.principal
         let who = [principal.author, principal.context, principal.unit]
@@ -72,7 +72,7 @@ struct ChangeText {
         return (values + links + more).joined(separator: " ").printable
     }
 
-    /// The values of an object that came or went.
+    /// Returns the values of an inserted or deleted object.
     private func values(of change: Change) -> [String] {
         guard let model = entry.model, let entity = entry.entity(of: change),
             let row = change.kind == .insert ? change.row : change.deleted
@@ -86,7 +86,7 @@ struct ChangeText {
 }
 
 extension Style.Role {
-    /// The colour of what happened to an object.
+    /// Returns the colour of a kind of change.
     init(_ kind: Change.Kind) {
         self =
             switch kind {

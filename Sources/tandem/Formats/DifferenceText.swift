@@ -1,11 +1,12 @@
 import Tandem
 
-/// A transaction as a difference that people read: each property before → after, each link with the name of what it leads to.
+/// A transaction as a readable difference: each property before → after, each link with its
+/// target's name.
 struct DifferenceText {
     let entry: LogEntry
     let look: LogLook
 
-    /// A heading for each object, and a line for each property behind it.
+    /// A heading for each object, followed by a line for each property.
     var lines: [String] {
         if let hash = entry.modelHash {
             return ["install model \(hash.isEmpty ? "?" : hash)"]
@@ -42,7 +43,7 @@ struct DifferenceText {
         }
     }
 
-    /// The values that there are.
+    /// Returns all values of a row that are not null.
     private func all(
         _ row: Row?, _ entity: CompiledEntity, _ shown: (String) -> String
     ) -> [Detail] {

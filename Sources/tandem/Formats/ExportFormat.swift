@@ -1,11 +1,12 @@
 import Tandem
 
-/// The journal's export format: `KEY=value` lines, an empty line behind each transaction.
+/// The journal's export format: `KEY=value` lines, and an empty line after each transaction.
 ///
-/// A value of several lines is preceded by its key alone and its length in eight bytes, least first. There is a line `change=` with a JSON
-/// object for each change; all keys are those of `-o json`.
+/// A value of several lines is preceded by its key alone and its length as eight bytes,
+/// little-endian. Each change is a line `change=` with a JSON object; all keys are those of
+/// `-o json`.
 struct ExportFormat: EntryFormat {
-    /// The keys that are shown; nil for all.
+    /// The keys to print; nil for all.
     var fields: Set<String>?
     private var line = JSONFormat()
 

@@ -1,19 +1,20 @@
 import Tandem
 
-/// One JSON object a line; keys are sorted and never renamed.
+/// One JSON object per line; its keys are sorted and never renamed.
 ///
-/// Written straight into the output's bytes: a tree of values for each change costs more than all the rest.
+/// The bytes are written directly: building a tree of values for each change costs more than all
+/// other work.
 struct JSONFormat: EntryFormat {
-    /// The keys that are shown; nil for all.
+    /// The keys to print; nil for all.
     var fields: Set<String>?
     private var columns: [ObjectIdentifier: Columns] = [:]
     private var cursors = CursorText()
 
     init(fields: Set<String>? = nil) { self.fields = fields }
 
-    /// The columns of an entity's rows by name, each with its key as JSON.
+    /// The columns of an entity's rows, sorted by name, each with its key as JSON.
     private struct Columns {
-        /// Kept, so that no other entity can take its identity.
+        /// Retained, so that no other entity can get the same `ObjectIdentifier`.
         let entity: CompiledEntity
         let keys: [(slot: Int, name: String, text: String)]
 
@@ -57,7 +58,7 @@ struct JSONFormat: EntryFormat {
         bytes.put("}")
     }
 
-    /// Where the next member of an object goes.
+    /// Writes the braces, commas and keys of an object.
     private struct Members {
         private var isFirst = true
 
@@ -69,7 +70,7 @@ struct JSONFormat: EntryFormat {
         }
     }
 
-    /// Writes a key, if it is wanted; the value is the caller's.
+    /// Writes a key and returns true if it is to be printed; the caller writes the value.
     private func begins(
         _ key: String, _ members: inout Members, _ bytes: inout [UInt8]
     ) -> Bool {
@@ -104,7 +105,7 @@ struct JSONFormat: EntryFormat {
         bytes.put("]")
     }
 
-    /// Appends a change as an object.
+    /// Appends a change as a JSON object.
     mutating func write(_ change: Change, _ entry: LogEntry, into bytes: inout [UInt8]) {
         var members = Members(&bytes)
         if let model = entry.model, let entity = entry.entity(of: change) {
@@ -201,10 +202,10 @@ struct JSONFormat: EntryFormat {
 }
 
 extension Change.Kind {
-    /// What all are called.
+    /// The names of all kinds.
     static let words = [Change.Kind.insert, .update, .delete, .touch].map(\.word)
 
-    /// What it is called in every format.
+    /// The name of the kind, the same in every format.
     var word: String {
         switch self {
         case .insert: "insert"

@@ -1,19 +1,19 @@
 import Tandem
 
-/// The JSON objects over several lines each, for people.
+/// JSON objects over several lines, for people.
 struct JSONPrettyFormat: EntryFormat {
     var line: JSONFormat
 
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
         var text: [UInt8] = []
         line.append(entry, to: &text)
-        // What was just written can be read.
+        // Never fails: the line was written by ``JSONFormat``.
         guard let json = try? JSON(parsing: String(decoding: text, as: UTF8.self)) else { return }
         Self.write(json, indent: 0, into: &bytes)
         bytes.put("\n")
     }
 
-    /// Appends a value; lists and objects that are not empty take a line for each element.
+    /// Appends a value; each element of a list or object has a line of its own.
     static func write(_ json: JSON, indent: Int, into bytes: inout [UInt8]) {
         switch json {
         case .array(let elements) where !elements.isEmpty:

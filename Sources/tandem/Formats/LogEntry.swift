@@ -1,33 +1,33 @@
 import FoundationEssentials
 import Tandem
 
-/// One transaction with what it takes to read it.
+/// A transaction with the context needed to print it.
 struct LogEntry {
     let transaction: Transaction
-    /// The position as other processes take it; nil where log and epoch aren't known.
+    /// The position in the form that other processes accept; nil if log and epoch are unknown.
     let cursor: Position?
-    /// The model at this place of the journal; without it values can't be read.
+    /// The model in force at the transaction's position; values can't be read without it.
     let model: CompiledModel?
 
-    /// The keys of a transaction in every format that names them; never renamed.
+    /// The names of a transaction's keys in all formats; never renamed.
     static let fields = [
         "author", "changes", "context", "cursor", "gid", "model", "pid", "position", "saveId",
         "time", "uid", "unit",
     ]
 
-    /// The entity of a change that can be read with the model.
+    /// Returns the entity of a change, or nil if the change can't be read with the model.
     func entity(of change: Change) -> CompiledEntity? {
         guard let entity = model?.entity(tagged: change.object.tag), change.isValid(for: entity)
         else { return nil }
         return entity
     }
 
-    /// An object's id, or its number alone where the model is not known.
+    /// Returns an object's id, or only its number if the model is unknown.
     func id(_ object: ObjectReference) -> String {
         model?.id(of: object).description ?? "#\(object.number)"
     }
 
-    /// A printable save id as it is, another one as base64.
+    /// The save id as text if it is printable, otherwise as base64.
     var saveID: String {
         let bytes = transaction.saveID
         if bytes.allSatisfy({ (0x20...0x7e).contains($0) }) {
@@ -36,20 +36,20 @@ struct LogEntry {
         return Data(bytes).base64EncodedString()
     }
 
-    /// The hash of a model that was installed.
+    /// The hash of the installed model; nil if the transaction is not a model change.
     var modelHash: String? {
         guard case .model = transaction.content else { return nil }
         return model?.hash.description ?? ""
     }
 
-    /// In what a model that was installed differs from the one before.
+    /// The differences between an installed model and its predecessor.
     var differences: [ModelDifference] {
         guard case .model(let bytes) = transaction.content else { return [] }
         return (try? ModelInstallation(bytes))?.differences ?? []
     }
 }
 
-/// Positions as text; what log and epoch add to the number is the same for thousands of them.
+/// Positions as text; caches the suffix, because log and epoch rarely change.
 struct CursorText {
     private var known: (position: Position, suffix: String)?
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// How `tandem log` prints a transaction.
+/// The format in which `tandem log` prints transactions.
 enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     case short
     case shortISO = "short-iso"
@@ -11,7 +11,7 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     case export
     case cat
 
-    /// The format of a name; throws for a name that none has.
+    /// Returns the format with a name; throws if there is none.
     static func named(_ name: String) throws -> LogFormat {
         guard let format = LogFormat(rawValue: name) else {
             throw ValidationError("known are " + allCases.map(\.rawValue).joined(separator: ", "))
@@ -19,7 +19,7 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
         return format
     }
 
-    /// Whether it takes `--output-fields`.
+    /// Whether the format accepts `--output-fields`.
     var takesFields: Bool {
         switch self {
         case .short, .shortISO, .cat: false
@@ -27,16 +27,16 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
         }
     }
 
-    /// Whether remarks stand between the transactions as objects, not on standard error.
+    /// Whether remarks between transactions are printed as objects, not on standard error.
     var isJSON: Bool { self == .json || self == .jsonPretty }
 
-    /// Whether it is for people, with remarks between the transactions.
+    /// Whether the format is for people, with remarks between the transactions.
     var isText: Bool { [.short, .shortISO, .verbose, .cat].contains(self) }
 
-    /// Whether it contains names and values unchanged, without escapes.
+    /// Whether names and values are printed unchanged, without escapes.
     var isRaw: Bool { self == .csv || self == .export }
 
-    /// What writes it.
+    /// Returns the writer of the format.
     func writer(_ look: LogLook) -> any EntryFormat {
         switch self {
         case .short, .shortISO:
@@ -53,23 +53,23 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// What a person may choose about any format.
+/// The formatting options that apply to any format.
 struct LogLook {
     var style = Style()
     var isUTC = false
-    /// The columns of a terminal that lines of the log are cut to; nil for whole lines.
+    /// The width of the terminal to which lines are cut; nil for whole lines.
     var width: Int?
-    /// The keys that are shown; nil for all.
+    /// The keys to print; nil for all.
     var fields: Set<String>?
-    /// What an object is called, where it has an obvious name.
+    /// Returns the display name of an object, or nil if it has none.
     var nameOf: (ObjectName) -> String? = { _ in nil }
 }
 
-/// Writes transactions one after the other.
+/// A format that prints transactions one by one.
 protocol EntryFormat {
-    /// What stands before the first, as the names of columns do.
+    /// Appends the text before the first transaction, such as column names.
     func begin(into bytes: inout [UInt8])
-    /// Appends a transaction, whole lines of it.
+    /// Appends a transaction as whole lines.
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8])
 }
 

@@ -1,11 +1,11 @@
 import ArgumentParser
 
-/// How a verb prints what it found.
+/// The format in which a verb prints its result.
 enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
     /// For people.
     case short
-    /// For people who want everything.
+    /// For people, with all details.
     case verbose
-    /// One JSON object a line.
+    /// One JSON object per line.
     case json
 }

@@ -1,12 +1,12 @@
 import Tandem
 
-/// One line, as journalctl's: time, position, author with process, what changed.
+/// One line like journalctl's: time, position, author with process id, and changes.
 struct ShortFormat: EntryFormat {
     var style: Style
     var clock: WallClock
-    /// With the year and what the zone is ahead of UTC.
+    /// Whether the time has the year and the offset from UTC.
     var isISO = false
-    /// The columns of a terminal that a line has to fit; nil for whole lines.
+    /// The width of the terminal to which lines are cut; nil for whole lines.
     var width: Int?
 
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {

@@ -1,8 +1,8 @@
 import Tandem
 
-/// What became of a member of a to-many relationship, as people read it: it came, it went, or it moved.
+/// A change of one member of a to-many relationship: it was added, removed or moved.
 struct ShownLink {
-    /// What became of it, and the sign that stands for that.
+    /// The kind of change, with the sign that is printed for it.
     enum Sign: String {
         case came = "+"
         case went = "-"
@@ -13,7 +13,7 @@ struct ShownLink {
     let target: ObjectReference
     let sign: Sign
 
-    /// The links of a change; a member that lost one place and gained another is one.
+    /// Returns the links of a change; a removal and an addition of the same member become one move.
     static func all(of change: Change) -> [ShownLink] {
         var shown: [ShownLink] = []
         for link in change.links {
@@ -31,7 +31,8 @@ struct ShownLink {
 }
 
 extension CompiledEntity {
-    /// The members of a relationship as they are shown: in their order, and else by id.
+    /// Returns the members of a relationship in display order: by rank if it is ordered, otherwise
+    /// by id.
     func shown(_ members: [ObjectID], of relationship: String) -> [ObjectID] {
         let isOrdered = property(named: relationship)?.relationship?.isOrdered == true
         return isOrdered ? members : members.sorted()

@@ -1,19 +1,19 @@
 import Tandem
 
-/// Values as JSON with object ids printed by name.
+/// Values as JSON, in which references are printed as object ids.
 enum ValueText {
     static func json(_ value: Value, _ model: CompiledModel) -> JSON {
         if let reference = value.reference { return .string(model.id(of: reference).description) }
         return value.json
     }
 
-    /// A short text for a line of the log; long values are cut.
+    /// Returns a text for one line of the log; long values are cut.
     static func short(_ value: Value, _ model: CompiledModel) -> String {
         let text = json(value, model).text
         return text.count > 40 ? String(text.prefix(39)) + "…" : text
     }
 
-    /// Appends what ``json(_:_:)`` prints, without the detour over it where that is easy.
+    /// Appends the text of ``json(_:_:)``, for most types without creating a JSON value.
     static func write(_ value: Value, _ model: CompiledModel, into bytes: inout [UInt8]) {
         switch value {
         case .null: bytes.put("null")

@@ -1,6 +1,6 @@
 import Tandem
 
-/// A heading with time and position, who it was, and the difference.
+/// A heading with time and position, the author and process, and the difference.
 struct VerboseFormat: EntryFormat {
     private let look: LogLook
     private var clock: WallClock

@@ -1,8 +1,8 @@
 import TandemIO
 
-/// Times of transactions as people read them.
+/// Formats the times of transactions for people.
 struct WallClock {
-    /// In UTC instead of the zone of `TZ` or the machine.
+    /// Whether times are in UTC instead of the time zone of `TZ` or of the machine.
     var isUTC: Bool
     private var known: (second: Int64, time: LocalTime)?
 
@@ -13,28 +13,30 @@ struct WallClock {
     ]
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    /// As journalctl's: `Nov 22 02:49:41.123`.
+    /// Returns a time like journalctl's: `Nov 22 02:49:41.123`.
     mutating func short(_ microseconds: Int64) -> String {
         guard let time = time(microseconds) else { return "?" }
         return "\(Self.months[time.month - 1]) \(Self.two(time.day)) \(Self.day(time))."
             + Self.padded(Self.fraction(microseconds) / 1_000, 3)
     }
 
-    /// ISO 8601 with what the zone is ahead of UTC, to the millisecond: no hour is told for another when summer time ends.
+    /// Returns a time in ISO 8601, to the millisecond, with the offset from UTC.
+    ///
+    /// The offset distinguishes the two hours at the end of summer time.
     mutating func iso(_ microseconds: Int64) -> String {
         guard let time = time(microseconds) else { return "?" }
         return "\(Self.date(time))T\(Self.day(time))."
             + Self.padded(Self.fraction(microseconds) / 1_000, 3) + Self.offset(time)
     }
 
-    /// Weekday, date, time to the microsecond, and zone.
+    /// Returns weekday, date, time to the microsecond, and time zone.
     mutating func whole(_ microseconds: Int64) -> String {
         guard let time = time(microseconds) else { return "?" }
         return "\(Self.days[time.weekday]) \(Self.date(time)) \(Self.day(time))."
             + Self.padded(Self.fraction(microseconds), 6) + " " + time.zone
     }
 
-    /// Most transactions are of the second of the one before.
+    /// Returns the local time; cached, because consecutive transactions often share a second.
     private mutating func time(_ microseconds: Int64) -> LocalTime? {
         let second = microseconds / 1_000_000 - (microseconds % 1_000_000 < 0 ? 1 : 0)
         if let known, known.second == second { return known.time }

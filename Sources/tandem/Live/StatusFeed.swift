@@ -2,11 +2,12 @@ import Synchronization
 import Tandem
 import TandemIO
 
-/// Asks a daemon for its status again and again, on a thread of its own: a daemon that hangs holds up only that thread.
+/// Requests a daemon's status repeatedly on a separate thread, so that a hung daemon blocks only
+/// that thread.
 final class StatusFeed: Sendable {
     private let latest: Locked<Result<TopLook, any Error>>
 
-    /// Asks once, then after every pause; throws the error of the first request.
+    /// Requests the status now and after every pause; throws the error of the first request.
     init(_ container: PersistentContainer, pause nanoseconds: UInt64) throws {
         latest = Locked(.success(try Self.ask(container)))
         _ = try KernelThread.start(name: "status") { [weak self] in
@@ -17,7 +18,7 @@ final class StatusFeed: Sendable {
         }
     }
 
-    /// The newest status; throws why there can be no newer one.
+    /// Returns the newest status; throws the error that ended the requests, if any.
     func look() throws -> TopLook { try latest.withLock { $0 }.get() }
 
     private func refresh(_ container: PersistentContainer) -> Bool {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem top`: what the daemon is doing.
+/// `tandem top`: the current work of the daemon.
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "top", abstract: "Shows clients, lags and rates of a running daemon.",
@@ -60,7 +60,7 @@ struct TopCommand: AsyncParsableCommand {
                 printLine(frame.json.text)
             } else {
                 frame.lines(style: style, width: .max, height: .max).forEach {
-                    // Coloured, its texts made printable.
+                    // The line may have colours; its texts are already printable.
                     StandardStream.output.write($0 + "\n")
                 }
             }
@@ -72,7 +72,7 @@ struct TopCommand: AsyncParsableCommand {
 
     // MARK: Terminals
 
-    /// Draws each new status, and again when the terminal has another size or the daemon does not answer.
+    /// Draws each new status, and redraws if the terminal is resized or the daemon does not answer.
     @MainActor private func draw(_ container: PersistentContainer) async throws {
         let feed = try StatusFeed(container, pause: UInt64(delay * 1e9))
         let first = try feed.look()
@@ -92,14 +92,14 @@ struct TopCommand: AsyncParsableCommand {
         }
     }
 
-    /// Whole seconds for which a status is overdue; nil if it is not.
+    /// Returns the whole seconds for which a status is overdue, or nil if it is not.
     private func secondsWithoutAnswer(since look: TopLook) -> Int? {
         let age = Double(SystemClock().monotonicNanoseconds - look.time) / 1e9
         return age >= delay + 2 ? Int(age) : nil
     }
 }
 
-/// A frame on a terminal, written again only when it looks different.
+/// A frame on a terminal, written only if its text differs from the last one.
 struct TopScreen {
     var frame: TopFrame
     let style: Style
@@ -110,13 +110,14 @@ struct TopScreen {
         self.style = style
     }
 
-    /// Draws the frame at the terminal's size, below how long the daemon has not answered.
+    /// Draws the frame at the terminal's size; `silence` is the number of seconds without an
+    /// answer.
     mutating func draw(secondsWithoutAnswer silence: Int?) {
         let size = ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
         let lines = frame.lines(
             style: style, width: size.columns, height: size.rows - 1, silence: silence)
         let screen = lines.map { PlainSymbols.shown($0) + "\u{1b}[K\r\n" }.joined()
-        // Wider or narrower, what was drawn before may take more lines than it had.
+        // After a change of width the old frame may fill more lines, so the rest is cleared.
         let text = "\u{1b}[H" + screen + "\u{1b}[J"
         guard text != written else { return }
         written = text

@@ -1,10 +1,10 @@
 import Tandem
 import TandemIO
 
-/// A daemon's status, and when it was asked for.
+/// A sample of a daemon's status.
 struct TopLook {
     var status: JSON
-    /// Nanoseconds of the machine's monotonic clock.
+    /// The time of the request, in nanoseconds of the monotonic clock.
     var time: UInt64
 
     init(_ status: JSON, _ clock: SystemClock) {
@@ -25,7 +25,9 @@ struct TopFrame {
 
     private var seconds: Double { max(0.001, Double(now.time - min(now.time, before.time)) / 1e9) }
 
-    /// A counter's rise a second; nil for a single answer, and if it fell, as that of another daemon does.
+    /// Returns the increase of a counter per second.
+    ///
+    /// Returns nil for a single answer, or if the counter fell because the daemon was replaced.
     private func rate(_ path: String...) -> Double? {
         func number(_ look: TopLook) -> Double? {
             path.reduce(look.status as JSON?) { $0?[$1] }?.number
@@ -38,16 +40,16 @@ struct TopFrame {
 
     // MARK: Clients
 
-    /// A client, and what it did meanwhile.
+    /// A client and its work between the answers.
     struct Client {
         var json: JSON
         var lag: Int64
-        /// Requests and pushes a second; nil for one that was not there before.
+        /// Requests and pushes per second; nil if the client is new.
         var requests: Double?
         var pushes: Double?
     }
 
-    /// Who lags first, then who asks for most.
+    /// The clients, by descending lag, then by descending request rate.
     var clients: [Client] {
         var known: [Int64: JSON] = [:]
         for client in before.status["clients"]?.array ?? [] {
@@ -75,7 +77,10 @@ struct TopFrame {
 
     // MARK: Latencies
 
-    /// The bound under which a share of what was noted meanwhile stayed, in microseconds; nil when nothing was.
+    /// Returns the bound that a share of the values between the answers did not exceed, in
+    /// microseconds.
+    ///
+    /// Returns nil if there were no values.
     func percentile(_ share: Double, of histogram: String) -> Int64? {
         func counts(_ look: TopLook) -> [Int64] {
             look.status["histograms"]?[histogram]?["counts"]?.array?.map { $0.int ?? 0 } ?? []
@@ -96,7 +101,7 @@ struct TopFrame {
         return nil
     }
 
-    /// What kept every save waiting: what, microseconds, and how many seconds ago; the longest first.
+    /// The delays of all saves, longest first, each with its cause and age.
     var stalls: [(cause: String, microseconds: Int64, secondsAgo: Double)] {
         (now.status["stalls"]?.array ?? []).compactMap { stall in
             guard let cause = stall["cause"]?.string, let length = stall["microseconds"]?.int,
@@ -106,7 +111,7 @@ struct TopFrame {
         }.sorted { $0.microseconds > $1.microseconds }
     }
 
-    /// What clients waited for longest lately, as the daemon has it: the slowest first.
+    /// The slowest recent requests of clients, slowest first.
     var slowRequests: [String] {
         (now.status["slowRequests"]?.array ?? []).compactMap { request in
             guard let length = request["microseconds"]?.int,
@@ -122,7 +127,9 @@ struct TopFrame {
 
     // MARK: Text
 
-    /// The lines that fit into the given size; the first says for how many seconds the daemon has not answered.
+    /// Returns the lines that fit into the given size.
+    ///
+    /// The first line says for how many seconds the daemon has not answered, if `silence` is given.
     func lines(style: Style, width: Int, height: Int, silence: Int? = nil) -> [String] {
         let head =
             (silence.map {
@@ -228,7 +235,7 @@ struct TopFrame {
 
     // MARK: JSON
 
-    /// One object for scripts: rates a second, percentiles in microseconds.
+    /// The frame as a JSON object for scripts: rates per second, percentiles in microseconds.
     var json: JSON {
         func number(_ value: Double?) -> JSON { value.map { .double($0) } ?? .null }
         func bounds(_ histogram: String) -> JSON {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem wait`: returns when the journal has reached a position.
+/// `tandem wait`: waits until the journal has reached a position.
 struct WaitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "wait", abstract: "Waits until the journal has reached a position.",
@@ -27,7 +27,7 @@ struct WaitCommand: ParsableCommand {
         let container = global.container(isPatient: true)
         let limit = try TimeLimit(seconds: timeout, closing: container)
         do {
-            // The position that the daemon has now: from here on `timeout` is its answer.
+            // The daemon answers this request, so a later `timeout` error is an answer, too.
             _ = try container.end()
             let number = try number(container)
             do {
@@ -55,14 +55,14 @@ struct WaitCommand: ParsableCommand {
     }
 }
 
-/// A limit on the time of all requests of a container, which holds for a daemon that hangs, too.
+/// A time limit for all requests of a container, even if the daemon hangs.
 private final class TimeLimit: Sendable {
     /// The time that a daemon may need to answer, in addition to the time that it waits.
     private static let grace: UInt64 = 1_000_000_000
     private let deadline: UInt64
     private let clock = SystemClock()
 
-    /// Closes the container after the deadline, so that whatever waits for its daemon fails with `disconnected`.
+    /// Closes the container after the deadline, so that waiting requests fail with `disconnected`.
     init(seconds: Double, closing container: PersistentContainer) throws {
         let nanoseconds = UInt64(min(seconds, 4_000_000) * 1e9)
         deadline = clock.monotonicNanoseconds + nanoseconds

@@ -53,14 +53,14 @@ struct WatchCommand: AsyncParsableCommand {
         let container = global.container()
         let model = try container.storeModel()
         let request = try WatchRequest(self, model)
-        // Patient from here on: a daemon that goes comes back.
+        // From here on, requests wait for a daemon that is restarted.
         let patient = global.container(isPatient: true)
         let view = WatchView(
             patient, request, isJSON: output == .json,
             style: Style(isOn: color.isOn(StandardStream.output.descriptor)))
         try await view.open()
         guard let until else {
-            // Until a signal ends the process, or nobody reads any more.
+            // Runs until a signal ends the process or the output has no reader.
             while !StandardStream.output.isClosed {
                 try await Task.sleep(for: .milliseconds(200))
                 try view.checkFollows()
@@ -77,14 +77,14 @@ struct WatchCommand: AsyncParsableCommand {
     }
 }
 
-/// What is watched: a request whose order begins with the sections.
+/// The watched request; its sort order begins with the sections.
 struct WatchRequest: Sendable {
     let request: FetchRequest
     let section: String?
-    /// The properties that are shown; nil for all.
+    /// The properties to print; nil for all.
     let properties: Set<String>?
 
-    /// Throws ``CommandFailure`` for what the model does not have.
+    /// Throws ``CommandFailure`` or `unknownEntity` if the model lacks a name.
     init(_ options: WatchCommand, _ model: CompiledModel) throws {
         guard let entity = model.entity(named: options.entity) else {
             throw model.unknownEntity(options.entity)
@@ -115,7 +115,7 @@ struct WatchRequest: Sendable {
         return Set(names)
     }
 
-    /// What is obviously a name, else the first attribute.
+    /// Returns a property that is likely a name, or else the first attribute.
     private static func usualOrder(_ entity: CompiledEntity) -> String {
         let attributes = entity.properties.filter { $0.relationship == nil }.map(\.name)
         let names = ["name", "title", "label", "displayName"]

@@ -5,13 +5,13 @@ struct WatchRow: Equatable {
     var id: ObjectID
     var values: [String: JSON]
 
-    /// The values by name.
+    /// The values, sorted by name.
     var text: String {
         values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.shown)" }
             .joined(separator: " ")
     }
 
-    /// The members of a JSON object about it.
+    /// The members of the row's JSON object.
     var members: [String: JSON] {
         ["object": .string(id.description), "values": .object(values)]
     }
@@ -19,7 +19,7 @@ struct WatchRow: Equatable {
 
 /// A watched list as plain values.
 struct WatchList: Equatable {
-    /// A part of it.
+    /// A section of the list.
     struct Section: Equatable {
         var name: String
         var rows: [WatchRow]
@@ -30,21 +30,21 @@ struct WatchList: Equatable {
     var position: UInt64
     var sections: [Section]
 
-    /// How many rows there are in how many sections.
+    /// The number of rows and sections, in words.
     var count: String {
         Self.count(
             rows: sections.reduce(0) { $0 + $1.rows.count },
             sections: hasSections ? sections.count : nil)
     }
 
-    /// So many rows in so many sections, in words.
+    /// Returns numbers of rows and sections in words.
     static func count(rows: Int, sections: Int?) -> String {
         let objects = "\(rows) object\(rows == 1 ? "" : "s")"
         guard let sections else { return objects }
         return "\(objects) in \(sections) section\(sections == 1 ? "" : "s")"
     }
 
-    /// A line for the whole, and one for each row.
+    /// A line for the whole list, and one for each row.
     var lines: [String] {
         ["\(position): \(title): \(count)"]
             + sections.flatMap { section in
@@ -55,7 +55,7 @@ struct WatchList: Equatable {
             }
     }
 
-    /// One object with all of it.
+    /// The whole list as a JSON object.
     var json: JSON {
         .object([
             "event": .string("list"), "position": .int(Int64(clamping: position)),

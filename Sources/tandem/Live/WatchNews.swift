@@ -1,16 +1,16 @@
 import Tandem
 
-/// What one change did to a watched list.
+/// The effect of one change on a watched list.
 struct WatchNews {
     var position: UInt64
-    /// How long after its save it is shown, if that is known.
+    /// The time between the save and its display, if known.
     var lagMicroseconds: Int64?
-    /// The names of the sections as they are now.
+    /// The current names of the sections.
     var sectionNames: [String] = []
     private var change: ControllerChange?
     private var rows: [ObjectNumber: WatchRow] = [:]
 
-    /// Nothing yet.
+    /// Creates an empty change.
     init(position: UInt64) { self.position = position }
 
     init(_ change: ControllerChange, rows: [ObjectNumber: WatchRow]) {
@@ -19,15 +19,15 @@ struct WatchNews {
         self.rows = rows
     }
 
-    /// Where a row stands: `Africa 3`, or `3` in a list without sections.
+    /// Returns the location of a row: `Africa 3`, or `3` in a list without sections.
     static func place(_ section: String, _ item: Int, _ hasSections: Bool) -> String {
         hasSections ? "\(section) \(item + 1)" : "\(item + 1)"
     }
 
-    /// The first place in the list where something came, moved to or changed.
+    /// The first row that was inserted, moved or changed.
     var firstPath: ResultsIndexPath? { change?.change.objects.compactMap(\.to).min() }
 
-    /// The marks of the rows that just changed.
+    /// The marks of the changed rows.
     var marks: [ObjectNumber: String] {
         var marks: [ObjectNumber: String] = [:]
         for object in change?.change.objects ?? [] {
@@ -43,7 +43,7 @@ struct WatchNews {
 
     // MARK: Lines
 
-    /// A line for each section that came or went and each object that did something.
+    /// A line for each inserted or deleted section and each changed object.
     var lines: [String] {
         guard let change else { return [] }
         let sections = change.change.sections.map { section in
@@ -78,7 +78,7 @@ struct WatchNews {
 
     // MARK: JSON
 
-    /// One object for the change, with the keys of the bridge's events.
+    /// The change as a JSON object, with the keys of the bridge's events.
     var json: JSON {
         guard let change else { return .null }
         return .object([

@@ -6,17 +6,18 @@ struct WatchScreen {
     var width: Int
     var height: Int
 
-    /// What there is to be drawn; rows are asked for only where they are shown.
+    /// The content to draw; only the visible rows are requested.
     struct Content {
         var title: String
         var count: String
         var hasSections: Bool
-        /// The sections and how many rows each has.
+        /// The sections, each with its number of rows.
         var sections: [(name: String, rows: Int)]
         var row: (ResultsIndexPath) -> WatchRow?
     }
 
-    /// At most a screen of lines: what is watched, the last news, and the part of the list around what changed.
+    /// Returns at most a screen of lines: the title, the last changes, and the rows around a
+    /// change.
     func lines(_ content: Content, _ news: WatchNews) -> [String] {
         let lag = news.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
         let head = [
@@ -39,7 +40,7 @@ struct WatchScreen {
         case row(ResultsIndexPath)
     }
 
-    /// What stands on each line of the whole list.
+    /// Returns the content of each line of the whole list.
     private static func places(_ content: Content) -> [Place] {
         content.sections.enumerated().flatMap { index, section in
             (content.hasSections ? [Place.section(section.name)] : [])
@@ -60,7 +61,7 @@ struct WatchScreen {
         }
     }
 
-    /// Where the part that is shown begins: at the top, or so that what changed is in its middle.
+    /// Returns the first visible line: the top, or a line that centres the change.
     static func start(of room: Int, in count: Int, showing changed: Int?) -> Int {
         guard let changed, changed >= room else { return 0 }
         return min(max(0, changed - room / 2), count - room)

@@ -1,9 +1,10 @@
 import Tandem
 import TandemIO
 
-/// A results controller whose list is shown as it changes.
+/// A results controller whose list is displayed as it changes.
 @MainActor final class WatchView: FetchedResultsControllerDelegate {
-    /// The time of a save is not asked for more often, so that a burst is followed at full speed.
+    /// The shortest pause between requests for a save's time, so that they do not slow down a
+    /// burst.
     private static let lagPause: UInt64 = 50_000_000
 
     private let container: PersistentContainer
@@ -15,9 +16,9 @@ import TandemIO
     private let clock = SystemClock()
     private var controller: FetchedResultsController?
     private var lagAskedAt: UInt64 = 0
-    /// The text on the terminal, and the size for which it was drawn.
+    /// The content of the terminal, and the size for which it was drawn.
     private var shown: (news: WatchNews, size: (columns: Int, rows: Int))?
-    /// Why the list can't be followed any more.
+    /// The error after which the list is no longer updated.
     private(set) var failure: CommandFailure?
 
     init(_ container: PersistentContainer, _ request: WatchRequest, isJSON: Bool, style: Style) {
@@ -28,7 +29,7 @@ import TandemIO
         isTerminal = !isJSON && ThisProcess.isTerminal(StandardStream.output.descriptor)
     }
 
-    /// Fetches the list and shows it; throws what the daemon has against the request.
+    /// Fetches and displays the list; throws if the daemon rejects the request.
     func open() async throws {
         let controller = try FetchedResultsController(
             fetchRequest: request.request, context: container.viewContext,
@@ -54,12 +55,12 @@ import TandemIO
         }
     }
 
-    /// Returns when everything up to a position is shown.
+    /// Waits until everything up to a position is displayed.
     func reach(_ position: Position) async throws {
         _ = try await container.viewContext.reach(position)
     }
 
-    /// Throws ``CommandFailure`` when the list no longer changes with what is saved.
+    /// Throws ``CommandFailure`` if the list is no longer updated.
     func checkFollows() throws {
         guard let failure else { return }
         throw CommandFailure(
@@ -75,7 +76,7 @@ import TandemIO
     nonisolated func controller(
         _ controller: FetchedResultsController, didChange change: ControllerChange
     ) {
-        // The context is the main actor's, so its controllers call there.
+        // The context belongs to the main actor, so its controllers call their delegates there.
         MainActor.assumeIsolated { changed(change) }
     }
 
@@ -85,7 +86,10 @@ import TandemIO
         MainActor.assumeIsolated { failed(error) }
     }
 
-    /// A list out of order recovers by itself; what the model no longer has, or the daemon refuses, does not.
+    /// Handles an error of the controller.
+    ///
+    /// A list out of order recovers by itself. A list does not recover from an invalid or rejected
+    /// request.
     private func failed(_ error: TandemError) {
         guard error.code != .outOfOrderSection else { return Self.remark(error.message) }
         failure = CommandFailure(error)
@@ -105,7 +109,7 @@ import TandemIO
         }
     }
 
-    /// How long ago the transaction of a position was saved.
+    /// Returns the age of a transaction in microseconds, or nil if it was requested too recently.
     private func lag(_ position: UInt64) -> Int64? {
         let now = clock.monotonicNanoseconds
         guard now - lagAskedAt >= Self.lagPause else { return nil }
@@ -130,7 +134,7 @@ import TandemIO
             position: controller.position?.number ?? 0, sections: sections)
     }
 
-    /// The rows that a change shows, by number.
+    /// Returns the changed rows by number.
     private func rows(
         of change: ControllerChange, _ controller: FetchedResultsController
     ) -> [ObjectNumber: WatchRow] {
@@ -155,7 +159,7 @@ import TandemIO
             })
     }
 
-    /// Draws the list again if the terminal has another size than before.
+    /// Draws the list again if the terminal's size has changed.
     func fitTerminal() {
         guard let controller, let shown, shown.size != Self.terminalSize else { return }
         draw(controller, shown.news)
@@ -184,7 +188,7 @@ import TandemIO
 }
 
 extension WatchRequest {
-    /// What is watched, in words.
+    /// The description of the watched list.
     var title: String {
         request.predicate.map { "\(request.entity) where \($0)" } ?? request.entity
     }

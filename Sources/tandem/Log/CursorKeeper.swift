@@ -2,16 +2,17 @@ import Synchronization
 import Tandem
 import TandemIO
 
-/// The cursor of what was written and flushed, for `--cursor-file` and `--show-cursor`.
+/// The cursor of the output that was written and flushed, for `--cursor-file` and `--show-cursor`.
 ///
-/// A signal that ends the process waits until what was just written is recorded as well. If the reader has stopped
-/// reading, the signal waits for about a second; the line that was being written is then printed again by the next run.
+/// A signal that ends the process waits until the cursor of the last output is recorded as well. If
+/// the reader has stopped reading, the signal waits for about a second; the next run then prints
+/// the interrupted line again.
 final class CursorKeeper: Sendable {
     private enum Gate: UInt8, AtomicRepresentable {
         case open
-        /// Something is being written and recorded.
+        /// Output is being written and its cursor recorded.
         case held
-        /// The process ends, and nothing is written any more.
+        /// The process ends, and nothing more is written.
         case closed
     }
 
@@ -21,9 +22,10 @@ final class CursorKeeper: Sendable {
     private let last = Locked<String?>(nil)
     private let gate = Atomic<Gate>(.open)
 
-    /// Keeps cursors in a file, if there is one; `isShown` prints the last one when a signal ends the process.
+    /// Creates a keeper that records cursors in a file, if one is given.
     ///
-    /// Throws ``CommandFailure`` with the code for usage if the file can't be written.
+    /// If `isShown`, the last cursor is printed when a signal ends the process. Throws
+    /// ``CommandFailure`` with the code for usage if the file can't be written.
     init(file: String?, isShown: Bool) throws {
         do {
             if let file { try RealFileSystem().checkReplaceable(file) }
@@ -42,7 +44,9 @@ final class CursorKeeper: Sendable {
         try mapped { try EndingSignals.handle { self.end() } }
     }
 
-    /// Writes and flushes something, and remembers the cursor that `write` returns, if any; a signal records it.
+    /// Calls `write`, which writes and flushes output, and remembers the cursor it returns, if any.
+    ///
+    /// The cursor is recorded in the file only if a signal ends the process.
     func remember(_ write: () throws -> String?) throws {
         while !enter(.held) { KernelThread.sleep(nanoseconds: Self.pause) }
         defer { gate.store(.open, ordering: .releasing) }
@@ -50,7 +54,7 @@ final class CursorKeeper: Sendable {
         last.withLock { $0 = cursor }
     }
 
-    /// The same, and records it in the file.
+    /// Calls `write` like ``remember(_:)``, and records the cursor in the file.
     func keep(_ write: () throws -> String?) throws {
         try remember {
             let cursor = try write()

@@ -1,6 +1,6 @@
 import Tandem
 
-/// The journal as the daemon gives it, in pages.
+/// The journal as read from the daemon, in pages.
 final class DaemonSource: LogSource {
     let container: PersistentContainer
     private var book: ModelBook?
@@ -9,10 +9,10 @@ final class DaemonSource: LogSource {
 
     init(_ container: PersistentContainer) { self.container = container }
 
-    /// Forgets what was known of log and model, as another daemon may have another.
+    /// Discards the known log and models, because another daemon may have others.
     func startAnew() { (book, end) = (nil, nil) }
 
-    /// The last durable position, which tells log and epoch of all others.
+    /// Returns the last durable position, whose log and epoch all other positions share.
     func lastPosition() throws -> Position {
         let position = try container.end()
         end = position
@@ -79,11 +79,11 @@ final class DaemonSource: LogSource {
         return known.installed
     }
 
-    /// Reads all models in the journal; needed only for what was saved before the last migration.
+    /// Reads all models in the journal; needed only for transactions before the last migration.
     private func readModels(_ book: inout ModelBook) throws {
         let (first, top) = try bounds()
         var last = first - 1
-        // Nobody has this name, no object this number, and models come along in any case.
+        // The filter matches no objects: the author and number are unused. Models are always sent.
         var nobody = HistoryFilter()
         nobody.authors = ["\u{0}"]
         nobody.objects =

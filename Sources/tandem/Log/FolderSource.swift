@@ -3,18 +3,20 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// The segments of a directory, read only, without a daemon or beside one; what is damaged is reported as a gap and skipped.
+/// The journal of a directory, read with or without a running daemon.
+///
+/// Damaged parts are reported as gaps and skipped.
 final class FolderSource: LogSource {
     private let directory: String
     private let store: String
     private let isQuiet: Bool
     private let files = RealFileSystem()
-    /// Shared by all readers, so that each finds its place at once.
+    /// Shared by all readers, so that each finds its first segment at once.
     private let index = JournalIndex()
-    /// What is left out unread of sealed segments.
+    /// The indexes by which irrelevant parts of sealed segments are skipped.
     private let indexes: SegmentIndexes
     private var book: ModelBook?
-    /// Whether something could not be read where models were looked for.
+    /// Whether a transaction could not be read during the search for models.
     private var missesModels = false
     private var gaps: Set<Place> = []
     private var saidTorn = false
@@ -24,7 +26,7 @@ final class FolderSource: LogSource {
         var offset: UInt64
     }
 
-    /// Takes the directory of a store, or that of its segments.
+    /// Accepts the directory of a store, or the directory of its segments.
     init(_ directory: String, isQuiet: Bool) {
         let nested = directory + "/journal"
         let isStore = files.exists(nested)
@@ -39,7 +41,7 @@ final class FolderSource: LogSource {
         return (first, max(try last(from: first), first - 1))
     }
 
-    /// The position where the oldest segment begins; what was given up before it is no damage.
+    /// Returns the first position of the oldest segment; trimmed segments before it are not damage.
     private func first() throws -> UInt64 {
         let segments: [(first: UInt64, name: String)]
         do {
@@ -59,7 +61,10 @@ final class FolderSource: LogSource {
         return first
     }
 
-    /// The last position: from the last batch of the last segment, or, where that can't be read, by reading everything.
+    /// Returns the last position.
+    ///
+    /// It is read from the last batch of the last segment, or by reading everything if that is
+    /// damaged.
     private func last(from first: UInt64) throws -> UInt64 {
         let tail = reader(from: .max)
         while let item = try next(tail) {
@@ -143,8 +148,10 @@ final class FolderSource: LogSource {
         return known.installed
     }
 
-    /// A book with the store's model, if a store lies beside the journal, and those that are only in the journal yet, behind what
-    /// the store has applied; without a store all models of the journal are read.
+    /// Returns the book, which is created with the store's model and the later models in the
+    /// journal.
+    ///
+    /// If there is no store next to the journal, all models of the journal are read.
     private func filledBook() throws -> ModelBook {
         if let book { return book }
         let known = storeModel()
@@ -158,17 +165,18 @@ final class FolderSource: LogSource {
         return made
     }
 
-    /// The model of the store, and how far it has applied the journal.
+    /// Returns the store's model, and the last position that the store has applied.
     private func storeModel() -> (model: CompiledModel, position: UInt64)? {
         guard let store = openStore() else { return nil }
         defer { store.close() }
         return store.model.map { ($0, store.appliedPosition) }
     }
 
-    /// The store beside the journal, to be closed again; nil where there is none.
+    /// Opens the store next to the journal, to be closed by the caller; returns nil if there is
+    /// none.
     func openStore() -> Store? {
         guard files.exists(store + "/data.mdb") else { return nil }
-        // A store that can't be read is no reason not to read the journal.
+        // The journal can be read even if the store is damaged.
         return try? Store.openForReading(path: store)
     }
 
@@ -204,13 +212,14 @@ final class FolderSource: LogSource {
 
     // MARK: Indexes
 
-    /// What the indexes are asked for a filter; nil where everything has to be read.
+    /// Returns the index query for a filter, or nil if the indexes can't narrow it.
     private func question(_ filter: LogFilter) throws -> IndexQuestion? {
         guard let models = try knownModels() else { return nil }
         return filter.question(models)
     }
 
-    /// Every model that a transaction may be of; nil where that would take reading the whole journal.
+    /// Returns every model that transactions may have, or nil if that takes reading the whole
+    /// journal.
     private func knownModels() throws -> [CompiledModel]? {
         var known = try filledBook()
         guard let newest = known.newest, !missesModels else { return nil }
@@ -231,7 +240,7 @@ final class FolderSource: LogSource {
             indexes: indexes)
     }
 
-    /// The next item up to a position; what no index says may be wanted is passed over.
+    /// Returns the next item up to a position, without those that the indexes exclude.
     private func next(
         _ reader: JournalReader, _ walk: IndexWalk?, through top: UInt64
     ) throws -> JournalReader.Item? {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem log`: the journal, oldest first, with journalctl's letters.
+/// `tandem log`: prints the journal, oldest first, with journalctl's options.
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "log", abstract: "Reads the journal, oldest first, as journalctl does.")
@@ -46,7 +46,7 @@ struct LogCommand: ParsableCommand {
     @Flag(help: "No pager on a terminal (PAGER); -l: whole lines.")
     var noPager = false
 
-    // The help of --no-pager names it.
+    // Hidden, because the help of --no-pager mentions it.
     @Flag(
         name: [.customShort("l"), .long],
         help: ArgumentHelp("Lines are not cut to a terminal.", visibility: .hidden))
@@ -63,7 +63,7 @@ struct LogCommand: ParsableCommand {
         help: "All values of a field of matches; -N: all fields.")
     var field: String?
 
-    // The help of -F names it: all has to fit a screen.
+    // Hidden, because the help of -F mentions it: all options have to fit on one screen.
     @Flag(
         name: [.customShort("N"), .long],
         help: ArgumentHelp("All fields of matches.", visibility: .hidden))
@@ -109,7 +109,7 @@ struct LogCommand: ParsableCommand {
         }
     }
 
-    /// The format that was chosen, or the one that stands for none.
+    /// The chosen format, or the default.
     var output: LogFormat { chosenFormat ?? .short }
 
     func run() throws {
@@ -123,7 +123,7 @@ struct LogCommand: ParsableCommand {
         try LogRun(self, output, Style(isOn: colors)).run()
     }
 
-    /// Where it is read from.
+    /// Returns the source of the transactions.
     func source() -> any LogSource {
         if !follow, let directory = global.directory(directory) {
             return FolderSource(directory, isQuiet: quiet)
@@ -131,7 +131,7 @@ struct LogCommand: ParsableCommand {
         return DaemonSource(global.container(isPatient: follow))
     }
 
-    /// The keys that are shown; nil for all.
+    /// Returns the keys to print, or nil for all; throws if a key is unknown.
     func shownFields() throws -> Set<String>? {
         guard let outputFields else { return nil }
         let known = output == .csv ? CSVFormat.columns : LogEntry.fields

@@ -2,15 +2,16 @@ import Tandem
 import TandemJournal
 
 extension IndexQuestion {
-    /// The installations of models.
+    /// The query for the installations of models.
     static let ofModels = IndexQuestion(keys: [.group(0)])
 }
 
 extension LogFilter {
-    /// What the indexes of a directory's segments are asked; nil where a filter asks for nothing that they know.
+    /// Returns the query for the indexes of a directory's segments, or nil if it would select
+    /// everything.
     ///
-    /// `models` are all that transactions may be of: an entity that is gone is found under the name of its time. Whatever is left
-    /// out by the answer, ``part(of:_:)`` does not give.
+    /// `models` has every model that transactions may have, so that a deleted entity is found by
+    /// its former name. For every transaction that the query excludes, ``part(of:_:)`` returns nil.
     func question(_ models: [CompiledModel]) -> IndexQuestion? {
         let first = since ?? .min
         let last = until.map { $0 == .min ? $0 : $0 - 1 } ?? .max
@@ -19,7 +20,7 @@ extension LogFilter {
         return question.isSelective ? question : nil
     }
 
-    /// The narrowest of what is asked for.
+    /// Returns the keys of the most selective criterion.
     private func keys(_ models: [CompiledModel]) -> [IndexKey]? {
         let numbers = objects.isEmpty ? matchedNumbers : objects.map(\.number)
         if let numbers, !numbers.isEmpty { return numbers.map { .member($0) } }
@@ -29,14 +30,14 @@ extension LogFilter {
         return Self.keys(Set(properties.flatMap { Self.tags($0, models) }))
     }
 
-    /// The numbers of the objects that a match asks for; nil where it asks for none, or for something that is none.
+    /// The numbers of the matched objects; nil if there is no such match, or if one is not an id.
     private var matchedNumbers: [ObjectNumber]? {
         guard let matched = matches?.only(.object) else { return nil }
         let ids = matched.compactMap { ObjectID($0) }
         return ids.count == matched.count ? ids.map(\.number) : nil
     }
 
-    /// The entities of some names and all that inherit from them, by any of the models.
+    /// Returns the tags of the named entities and their subentities, in any of the models.
     private static func tags(_ names: [String], _ models: [CompiledModel]) -> Set<EntityTag> {
         Set(
             models.flatMap { model in
@@ -44,7 +45,7 @@ extension LogFilter {
             })
     }
 
-    /// The entities that have a property, by any of the models.
+    /// Returns the tags of the entities that have a property, in any of the models.
     private static func tags(
         _ property: PropertyName, _ models: [CompiledModel]
     ) -> Set<EntityTag> {

@@ -1,9 +1,10 @@
 import Tandem
 
 extension LogFilter {
-    /// Refuses names that the newest model has not, and says which it has.
+    /// Throws `unknownEntity` or `unknownProperty` for a name that the newest model does not have.
     ///
-    /// Throws `unknownEntity` and `unknownProperty`: a name that nothing has would find nothing, which looks like an answer.
+    /// A search for such a name would find nothing, which looks like an answer. The error lists the
+    /// known names.
     func check(_ model: CompiledModel) throws {
         let matched = (matches?.all(.object) ?? []).compactMap { ObjectID($0)?.entity }
         let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)
@@ -32,7 +33,7 @@ extension LogFilter {
             "\(who) property `\(property.name)`; there is \(Self.list(known, "none yet"))")
     }
 
-    /// Refuses a property of an entity whose changes are left out.
+    /// Throws if the property's entity is excluded by the filter.
     private func checkOwner(of property: PropertyName, _ model: CompiledModel) throws {
         guard let name = property.entity, let owner = model.entity(named: name) else { return }
         let isWanted = owner.descendants.compactMap { model.entity(tagged: $0) }
@@ -44,13 +45,13 @@ extension LogFilter {
                 + entities.joined(separator: ", "))
     }
 
-    /// Whether changes of an entity are wanted.
+    /// Returns whether changes of an entity are wanted.
     private func isWanted(_ entity: CompiledEntity, _ model: CompiledModel) -> Bool {
         entities.isEmpty
             || entities.contains { model.entity(named: $0)?.includes(entity.tag) ?? false }
     }
 
-    /// Names in a line; of many the first.
+    /// Returns names in one line, of which only the first 24 are listed.
     static func list(_ names: [String], _ none: String) -> String {
         let most = 24
         let rest = names.count - most

@@ -2,32 +2,33 @@ import FoundationEssentials
 import Tandem
 import TandemIO
 
-/// Which transactions are wanted, and which part of them.
+/// A filter for transactions and their changes.
 ///
-/// The daemon looks at what ``HistoryFilter`` can say, so that the rest does not travel; everything is judged here once more, so
-/// that a directory and a daemon give the same.
+/// The daemon evaluates the conditions of ``HistoryFilter``, so that other transactions are not
+/// sent. All conditions are evaluated here again, so that a directory and a daemon give the same
+/// result.
 struct LogFilter {
-    /// Only changes of these and their subentities; the rest of a transaction is left out.
+    /// Only changes of these entities and their subentities; other changes are removed.
     var entities: [String] = []
-    /// Changing one of these.
+    /// Only transactions that change one of these objects.
     var objects: [ObjectID] = []
-    /// Changing one of these: a name, or an entity and a name.
+    /// Only transactions that change one of these properties, with or without an entity's name.
     var properties: [PropertyName] = []
-    /// Saved by one of these.
+    /// Only transactions saved by one of these authors.
     var authors: [String] = []
-    /// Saved by a process of one of these units.
+    /// Only transactions saved by a process of one of these units.
     var units: [String] = []
-    /// Not saved before, in microseconds since 1970.
+    /// Only transactions saved at this time or later, in microseconds since 1970.
     var since: Int64?
-    /// Saved before.
+    /// Only transactions saved before this time, in microseconds since 1970.
     var until: Int64?
     var matches: MatchGroups?
-    /// Found in what ``ChangeText/everything`` says.
+    /// A pattern to find in ``ChangeText/everything``.
     var pattern: Regex<AnyRegexOutput>?
-    /// By whose names all is asked for; a transaction from before a rename has others.
+    /// The current names, which the filter uses; a transaction before a rename has other names.
     var names = NewestNames()
 
-    /// A property as `wins` or `Team.wins`.
+    /// The name of a property, as `wins` or `Team.wins`.
     struct PropertyName {
         var entity: String?
         var name: String
@@ -38,19 +39,19 @@ struct LogFilter {
             name = String(parts.last ?? "")
         }
 
-        /// A property of any entity.
+        /// Creates the name of a property of any entity.
         init(whole name: String) { self.name = name }
     }
 
-    /// Whether it asks for changes, which the installation of a model has none of.
+    /// Whether only transactions with changes match, not installations of models.
     private var asksForChanges: Bool {
         !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
     }
 
-    /// Whether it asks for anything by the name of an entity or property.
+    /// Whether the filter has names of entities or properties.
     var asksForNames: Bool { asksForChanges || matches != nil }
 
-    /// The wanted part of a transaction; nil for nothing.
+    /// Returns the wanted part of a transaction, or nil if there is none.
     func part(of transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
         guard meetsHeader(transaction) else { return nil }
         var part = transaction
@@ -76,7 +77,7 @@ struct LogFilter {
         return units.isEmpty || units.contains { SystemdUnits.matches($0, recorded: unit) }
     }
 
-    /// The changes of the wanted entities, if one of them is of a wanted object and property.
+    /// Returns the changes of wanted entities if one of them is of a wanted object and property.
     private func changes(_ transaction: Transaction, _ model: CompiledModel?) -> [Change]? {
         let names = names.beside(model)
         let changes = transaction.changes.filter { change in
@@ -103,14 +104,16 @@ struct LogFilter {
         }
     }
 
-    // MARK: The daemon's part
+    // MARK: The daemon's filter
 
-    /// What a daemon with a model is asked; throws `usage` for names that the model has not.
+    /// Returns the filter for a daemon with a model.
+    ///
+    /// Throws `unknownEntity` or `unknownProperty` if the model lacks one of the names.
     func request(_ model: CompiledModel) throws -> HistoryFilter {
         try check(model)
         var filter = HistoryFilter()
         filter.entities = entities
-        // Two lists of objects or authors that differ are for here.
+        // If options and matches name different objects or authors, the rest is evaluated here.
         let named = objects.isEmpty ? matched : objects
         filter.objects = named.flatMap { Self.everyEntity(of: $0, model) }
         filter.authors = authors.isEmpty ? (matches?.only(.author) ?? []).sorted() : authors
@@ -120,12 +123,13 @@ struct LogFilter {
         return filter
     }
 
-    /// The objects that all transactions have to change by their matches.
+    /// The objects of which every transaction has to change one, according to the matches.
     private var matched: [ObjectID] {
         (matches?.only(.object) ?? []).sorted().compactMap { ObjectID($0) }
     }
 
-    /// An object may be named by an entity that its own inherits from; its number is its own in any case.
+    /// Returns ids for all subentities: the object may be named by a superentity, but its number is
+    /// unique.
     private static func everyEntity(of id: ObjectID, _ model: CompiledModel) -> [ObjectID] {
         (model.entity(named: id.entity)?.descendants ?? []).compactMap { tag in
             model.entity(tagged: tag).map { ObjectID(entity: $0.name, number: id.number) }

@@ -1,16 +1,18 @@
 import Tandem
 import TandemIO
 
-/// `log -f`: goes on behind a position for as long as somebody reads, whatever becomes of the daemon and of the journal meanwhile.
+/// `log -f`: prints new transactions until the output has no reader.
 ///
-/// What can't be shown any more, because it was given up or the log is another one, is told by one line; then it goes on with the oldest.
+/// It continues after restarts of the daemon and removals from the journal. If transactions can't
+/// be shown any more, because they were removed or the log is another one, a line reports the gap.
+/// It then continues with the oldest position.
 final class LogFollower {
     private let source: DaemonSource
     private let filter: LogFilter
     private let output: LineOutput
     private let isQuiet: Bool
     private var isWaiting = false
-    /// How long a daemon is asked to wait: another one that came in its place is noticed as late as that.
+    /// The timeout of a wait in seconds; a replaced daemon is detected after this time at most.
     private static let seconds = 2.0
 
     init(_ source: any LogSource, _ filter: LogFilter, _ output: LineOutput, quiet: Bool) throws {
@@ -23,8 +25,9 @@ final class LogFollower {
         isQuiet = quiet
     }
 
-    /// Shows what comes after a position of the log that the source knows, and keeps the cursor after each page, which may end with what
-    /// the filter leaves out.
+    /// Prints the transactions after a position of the source's log.
+    ///
+    /// The cursor is kept after each page, including transactions that the filter excludes.
     func follow(
         after last: UInt64, isJSON: Bool, _ show: (LogEntry) throws -> Bool,
         _ keepCursor: (String) throws -> Void
@@ -53,7 +56,10 @@ final class LogFollower {
         }
     }
 
-    /// Shows what is there; the place moves with what was shown, so that nothing comes twice after an error.
+    /// Prints the available transactions.
+    ///
+    /// The place advances with each printed transaction, so that none is printed twice after an
+    /// error.
     private func advance(
         _ place: inout Position, through end: Position, _ show: (LogEntry) throws -> Bool
     ) throws {
@@ -69,7 +75,7 @@ final class LogFollower {
         if isOpen { last = end.number }
     }
 
-    /// The end, when there is something behind the place or the waiting was long enough.
+    /// Waits for a transaction after the place, or for the timeout, and returns the last position.
     private func next(after place: Position) throws -> Position {
         do {
             _ = try source.container.wait(for: place.number + 1, timeout: Self.seconds)
@@ -77,14 +83,14 @@ final class LogFollower {
         return try source.lastPosition()
     }
 
-    /// Why what follows does not follow the place; nil when it does.
+    /// Returns why the log no longer continues after the place, or nil if it does.
     private func lost(_ place: Position, _ end: Position) -> String? {
         if place.log != end.log { return "the daemon has another log" }
         if place.epoch != end.epoch { return "the log was restored" }
         return end.number < place.number ? "the log ends at \(end.number)" : nil
     }
 
-    /// Tells of a gap, and stands before the oldest that there is.
+    /// Reports a gap, and returns the position before the oldest transaction.
     private func goOn(
         from place: Position, _ end: Position, _ reason: String, _ isJSON: Bool
     ) throws -> Position {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Which stretch of the journal is read.
+/// The options for the range of the journal.
 struct LogRangeOptions: ParsableArguments {
     // A time may begin with a dash.
     @Option(
@@ -41,7 +41,7 @@ struct LogRangeOptions: ParsableArguments {
     }
 }
 
-/// Which transactions are wanted.
+/// The options that select transactions.
 struct LogMatchOptions: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
@@ -79,10 +79,10 @@ struct LogMatchOptions: ParsableArguments {
             valueName: "pattern"))
     var grep: String?
 
-    /// The words that are matches, not `show P`.
+    /// Whether the arguments are `show P` instead of matches.
     var isShow: Bool { matches.first == "show" }
 
-    /// The filter that the options come to.
+    /// Returns the filter of the options.
     func filter(_ range: LogRangeOptions, isUTC: Bool) throws -> LogFilter {
         var filter = LogFilter()
         filter.entities = entity
@@ -98,7 +98,7 @@ struct LogMatchOptions: ParsableArguments {
         return filter
     }
 
-    /// The object of an id; throws ``CommandFailure``.
+    /// Parses an object's id; throws ``CommandFailure`` if it is not one.
     static func object(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else {
             throw CommandFailure("`\(text)` is no object; give ENTITY/NUMBER", code: 2)

@@ -1,9 +1,9 @@
 import Tandem
 import TandemIO
 
-/// Where reading begins and ends.
+/// A range of positions to read.
 struct LogRange {
-    /// The position before the first.
+    /// The position before the first one.
     var floor: UInt64
     /// The last position.
     var top: UInt64
@@ -12,10 +12,10 @@ struct LogRange {
     /// Whether a cursor, a position or a time named the start.
     let hasStart: Bool
 
-    /// The stretch that options name, out of what is kept.
+    /// Determines the range that the options name, within the kept positions.
     ///
-    /// Times are found by bisection, with some minutes on either side for clocks that were set back; each transaction is then
-    /// held to them.
+    /// Times are found by bisection, with five minutes of slack on either side, because clocks may
+    /// have been set back. The filter then compares each transaction with the exact times.
     init(_ options: LogRangeOptions, _ source: any LogSource, _ filter: LogFilter) throws {
         let (first, last) = try source.bounds()
         floor = first - 1
@@ -47,7 +47,7 @@ struct LogRange {
 }
 
 extension Int64 {
-    /// A time that much later, at most the last or first that there is.
+    /// Returns a time later by this duration, clamped to the representable range.
     fileprivate func shifted(by microseconds: Int64) -> Int64 {
         let (time, isBeyond) = addingReportingOverflow(microseconds)
         return isBeyond ? (microseconds < 0 ? .min : .max) : time
@@ -55,7 +55,7 @@ extension Int64 {
 }
 
 extension LogRangeOptions {
-    /// The first position that is asked for; nil for the oldest.
+    /// Returns the first requested position, or nil for the oldest one.
     func start(_ source: any LogSource) throws -> UInt64? {
         if let from { return max(from, 1) }
         if let cursor { return try Self.number(cursor, source) }
@@ -80,7 +80,7 @@ extension LogRangeOptions {
         return try Self.behind(text, source)
     }
 
-    /// The position behind that of a cursor.
+    /// Returns the position after a cursor.
     private static func behind(_ text: String, _ source: any LogSource) throws -> UInt64 {
         let (next, isBeyond) = try number(text, source).addingReportingOverflow(1)
         guard !isBeyond else {
@@ -89,7 +89,7 @@ extension LogRangeOptions {
         return next
     }
 
-    /// The number of a cursor of this log and epoch.
+    /// Returns the number of a cursor; throws if it is of another log or epoch.
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         if let number = UInt64(text) { return number }
         guard let position = Position(text) else {

@@ -1,18 +1,18 @@
 import Tandem
 
-/// Reads a stretch of a journal in either direction, filtered; what it holds does not grow with the journal.
+/// Reads a filtered range of a journal in either direction, in bounded memory.
 struct LogReader {
     let source: any LogSource
     let filter: LogFilter
-    /// Hears the position of each transaction that was read, wanted or not.
+    /// Called with the position of each transaction that was read, wanted or not.
     var progress: (UInt64) -> Void = { _ in }
 
-    /// How many bytes of transactions are held at a time, more only where a single one has more.
+    /// The maximum bytes of transactions held at a time, unless a single one is larger.
     static let heldBytes = 4 << 20
     private static let firstWindow: UInt64 = 256
     private static let widestWindow: UInt64 = 1 << 16
 
-    /// The wanted transactions behind `floor` up to `top`, oldest first, until `body` gives false.
+    /// Passes the wanted transactions of a range to `body`, oldest first, until it returns false.
     func forwards(
         after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
     ) throws {
@@ -24,7 +24,9 @@ struct LogReader {
         }
     }
 
-    /// The same newest first: windows are read from the end, wider where little is found in them, narrower where much is.
+    /// Passes the wanted transactions of a range to `body`, newest first, until it returns false.
+    ///
+    /// Windows are read from the end; their size adapts to the bytes found in them.
     func backwards(
         after floor: UInt64, through top: UInt64, _ body: (LogEntry, _ bytes: Int) throws -> Bool
     ) throws {
@@ -54,7 +56,9 @@ struct LogReader {
         }
     }
 
-    /// The last `count` of them, oldest first; found from the end, and read once more where they are too many to be held.
+    /// Passes the last `count` wanted transactions of a range to `body`, oldest first.
+    ///
+    /// They are found from the end, and read again if they are too large to be held.
     func last(
         _ count: Int, after floor: UInt64, through top: UInt64, _ body: (LogEntry) throws -> Bool
     ) throws {
@@ -88,13 +92,16 @@ struct LogReader {
 
     // MARK: Time
 
-    /// How far a clock may have been set back without anything being missed by the search for a time.
+    /// How far a clock may have been set back without making the search for a time miss
+    /// transactions.
     static let slackMicroseconds: Int64 = 300_000_000
 
-    /// The first position in a stretch from which on times are at least `time`, by bisection; the one behind the stretch for none.
+    /// Returns the first position in a range whose time is at least `time`, or the position after
+    /// the range.
     ///
-    /// It supposes that times rise. Where the clock was set back by more than the slack that its callers leave, what lies on the
-    /// other side of the jump may be left out: positions always tell the order, times don't.
+    /// The bisection assumes that times rise. If the clock was set back by more than the callers'
+    /// slack, transactions on the other side of the jump may be left out. Only positions always
+    /// reflect the order.
     static func position(
         of time: Int64, in source: any LogSource, after floor: UInt64, through top: UInt64
     ) throws -> UInt64 {

@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// `log --stats` and `log --plot`: what is wanted, counted instead of printed.
+/// `log --stats` and `log --plot`: statistics of the selected transactions.
 extension LogRun {
     /// `--stats`.
     func count(by statistic: Statistic) throws {
@@ -45,7 +45,7 @@ extension LogRun {
         try conclude(range)
     }
 
-    /// How long saves took, of a daemon; else what the journal has of time.
+    /// Returns the durations of a daemon's saves, or else the intervals between transactions.
     private func durations(_ timeline: Timeline) -> SaveDurations {
         let status = try? (source as? DaemonSource)?.container.status()
         return status.flatMap { try? JSON(parsing: $0) }.flatMap { SaveDurations(status: $0) }
@@ -60,7 +60,7 @@ extension LogRun {
         }
     }
 
-    /// All that are wanted, or the last of them, oldest first.
+    /// Passes the selected transactions to `body`, or the last ones under a limit, oldest first.
     private func each(_ range: LogRange, _ body: (LogEntry) -> Void) throws {
         var reader = LogReader(source: source, filter: filter)
         let bar = ProgressBar("read the log")
@@ -77,14 +77,14 @@ extension LogRun {
         try reader.last(lines, after: range.floor, through: range.top, take)
     }
 
-    /// The columns of the terminal, 80 where there is none.
+    /// The width of the terminal; 80 if there is none.
     private static var terminalWidth: Int {
         ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns ?? 80
     }
 }
 
 extension LogMatchOptions {
-    /// What the options let through, as they were written.
+    /// The selecting options as they were written.
     var words: String {
         let options: [(String, [String])] = [
             ("-E", entity), ("-O", object), ("-p", property), ("-t", author), ("-u", unit),

@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// One call of `tandem log`.
+/// One run of `tandem log`.
 final class LogRun {
     let options: LogCommand
     let output: LineOutput
@@ -10,7 +10,7 @@ final class LogRun {
     let filter: LogFilter
     private let cursors: CursorKeeper
     private var format: any EntryFormat
-    /// How many transactions were printed or counted.
+    /// The number of printed or counted transactions.
     var shown = 0
     /// The position up to which the range was printed; nil if it was read to its end.
     private var stop: UInt64?
@@ -21,7 +21,7 @@ final class LogRun {
         self.style = style
         cursors = try CursorKeeper(
             file: options.range.cursorFile, isShown: options.follow && options.showCursor)
-        // A pager has signals of its own, and starts before.
+        // A pager handles signals itself and is already running.
         if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }
         source = options.source()
         var filter = try options.wanted.filter(options.range, isUTC: options.utc)
@@ -29,7 +29,7 @@ final class LogRun {
         self.filter = filter
         var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { look.nameOf = ObjectNames(source).name }
-        // A pager goes sideways itself, and what is no terminal gets everything.
+        // A pager scrolls sideways itself, and other outputs than terminals get whole lines.
         if !options.full, !output.hasPager { look.width = output.terminalWidth }
         format = options.output.writer(look)
     }
@@ -46,21 +46,25 @@ final class LogRun {
             try read(range, limit)
             return try conclude(range)
         }
-        // Without a limit the follower itself reads all from the start, and survives what happens to the daemon meanwhile.
+        // Without a limit the follower reads everything itself, because it survives a restart of
+        // the daemon.
         if limit != nil { try read(range, limit) }
         let start = limit == nil ? range.floor : max(range.top, range.floor)
         try LogFollower(source, filter, output, quiet: options.quiet).follow(
             after: start, isJSON: options.output.isJSON, show, keepCursor)
     }
 
-    /// Reports the cursor, that nothing was found, and what could not be read.
+    /// Reports the cursor, an empty result, and damage that was found.
     func conclude(_ range: LogRange) throws {
         sayNothing()
         try sayCursor(range)
         try source.conclude()
     }
 
-    /// The number of transactions to print, or nil for all; a follower leaves out nothing after a named start.
+    /// Returns the maximum number of transactions to print, or nil for all.
+    ///
+    /// With --follow, a cursor overrides -n. Without -n, a follower prints everything after a named
+    /// start, or else the last 10.
     private func limit(_ range: LogRange) -> Int? {
         if options.follow, range.startsAtCursor { return nil }
         if let lines = options.lines { return lines.limit }
@@ -73,7 +77,8 @@ final class LogRun {
         let (floor, top) = (range.floor, range.top)
         switch (limit, options.reverse) {
         case (let limit?, true):
-            // A later call still has to print what lies between the cursor and the oldest of these.
+            // A later run still has to print the transactions between the cursor and the oldest of
+            // these.
             if range.startsAtCursor { stop = floor }
             guard limit > 0 else { return }
             try reader.backwards(after: floor, through: top) { entry, _ in
@@ -101,7 +106,7 @@ final class LogRun {
         }
     }
 
-    /// Prints a transaction; false when nobody reads any more.
+    /// Prints a transaction; returns false if the output has no reader any more.
     private func show(_ entry: LogEntry) throws -> Bool {
         shown += 1
         guard cursors.isWanted, !options.reverse else {
@@ -112,13 +117,15 @@ final class LogRun {
             output.write { format.append(entry, to: &$0) }
             return flushedCursor(entry)
         }
-        // Without --follow the file is written at the end or by a signal: a reader that leaves early, such as `head`, has not
-        // read everything that was written.
+        // Without --follow the file is written at the end or by a signal: a reader that leaves
+        // early, such as `head`, has not read everything that was written.
         try options.follow ? cursors.keep(write) : cursors.remember(write)
         return !output.isClosed
     }
 
-    /// The cursor of a transaction that was just written, unless some of it waits to be flushed or the reader is gone.
+    /// Returns the cursor of a transaction that was just written.
+    ///
+    /// Returns nil if some output is not flushed yet, or if the reader is gone.
     private func flushedCursor(_ entry: LogEntry) -> String? {
         guard !output.isPending else { return nil }
         output.noticeReader()
@@ -136,7 +143,7 @@ final class LogRun {
         var asked = options.range
         (asked.cursor, asked.to) = (text, number)
         let range = try LogRange(asked, source, filter)
-        // A format that nobody chose is the readable difference.
+        // Without a chosen format, the readable difference is printed.
         if options.chosenFormat == nil {
             var look = LogLook(isUTC: options.utc)
             look.style = Style(isOn: options.color.isOn(StandardStream.output.descriptor))
@@ -173,7 +180,8 @@ final class LogRun {
 
     // MARK: Remarks
 
-    /// Prints and keeps the last position that was read, including transactions that the filter left out.
+    /// Prints and keeps the last position that was read, including transactions that the filter
+    /// left out.
     private func sayCursor(_ range: LogRange) throws {
         let end = try stop ?? max(self.end(of: range), range.floor)
         let cursor = source.cursor(end)?.description ?? "\(end)"
@@ -181,9 +189,9 @@ final class LogRun {
         try keepCursor(cursor)
     }
 
-    /// Keeps a cursor in the file of `--cursor-file` once everything up to it is flushed.
+    /// Keeps a cursor in the file of `--cursor-file` after everything up to it was flushed.
     ///
-    /// If the reader is gone, the file keeps the cursor that it has: how much was read is unknown.
+    /// If the reader is gone, the file keeps its old cursor: how much was read is unknown.
     private func keepCursor(_ cursor: String) throws {
         guard cursors.isWanted else { return }
         try cursors.keep {
@@ -193,14 +201,19 @@ final class LogRun {
         }
     }
 
-    /// What lies behind `--until` was looked at only as far as clocks may have been set back, and is for another time.
+    /// Returns the last position of a range, without the slack after the time of `--until`.
+    ///
+    /// Transactions in the slack were only searched for clocks that were set back; a later run
+    /// prints them.
     private func end(of range: LogRange) throws -> UInt64 {
         guard let until = filter.until, range.floor < range.top else { return range.top }
         return try LogReader.position(
             of: until, in: source, after: range.floor, through: range.top) - 1
     }
 
-    /// Prints on standard output that nothing was found, as journalctl does; formats for programs have no such line.
+    /// Prints on standard output that nothing was found, as journalctl does.
+    ///
+    /// Formats for programs have no such line.
     private func sayNothing() {
         guard shown == 0, !options.quiet, options.output.isText else { return }
         output.line("-- No entries --")

@@ -1,34 +1,37 @@
 import Tandem
 
-/// Where transactions are read from: a daemon, or the segments of a directory.
+/// A source of transactions: a daemon, or the segments of a directory.
 protocol LogSource: AnyObject {
-    /// The oldest position that is kept, and the last there is; read anew each time.
+    /// Returns the oldest kept position and the last one; both are read on every call.
     func bounds() throws -> (first: UInt64, last: UInt64)
-    /// The model that counts at the end; nil where there is none to be had.
+    /// Returns the current model, or nil if none is available.
     func newestModel() throws -> CompiledModel?
-    /// The model that a transaction is read with; nil when it is no longer to be had.
+    /// Returns the model of a transaction, or nil if it is no longer kept.
     func model(for transaction: Transaction) throws -> CompiledModel?
-    /// The models that came after one that ``model(for:)`` gave, oldest first.
+    /// Returns the models after one that ``model(for:)`` returned, oldest first.
     func models(after model: CompiledModel) -> [CompiledModel]
-    /// The models that the journal still installs, oldest first; none, unread, where there was only ever one.
+    /// Returns the model installations in the journal, oldest first.
+    ///
+    /// If the store has only ever had one model, the result is empty and nothing is read.
     func installations() throws -> [Installation]
-    /// A position as other processes take it; nil where log and epoch aren't known.
+    /// Returns a position that other processes accept, or nil if log and epoch are unknown.
     func cursor(_ number: UInt64) -> Position?
-    /// An object as the store has it, or had it at a position; nil where it has none or can't tell.
+    /// Returns an object in the store as of a position, or nil if that is not available.
     func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState?
-    /// Reads forward what may meet a filter, until the end or until `body` gives false; with the bytes of each.
+    /// Passes transactions that may match a filter to `body`, with their sizes, until it returns
+    /// false.
     func read(
         after floor: UInt64, through top: UInt64, _ filter: LogFilter,
         _ body: (Transaction, _ bytes: Int) throws -> Bool
     ) throws
-    /// The time of the first transaction from a position on; nil at the end.
+    /// Returns the time of the first transaction at a position or later, or nil at the end.
     func time(from position: UInt64) throws -> Int64?
-    /// What could not be read on the way, said at the end.
+    /// Reports damage that was found while reading.
     func conclude() throws
 }
 
 extension LogSource {
-    /// The installations that migrated a store; its first model came to no objects.
+    /// Returns the model installations that migrated a store, without the store's first model.
     func migrations() throws -> [Installation] {
         try installations().filter { $0.model.version > 1 }
     }

@@ -1,6 +1,6 @@
 import Tandem
 
-/// What a `FIELD=VALUE` match can ask about.
+/// The field of a `FIELD=VALUE` match.
 enum MatchField: String, CaseIterable {
     case author
     case context
@@ -14,7 +14,7 @@ enum MatchField: String, CaseIterable {
     case uid
     case unit
 
-    /// The value of a transaction's header; nil for fields that changes have.
+    /// Returns the value in a transaction's header, or nil for fields of changes.
     func value(_ transaction: Transaction) -> String? {
         let principal = transaction.principal
         switch self {
@@ -29,7 +29,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// The values that a change has; an object's entity is the most derived one and those it inherits from.
+    /// Returns the values of a change; `entity` has the object's entity and its superentities.
     func values(_ change: Change, _ names: NewestNames) -> [String] {
         let tag = change.object.tag
         switch self {
@@ -47,7 +47,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Why no transaction can have a value, whatever the model; nil where one may.
+    /// Returns why no transaction can have a value, whatever the model; nil if one can.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:
@@ -62,7 +62,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Every value that a transaction has.
+    /// Returns every value that a transaction has for the field.
     func values(_ transaction: Transaction, _ model: CompiledModel?) -> [String] {
         if let value = value(transaction) { return value.isEmpty ? [] : [value] }
         if case .model = transaction.content { return self == .op ? ["model"] : [] }
@@ -75,12 +75,15 @@ enum MatchField: String, CaseIterable {
     }
 }
 
-/// `FIELD=VALUE` matches as journalctl joins them: of one field any, of several all, and `+` between alternatives.
+/// `FIELD=VALUE` matches, joined as in journalctl.
+///
+/// Matches of one field are alternatives, matches of different fields must all hold, and `+`
+/// separates alternative groups.
 struct MatchGroups {
-    /// Alternatives, each by field.
+    /// The alternative groups, each with values by field.
     private(set) var groups: [[MatchField: Set<String>]] = []
 
-    /// Reads the words of a command line; throws ``CommandFailure``.
+    /// Parses the words of a command line; throws ``CommandFailure`` if one is not a match.
     init(_ words: [String]) throws {
         guard !words.isEmpty else { return }
         for part in words.split(separator: "+", omittingEmptySubsequences: false) {
@@ -112,17 +115,19 @@ struct MatchGroups {
         return (field, String(parts[1]))
     }
 
-    /// The values that the only alternative asks for in a field; nil where there is none, or several alternatives.
+    /// Returns the values of a field in the only group; nil if it has none or there are several
+    /// groups.
     func only(_ field: MatchField) -> Set<String>? {
         groups.count == 1 ? groups[0][field] : nil
     }
 
-    /// The values of a field in all alternatives.
+    /// Returns the values of a field in all groups.
     func all(_ field: MatchField) -> Set<String> {
         groups.reduce(into: []) { $0.formUnion($1[field] ?? []) }
     }
 
-    /// Whether a transaction meets one of the alternatives; what an alternative says of changes one change has to meet.
+    /// Returns whether a transaction meets a group; one change has to meet all its conditions on
+    /// changes.
     func meets(_ transaction: Transaction, _ names: NewestNames) -> Bool {
         groups.isEmpty || groups.contains { meets($0, transaction, names) }
     }

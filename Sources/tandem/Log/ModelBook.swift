@@ -1,21 +1,23 @@
 import Tandem
 
-/// The models that a journal installed, so that each transaction is read with the model of its time.
+/// The models that a journal installed, by which each transaction is read with the model of its
+/// time.
 ///
-/// Slots move when a model changes: a row that is read with another model is nonsense.
+/// A model change can move slots, so a row can't be read with another model.
 struct ModelBook {
-    /// Those that were noted, oldest first.
+    /// The recorded installations, oldest first.
     private(set) var installed: [Installation] = []
-    /// The store's model now, and whether ``installed`` holds every model there was.
+    /// The current model of the store.
     private let latest: CompiledModel?
+    /// Whether ``installed`` has every model of the journal.
     private(set) var isComplete = false
 
-    /// A book that starts with the store's model, if that is known.
+    /// Creates a book with the store's model, if that is known.
     init(latest: CompiledModel? = nil) { self.latest = latest }
 
-    /// Takes note of a transaction that installs a model; others are left alone.
+    /// Records the model that a transaction installs; ignores other transactions.
     ///
-    /// Throws ``CodingError`` when the model can't be read.
+    /// Throws ``CodingError`` if the model can't be read.
     mutating func note(_ transaction: Transaction) throws {
         guard case .model(let bytes) = transaction.content,
             !installed.contains(where: { $0.position == transaction.position })
@@ -26,25 +28,27 @@ struct ModelBook {
         installed.sort { $0.position < $1.position }
     }
 
-    /// Says that every model of the journal was noted.
+    /// Marks that every model of the journal has been recorded.
     mutating func complete() { isComplete = true }
 
-    /// Whether the models so far can't tell how a transaction is to be read.
+    /// Returns whether the model of a transaction is not known yet.
     func lacks(_ transaction: Transaction) -> Bool {
         if case .model = transaction.content { return false }
         return !isComplete && !isLatest(transaction)
     }
 
-    /// All models that are known.
+    /// All known models.
     var models: [CompiledModel] { installed.map(\.model) + (latest.map { [$0] } ?? []) }
 
-    /// The last model there is.
+    /// The newest known model.
     var newest: CompiledModel? {
         guard let last = installed.last?.model else { return latest }
         return latest.map { $0.version > last.version ? $0 : last } ?? last
     }
 
-    /// The models after another, oldest first; those in between are known once that one came out of ``model(for:)``.
+    /// Returns the models after another one, oldest first.
+    ///
+    /// They are complete if that model was returned by ``model(for:)``.
     func models(after model: CompiledModel) -> [CompiledModel] {
         let all = installed.map(\.model) + (latest.map { [$0] } ?? [])
         let versions = Dictionary(all.map { ($0.version, $0) }, uniquingKeysWith: { $1 })
@@ -52,13 +56,13 @@ struct ModelBook {
             .sorted { $0.version < $1.version }
     }
 
-    /// The model of a transaction; nil when it is no longer in the journal.
+    /// Returns the model of a transaction, or nil if it is no longer in the journal.
     func model(for transaction: Transaction) -> CompiledModel? {
         if isLatest(transaction) { return latest }
         return installed.last { $0.position <= transaction.position }?.model
     }
 
-    /// Whether a transaction was surely written under the store's model of now.
+    /// Returns whether a transaction was certainly written with the store's current model.
     private func isLatest(_ transaction: Transaction) -> Bool {
         guard let latest, case .objects(let changes) = transaction.content else { return false }
         var hasRows = false
@@ -69,16 +73,17 @@ struct ModelBook {
             guard version == latest.version else { return false }
             hasRows = true
         }
-        // Links alone carry no version; there was only one model if that is the first, and no later one was installed.
+        // Links have no model version. If the store's model is the first, it is the only one unless
+        // a later one was installed.
         return hasRows || (latest.version == 1 && !isReplaced(transaction.position))
     }
 
-    /// Whether a model later than the store's was installed at a position or before it.
+    /// Returns whether a newer model than the store's was installed at a position or before it.
     private func isReplaced(_ position: UInt64) -> Bool {
         installed.contains { $0.position <= position && $0.model.version > (latest?.version ?? 0) }
     }
 
-    /// The model version of a row, which may be damaged.
+    /// Returns the model version of a row, or nil if the row is damaged.
     private static func version(_ row: Row) -> UInt16? {
         row.bytes.count >= 2 ? row.modelVersion : nil
     }

@@ -1,43 +1,43 @@
 import Tandem
 
-/// What the entities and properties of a transaction are called now.
+/// The current names of the entities and properties of a transaction.
 ///
-/// Who looks for `Club` means also what was saved while it was called `Team`. A rename keeps an entity's tag; of a property the model
-/// says what it was called before.
+/// A search for `Club` also finds transactions that were saved while it was called `Team`. An
+/// entity keeps its tag when it is renamed; a property's former name is in the model.
 struct NewestNames {
-    /// The newest model, by whose names people ask; nil where it is not known.
+    /// The newest model, whose names are used in searches; nil if it is unknown.
     var newest: CompiledModel?
-    /// The model that a transaction was saved under.
+    /// The model of the transaction.
     private(set) var ofItsTime: CompiledModel?
 
-    /// No names.
+    /// Creates names without the model of a transaction.
     init(newest: CompiledModel? = nil) { self.newest = newest }
 
-    /// The same beside the model of a transaction.
+    /// Returns these names together with the model of a transaction.
     func beside(_ model: CompiledModel?) -> NewestNames {
         var names = self
         names.ofItsTime = model
         return names
     }
 
-    /// The model that names an entity: the newest, if it still has it.
+    /// Returns the model that names an entity: the newest one, if that still has the entity.
     func model(of tag: EntityTag) -> CompiledModel? {
         newest?.entity(tagged: tag) != nil ? newest : ofItsTime
     }
 
-    /// Whether an object's entity is one of this name, or inherits from it.
+    /// Returns whether an entity has this name or inherits from an entity with this name.
     func includes(_ name: String, _ tag: EntityTag) -> Bool {
         model(of: tag)?.entity(named: name)?.includes(tag) ?? false
     }
 
-    /// The slot that a property of some name has, or had under the name before.
+    /// Returns the slot of the property that has this name, now or before its rename.
     func slot(of name: String, in entity: CompiledEntity) -> Int? {
         if let slot = entity.slot(of: name) { return slot }
         return newest?.entity(tagged: entity.tag)?.property(named: name)?.formerName
             .flatMap(entity.slot)
     }
 
-    /// What a property is called, and was.
+    /// Returns the names of a property: the one in its model and the current one.
     func all(of property: CompiledProperty, in entity: CompiledEntity) -> [String] {
         let now = newest?.entity(tagged: entity.tag)?.properties ?? []
         return [property.name] + now.filter { $0.formerName == property.name }.map(\.name)
@@ -45,7 +45,7 @@ struct NewestNames {
 }
 
 extension CompiledProperty {
-    /// What it was called before it was renamed, as its model says.
+    /// The name before the property was renamed, as declared in its model.
     fileprivate var formerName: String? {
         attribute?.renamedFrom ?? relationship?.declaration.renamedFrom
     }

@@ -1,18 +1,19 @@
 import Tandem
 
-/// What objects are called: the text of a property that is obviously a name.
+/// The display names of objects: the text of a property such as `name` or `title`.
 final class ObjectNames {
     private let source: any LogSource
     private var known: [ObjectName: String?] = [:]
     private static let properties = ["name", "title", "label", "displayName"]
     private static let longest = 60
-    /// No more objects are looked up, and no more transactions looked at for one of them.
+    /// The maximum number of objects to look up, and of positions to search for each.
     private static let most = 32
     private static let farthest: UInt64 = 100_000
 
     init(_ source: any LogSource) { self.source = source }
 
-    /// The name that an object had by a position; nil where it has none, or got it too long ago.
+    /// Returns the name of an object at a position; nil if it has none or was named too long
+    /// before.
     func name(_ object: ObjectName) -> String? {
         if let name = known[object] { return name }
         guard known.count < Self.most else { return nil }
@@ -21,7 +22,8 @@ final class ObjectNames {
         return name
     }
 
-    /// Sought in the journal, backwards from the position: what it says holds for then, not for now.
+    /// Searches the journal backwards, because the name in the store may be newer than the
+    /// position.
     private func found(_ wanted: ObjectName) throws -> String? {
         guard let model = try source.newestModel(),
             let entity = model.entity(tagged: wanted.object.tag),

@@ -1,26 +1,28 @@
 import Tandem
 import TandemIO
 
-/// A moment as people type it: `today`, `-1h`, `2026-11-22 02:30`, `02:30`, `@1795000000`, ISO 8601 with a zone.
+/// A moment as people type it: `today`, `-1h`, `2026-11-22 02:30`, `02:30`, `@1795000000`, ISO 8601
+/// with a zone.
 ///
-/// What names no zone is of the zone of `TZ` or of the machine, or of UTC under --utc. An hour that comes twice when summer time ends is its
-/// first; one that is left out when summer time begins is as long after that moment as it says.
+/// Without a zone, a time is in the zone of `TZ` or of the machine, or in UTC with --utc. If an
+/// hour occurs twice at the end of summer time, the first one is used. A time that is skipped at
+/// the beginning of summer time is moved forward by the skipped hour.
 struct TimeArgument {
     /// Microseconds since 1970.
     let microseconds: Int64
 
-    /// Reads a text; nil when it is no time.
+    /// Parses a text; returns nil if it is not a time.
     init?(_ text: String, now: Int64, isUTC: Bool = false) {
         let reading = Reading(now: now, isUTC: isUTC)
         guard let found = reading.moment(text) else { return nil }
         microseconds = found
     }
 
-    /// What a reader of options says of another text.
+    /// The accepted forms, for error messages.
     static let forms = "today, yesterday, now, -1h, '2026-11-22 02:30', 02:30, @SECONDS"
 }
 
-/// The rules of ``TimeArgument``.
+/// The parser of ``TimeArgument``.
 private struct Reading {
     let now: Int64
     let isUTC: Bool
@@ -43,7 +45,7 @@ private struct Reading {
         default: break
         }
         if text.hasSuffix(" ago") { return span(text.dropLast(4)).map { now - $0 } }
-        // Seconds or ISO 8601 with a zone, by the rules of every other date.
+        // Seconds or ISO 8601 with a zone, parsed like dates elsewhere in Tandem.
         if case .date(let seconds)? = Value(json: .string(text), type: .date) {
             return microseconds(seconds)
         }
@@ -66,7 +68,7 @@ private struct Reading {
         ).map { $0 * 1_000_000 }
     }
 
-    /// `YYYY-MM-DD`, `HH:MM[:SS]`, or both with a space or T between them.
+    /// Parses `YYYY-MM-DD`, `HH:MM[:SS]`, or both with a space or T between them.
     private func wall(_ text: String) -> Int64? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: true)
             .flatMap { $0.split(separator: "T") }
@@ -93,7 +95,7 @@ private struct Reading {
         return Array(numbers.prefix(3))
     }
 
-    /// `90`, `90s`, `2h30min`, `3 days`: microseconds.
+    /// Parses a duration such as `90`, `90s`, `2h30min` or `3 days`; returns microseconds.
     private func span(_ text: Substring) -> Int64? {
         var rest = text.filter { $0 != " " }[...]
         var sum: Double = 0

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem blame`: who set each property of an object last.
+/// `tandem blame`: the transaction that last set each property of an object.
 struct BlameCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blame",
@@ -39,15 +39,15 @@ struct BlameCommand: ParsableCommand {
     }
 }
 
-/// The last setter of each property.
+/// The transactions that last set the properties of an object.
 struct Blame {
-    /// What set a property.
+    /// The origin of a property's value.
     enum Setter {
         case step(ObjectStory.Step)
         case migration(Transaction)
     }
 
-    /// A property with what set it; none when that is no longer kept.
+    /// A property with the origin of its value; nil if that is no longer kept.
     struct Item {
         var property: String
         var setter: Setter?
@@ -57,7 +57,7 @@ struct Blame {
     private let oldest: UInt64
     private let names: TodaysNames
 
-    /// Walks back until every property was met, or the object's beginning.
+    /// Reads backwards until the origin of every property is found, or the object's insertion.
     init(
         _ object: String, _ property: String?, _ source: any LogSource, at: String? = nil
     ) throws {
@@ -80,7 +80,7 @@ struct Blame {
         items = walk.wanted.sorted().map { Item(property: $0, setter: found[$0]) }
     }
 
-    /// What a step made of a property.
+    /// Returns the value to which a change set a property.
     private func value(_ item: Item) -> JSON? {
         guard case .step(let step) = item.setter, let entity = step.entity,
             let model = step.entry.model,
@@ -96,7 +96,7 @@ struct Blame {
         return names.json(row.uncheckedValue(slot, in: entity), model)
     }
 
-    /// An object for `-o json`.
+    /// Returns the JSON object for `-o json`.
     func json(_ item: Item) -> JSON {
         var members: [String: JSON] = ["property": .string(item.property)]
         if let setter = item.setter {
@@ -121,7 +121,7 @@ struct Blame {
         }
     }
 
-    /// A line for each property.
+    /// Returns a line for each property.
     func table(_ look: LogLook) -> [String] {
         var clock = WallClock(isUTC: look.isUTC)
         let rows = items.map { item -> [String] in
@@ -148,7 +148,7 @@ struct Blame {
 }
 
 extension Blame.Setter {
-    /// The transaction that did it.
+    /// The transaction that set the value.
     fileprivate var transaction: Transaction {
         switch self {
         case .step(let step): step.entry.transaction
@@ -156,7 +156,7 @@ extension Blame.Setter {
         }
     }
 
-    /// What that was.
+    /// The kind of change.
     fileprivate var word: String {
         switch self {
         case .step(let step): step.change.kind.word

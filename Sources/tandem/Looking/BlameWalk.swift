@@ -1,12 +1,13 @@
 import Tandem
 
-/// Looks for what set each property last, from the newest change of an object back.
+/// Finds the transaction that last set each property of an object, from its newest change
+/// backwards.
 struct BlameWalk {
-    /// The one property that is asked for; nil for all.
+    /// The requested property; nil for all.
     let property: String?
     let installed: [Installation]
     let names: TodaysNames
-    /// The properties that are asked for and there are.
+    /// The requested properties that exist.
     private(set) var wanted: [String] = []
     private(set) var found: [String: Blame.Setter] = [:]
     private var origins: PropertyOrigins?
@@ -15,10 +16,10 @@ struct BlameWalk {
         (self.property, self.installed, self.names) = (property, installed, names)
     }
 
-    /// Whether any change was met.
+    /// Whether any change was read.
     var hasBegun: Bool { origins != nil }
 
-    /// Takes in the change before; false when nothing more is to be found.
+    /// Evaluates the next older change; returns false if nothing more can be found.
     mutating func meet(_ step: ObjectStory.Step) -> Bool {
         guard let entity = step.entity, let model = step.entry.model else { return true }
         if origins == nil { begin(step, entity, model) }
@@ -34,7 +35,8 @@ struct BlameWalk {
         return !ends && found.count < wanted.count
     }
 
-    /// Takes what migrations brought behind a position, before which nothing can have set it.
+    /// Records migrations after a position that added a property: no earlier change can have set
+    /// it.
     mutating func takeMigrations(after position: UInt64) {
         for name in wanted where found[name] == nil {
             found[name] = origins?.migration(bringing: name, after: position)
@@ -45,7 +47,7 @@ struct BlameWalk {
     private mutating func begin(
         _ step: ObjectStory.Step, _ entity: CompiledEntity, _ model: CompiledModel
     ) {
-        // An object that is gone had what it had when it went.
+        // A deleted object has the properties of the model at its deletion.
         let end = step.change.kind == .delete ? step.entry.transaction.position : .max
         let origins = PropertyOrigins(
             of: entity.tag, installed.filter { $0.position <= end }, else: model, names)

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// The options by which `fetch` tells values instead of objects.
+/// The options by which `fetch` prints values instead of objects.
 struct ColumnOptions: ParsableArguments {
     @Option(
         help: """
@@ -20,7 +20,7 @@ struct ColumnOptions: ParsableArguments {
     @Flag(help: "Tell rows that are the same once.")
     var distinct = false
 
-    /// What is to be told; nil for objects.
+    /// Returns the columns to print, or nil for objects.
     func columns() throws -> FetchColumns? {
         let groups = (groupBy ?? "").split(separator: ",").map(String.init)
         guard select != nil || !groups.isEmpty else {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem diff`: what is different between two positions.
+/// `tandem diff`: the differences between two positions.
 struct DiffCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diff", abstract: "Shows what differs between two positions.",
@@ -47,7 +47,7 @@ struct DiffCommand: ParsableCommand {
             }
         }
         for remark in try migrations(source, floor, top) {
-            // Whoever reads JSON takes each line for an object.
+            // Programs that read JSON expect an object in each line.
             if output == .json {
                 printRemark(remark)
             } else {
@@ -57,7 +57,7 @@ struct DiffCommand: ParsableCommand {
         try source.conclude()
     }
 
-    /// A line for each migration between two positions.
+    /// Returns a line for each migration between two positions.
     private func migrations(
         _ source: any LogSource, _ floor: UInt64, _ top: UInt64
     ) throws -> [String] {
@@ -68,7 +68,7 @@ struct DiffCommand: ParsableCommand {
         }
     }
 
-    /// The objects that differ, by number.
+    /// Returns the objects that differ, by number.
     private func net(
         _ source: any LogSource, _ floor: UInt64, _ top: UInt64
     ) throws -> [NetObject] {

@@ -73,10 +73,10 @@ private struct PlanText {
     private let steps: [FetchPlanStep]
     private var next = 0
 
-    /// The text of a plan whose steps are in preorder.
+    /// Creates the text of a plan whose steps are in preorder.
     init(_ steps: [FetchPlanStep]) { self.steps = steps }
 
-    /// Adds a line; the next one is below it.
+    /// Adds a line; the next one is indented below it.
     mutating func add(_ line: String) {
         lines.append(String(repeating: "  ", count: depth) + line)
         depth += 1
@@ -89,14 +89,14 @@ private struct PlanText {
         addAccess()
     }
 
-    /// Adds an access path with its parts, which are beside each other.
+    /// Adds an access path and its subordinate paths, which are siblings.
     private mutating func addAccess() {
         let step = steps[next]
         next += 1
         add(step.text)
         let below = depth
         while steps.indices.contains(next), steps[next].depth > step.depth {
-            // The part of a relationship is a fetch with a predicate of its own.
+            // The subordinate plan of a relationship is a fetch with its own predicate.
             if step.access == .related { addPlan() } else { addAccess() }
             depth = below
         }
@@ -104,7 +104,7 @@ private struct PlanText {
 }
 
 extension FetchPlanStep {
-    /// One line, such as `Team: index (zone, wins), 2 ranges, in order`.
+    /// The step as one line, such as `Team: index (zone, wins), 2 ranges, in order`.
     fileprivate var text: String {
         var parts = [path]
         if access == .index { parts.append("\(ranges) \(ranges == 1 ? "range" : "ranges")") }

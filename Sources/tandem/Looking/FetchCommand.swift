@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem fetch`: objects of an entity.
+/// `tandem fetch`: the objects of an entity.
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem history`: everything that happened to one object.
+/// `tandem history`: all changes of one object.
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "history", abstract: "Shows what happened to an object, oldest first.")
@@ -51,7 +51,7 @@ struct HistoryCommand: ParsableCommand {
             return
         }
         guard let limit else { return try story.forwards(show) }
-        // Where the last of them begin.
+        // Find the position of the first change to print.
         var (count, start) = (0, UInt64(0))
         try story.backwards { step in
             count += 1

@@ -1,30 +1,32 @@
 import Tandem
 
-/// What several transactions together did to one object; by today's names, so that the model may have changed between them.
+/// The net change of an object by several transactions.
+///
+/// Names are the current ones, so the model may change between the transactions.
 struct NetObject {
     var id: String
     private(set) var isNew = false
     private(set) var isGone = false
     private(set) var before: [String: String] = [:]
     private(set) var after: [String: String] = [:]
-    /// Members that came, went or moved, by relationship.
+    /// Members that were added, removed or moved, by relationship.
     private(set) var links: [String: [String: NetLink]] = [:]
 
     init(_ id: String) { self.id = id }
 
-    /// Whether nothing is left of it: it came and went, or everything is as it was.
+    /// Whether there is no net change: the object was inserted and deleted, or is as before.
     var isNothing: Bool {
         if isNew { return isGone }
         return !isGone && before.allSatisfy { after[$0.key] == $0.value }
             && links.values.allSatisfy(\.isEmpty)
     }
 
-    /// What it comes to.
+    /// The kind of the net change.
     var kind: Change.Kind {
         isNew ? .insert : isGone ? .delete : before.isEmpty ? .touch : .update
     }
 
-    /// The properties whose values differ, with both.
+    /// The properties with different values, and both values.
     var values: [(property: String, before: String?, after: String?)] {
         Set(before.keys).union(after.keys).sorted().compactMap { name in
             let pair = (isNew ? nil : before[name], isGone ? nil : after[name])
@@ -32,7 +34,7 @@ struct NetObject {
         }
     }
 
-    /// Takes in a later change.
+    /// Adds a later change.
     mutating func add(
         _ change: Change, _ entity: CompiledEntity, _ model: CompiledModel, _ names: TodaysNames
     ) {
@@ -76,7 +78,7 @@ struct NetObject {
         }
     }
 
-    /// An object for `-o json`.
+    /// The JSON object for `-o json`.
     var json: JSON {
         var (old, new): ([String: JSON], [String: JSON]) = ([:], [:])
         for item in self.values {
@@ -102,7 +104,7 @@ struct NetObject {
         ])
     }
 
-    /// A heading, and a line for each property.
+    /// Returns a heading, and a line for each property.
     func lines(_ style: Style) -> [String] {
         let details =
             values.map { item in
@@ -122,15 +124,15 @@ struct NetObject {
     }
 }
 
-/// A member of a to-many relationship before several transactions and after them.
+/// A member of a to-many relationship before and after several transactions.
 struct NetLink {
     var before: LinkChange?
     var after: LinkChange?
 
-    /// Whether it has a place in an order.
+    /// Whether the member has a rank.
     var isOrdered: Bool { before?.rank != nil || after?.rank != nil }
 
-    /// What became of it; nil when it is there as before, or not.
+    /// The net change of the member; nil if there is none.
     var sign: ShownLink.Sign? {
         guard let before else { return after == nil ? nil : .came }
         guard let after else { return .went }

@@ -2,7 +2,7 @@ import Tandem
 
 /// An object at a position.
 struct ObjectState {
-    /// A property, with what a to-one or an attribute holds, or the members that are known.
+    /// A property with its value, or with the known members of a to-many relationship.
     struct Property {
         var name: String
         var isToMany: Bool
@@ -11,25 +11,26 @@ struct ObjectState {
     }
 
     let id: ObjectID
-    /// The model that references are of.
+    /// The model of the references.
     var model: CompiledModel
-    /// The last transaction that did something to it.
+    /// The position of the last transaction that changed the object.
     var changedAt: UInt64
-    /// By name.
+    /// The properties, sorted by name.
     var properties: [Property]
-    /// Whether no member is missing.
+    /// Whether the members of all relationships are complete.
     var isWhole: Bool
-    /// Where the log begins, when that is behind its insertion and the store told the rest.
+    /// The first position of the log if that is after the insertion and the values are the store's.
     var logBegins: UInt64?
-    /// The last migration behind its last row, when the store told what that made of it.
+    /// The last migration after the last row, if the store provided its effect on the object.
     var migratedAt: UInt64?
-    /// The first migration behind its last row, when nobody can tell what that made of it.
+    /// The first migration after the last row, if its effect on the object is not known.
     var isBeforeMigration: UInt64?
     let names: TodaysNames
 
-    /// An object as it was at a position that people gave, or is.
+    /// Reads an object at a position given by the user, or at the end.
     ///
-    /// Throws ``CommandFailure`` that says when it came or went, if it was not there, or that nobody can tell any more.
+    /// Throws ``CommandFailure`` if the object did not exist there, with the position of its
+    /// insertion or deletion if known, or if its state is no longer kept.
     init(_ object: String, _ source: any LogSource, at: String?) throws {
         let story = try ObjectStory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) } ?? source.bounds().last
@@ -48,7 +49,9 @@ struct ObjectState {
         }
     }
 
-    /// What migrations between an object's last row and a position made of it, which the journal does not say but the store does.
+    /// Applies migrations between the object's last row and a position.
+    ///
+    /// The journal does not have their effect on objects, but the store has it.
     private static func migrated(
         _ state: ObjectState, _ told: ToldObject, _ source: any LogSource, _ story: ObjectStory,
         _ top: UInt64, _ names: TodaysNames
@@ -59,7 +62,7 @@ struct ObjectState {
         let migrations = try source.migrations()
         let passed = migrations.filter { rowAt < $0.position && $0.position <= top }
         guard let first = passed.first, let last = passed.last else { return state }
-        // The store goes back to its last migration, no further.
+        // The store can be read as of its last migration, but no further back.
         guard last.position == migrations.last?.position,
             let stored = try source.stored(story, at: top)
         else {
@@ -73,7 +76,7 @@ struct ObjectState {
         return found
     }
 
-    /// Whether every property holds the same, in whatever order an unordered relationship is told.
+    /// Returns whether all properties are equal; the order of members is ignored.
     private func isSame(as other: ObjectState) -> Bool {
         properties.count == other.properties.count
             && zip(properties, other.properties).allSatisfy {
@@ -96,7 +99,7 @@ struct ObjectState {
             id, names, stored.model, changedAt: stored.version, isWhole: true, stored.properties)
     }
 
-    /// Why there is nothing: it came later, or never.
+    /// Returns why the object was not found: it was inserted later, or never.
     private static func absence(
         _ story: ObjectStory, _ top: UInt64, _ oldest: UInt64
     ) throws -> CommandFailure {
@@ -122,7 +125,7 @@ struct ObjectState {
 
     // MARK: Output
 
-    /// An object for `-o json`.
+    /// The JSON object for `-o json`.
     var json: JSON {
         var shown: [String: JSON] = [:]
         for property in properties {
@@ -141,7 +144,7 @@ struct ObjectState {
         return .object(members)
     }
 
-    /// A line for each property.
+    /// Returns a heading, and a line for each property.
     func lines(_ look: LogLook) -> [String] {
         let width = properties.map(\.name.count).max() ?? 0
         return [look.style.paint("\(id)", .name) + " as of \(changedAt)\(remark)"]
@@ -155,7 +158,7 @@ struct ObjectState {
             }
     }
 
-    /// What has to be known of where this is from.
+    /// A remark on the origin of the values.
     private var remark: String {
         if let logBegins {
             let why =

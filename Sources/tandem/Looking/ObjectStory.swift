@@ -1,12 +1,12 @@
 import Tandem
 
-/// What the journal says of one object, newest first.
+/// The changes of one object in the journal.
 struct ObjectStory {
     let id: ObjectID
     let source: any LogSource
     private let reader: LogReader
 
-    /// Throws `unknownEntity` for an object of no entity of the store.
+    /// Creates the history of an object; throws `unknownEntity` if the store lacks its entity.
     init(_ text: String, _ source: any LogSource) throws {
         id = try LogMatchOptions.object(text)
         self.source = source
@@ -14,20 +14,22 @@ struct ObjectStory {
         filter.objects = [id]
         if let model = try source.newestModel() {
             try filter.check(model)
-            // What was saved under an earlier name is part of the story.
+            // Transactions saved under a former name belong to the history.
             filter.names = NewestNames(newest: model)
         }
         reader = LogReader(source: source, filter: filter)
     }
 
-    /// A change of the object, with its transaction cut down to it.
+    /// A change of the object, with its transaction reduced to this change.
     struct Step {
         let entry: LogEntry
         let change: Change
         let entity: CompiledEntity?
     }
 
-    /// The changes up to a position, until `body` gives false; returns the oldest position that is kept.
+    /// Passes the changes up to a position to `body`, newest first, until it returns false.
+    ///
+    /// Returns the oldest position that is kept.
     @discardableResult
     func backwards(through top: UInt64? = nil, _ body: (Step) throws -> Bool) throws -> UInt64 {
         let (first, last) = try source.bounds()
@@ -37,7 +39,7 @@ struct ObjectStory {
         return first
     }
 
-    /// The changes behind a position and up to another, oldest first.
+    /// Passes the changes in a range to `body`, oldest first, until it returns false.
     func forwards(
         after floor: UInt64 = 0, through top: UInt64 = .max, _ body: (Step) throws -> Bool
     ) throws {

@@ -1,15 +1,17 @@
 import Tandem
 
-/// The properties that an entity has at a position, each with the migration that brought it.
+/// The properties of an entity at a position, each with the migration that added it.
 ///
-/// A property that a migration added, or that came back after it had been dropped, was set by that migration and not by what
-/// was saved before.
+/// If a migration added a property, or added it again after it was dropped, the migration set its
+/// value, not an earlier save.
 struct PropertyOrigins {
-    /// By today's names.
+    /// The properties, by their current names.
     private(set) var properties: [String]
     private var migrations: [String: Installation] = [:]
 
-    /// Reads them off the models that were installed up to a position, oldest first; where none is known there was only `model`.
+    /// Reads the properties from the installed models up to a position, oldest first.
+    ///
+    /// If no installation is known, `model` is the only model.
     init(
         of tag: EntityTag, _ installed: [Installation], else model: CompiledModel,
         _ names: TodaysNames
@@ -26,7 +28,7 @@ struct PropertyOrigins {
         }
     }
 
-    /// The migration that brought a property, if it came behind a position.
+    /// Returns the migration that added a property, if it is after a position.
     func migration(bringing property: String, after position: UInt64) -> Installation? {
         migrations[property].flatMap { $0.position > position ? $0 : nil }
     }

@@ -33,7 +33,7 @@ struct RequestOptions: ParsableArguments {
         if offset < 0 { throw ValidationError("--offset is not negative") }
     }
 
-    /// The position to read at, if one was named.
+    /// Returns the position to read at, or nil if none was given.
     @MainActor func position(
         _ context: ManagedObjectContext, _ container: PersistentContainer
     ) throws -> Position? {
@@ -42,7 +42,7 @@ struct RequestOptions: ParsableArguments {
         return try context.connect().at(at)
     }
 
-    /// The request, for an entity of the model.
+    /// Returns the request; throws `unknownEntity` if the model lacks the entity.
     func request(_ model: CompiledModel) throws -> FetchRequest {
         guard model.entity(named: entity) != nil else { throw model.unknownEntity(entity) }
         return try request()
@@ -61,7 +61,7 @@ struct RequestOptions: ParsableArguments {
     }
 }
 
-/// Runs a verb's work on the main actor, which the main thread is.
+/// Runs a verb's work on the main actor; must be called on the main thread.
 func onMainActor(_ body: @MainActor @Sendable () throws -> Void) throws {
     try MainActor.assumeIsolated(body)
 }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem show`: an object as it was at a position.
+/// `tandem show`: an object as of a position.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Shows an object as it is, or was at a position.",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// Where verbs that look back read the journal, and how they print.
+/// The options for the journal and the output of verbs that read the past.
 struct SourceOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
@@ -18,7 +18,7 @@ struct SourceOptions: ParsableArguments {
 
     @OptionGroup var global: GlobalOptions
 
-    /// The journal.
+    /// Returns the journal.
     func source() -> any LogSource {
         if let directory = global.directory(directory) {
             return FolderSource(directory, isQuiet: true)
@@ -26,14 +26,15 @@ struct SourceOptions: ParsableArguments {
         return DaemonSource(global.container())
     }
 
-    /// The look of what is printed.
+    /// Returns the formatting options.
     func look(_ source: any LogSource) -> LogLook {
         LogLook(
             style: Style(isOn: color.isOn(StandardStream.output.descriptor)), isUTC: utc,
             nameOf: ObjectNames(source).name)
     }
 
-    /// The number of a position that people gave; throws ``CommandFailure``.
+    /// Returns the number of a position given by the user; throws ``CommandFailure`` if it is not
+    /// kept.
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         let (first, last) = try source.bounds()
         let number = try LogRangeOptions.number(text, source)

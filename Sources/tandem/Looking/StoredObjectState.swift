@@ -2,7 +2,7 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// An object as a store has it.
+/// The state of an object in a store.
 struct StoredObjectState {
     /// The position of the save that last changed its row.
     var version: UInt64
@@ -27,7 +27,7 @@ extension DaemonSource {
             }
             return found.first.map { StoredObjectState($0, model) }
         } catch let error as TandemError where error.code == .historyExpired {
-            // What the journal still says of it is all there is.
+            // Only the rest of the object's history in the journal is available.
             return nil
         }
     }
@@ -47,7 +47,9 @@ extension StoredObjectState {
 }
 
 extension FolderSource {
-    /// The store stands at its last checkpoint: what it has is of another position only if nothing happened in between.
+    /// Returns the state in the store's last checkpoint.
+    ///
+    /// Returns nil if the object was changed between the checkpoint and the position.
     func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState? {
         guard let store = openStore() else { return nil }
         defer { store.close() }
@@ -62,7 +64,7 @@ extension FolderSource {
 }
 
 extension StoredObjectState {
-    /// Reads it from a store; nil when there is none.
+    /// Reads the object from a store; returns nil if there is none.
     fileprivate init?(_ id: ObjectID, _ store: Store) throws {
         guard let model = store.model, let tag = try store.entity(ofNumber: id.number),
             let entity = model.entity(tagged: tag),

@@ -1,20 +1,22 @@
 import Tandem
 
-/// What the journal tells of an object up to a position, back to where it came to be as far as that is kept.
+/// The state of an object at a position, reconstructed from the journal.
+///
+/// The journal is read back to the object's insertion, if that is still kept.
 struct ToldObject {
     let id: ObjectID
-    /// Where the journal begins.
+    /// The first position of the journal.
     private(set) var oldest: UInt64 = 0
-    /// Where it was deleted, if nothing came behind that.
+    /// The position of its deletion, if nothing followed.
     private(set) var deletedAt: UInt64?
-    /// Whether the journal goes back to its insertion, so that no member is missing.
+    /// Whether the journal has the object's insertion, so that its members are complete.
     private(set) var isWhole = false
-    /// What happened to it, newest first.
+    /// The changes of the object, newest first.
     private var steps: [ObjectStory.Step] = []
-    /// The last that has its row.
+    /// The last change with a row.
     private var last: ObjectStory.Step?
 
-    /// Reads back from a position.
+    /// Reads the changes backwards from a position.
     init(_ story: ObjectStory, through top: UInt64) throws {
         id = story.id
         var (steps, last, gone) = ([ObjectStory.Step](), ObjectStory.Step?.none, UInt64?.none)
@@ -34,12 +36,12 @@ struct ToldObject {
         deletedAt = last == nil ? gone : nil
     }
 
-    /// The model of its last row; nil where no row of it is kept.
+    /// The model of its last row; nil if the journal no longer has a row of the object.
     var model: CompiledModel? { last?.entry.model }
-    /// Where its last row was saved.
+    /// The position at which its last row was saved.
     var rowAt: UInt64? { last?.entry.transaction.position }
 
-    /// What it comes to under the names of today; nil where no row of it is kept.
+    /// Returns the state under current names, or nil if the journal no longer has a row of it.
     func state(_ names: TodaysNames) -> ObjectState? {
         guard let last, let entity = last.entity, let row = last.change.row,
             let model = last.entry.model
@@ -58,7 +60,7 @@ struct ToldObject {
             isWhole: isWhole, properties)
     }
 
-    /// The members that are known, by relationship, in their order.
+    /// Returns the known members by relationship, in their order.
     private func members(_ names: TodaysNames) -> [String: [ObjectReference]] {
         var places: [String: [ObjectReference: Rank?]] = [:]
         for step in steps.reversed() {

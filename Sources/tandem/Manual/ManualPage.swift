@@ -1,15 +1,16 @@
 import Tandem
 
-/// A page of the manual, in the macros of man(7), of a program's description by swift-argument-parser.
+/// A manual page in the macros of man(7), made from a program's help dump by swift-argument-parser.
 ///
-/// Nothing but what the program says in its help stands there, so that neither can leave out what the other has.
+/// The page has only the text of the program's help, so that neither lacks anything that the other
+/// has.
 struct ManualPage {
     private var writer = ManualWriter()
 
     /// The page's source.
     var text: String { writer.text }
 
-    /// The page of a program with all its verbs.
+    /// Creates the page of a program with all its verbs.
     init(_ program: JSON, section: Int, see: [String]) {
         let name = program["commandName"]?.string ?? ""
         writer.macro("TH", [name.uppercased(), String(section), "", "Tandem", "Tandem"])
@@ -57,20 +58,20 @@ struct ManualPage {
         (list?.array ?? []).filter { $0["shouldDisplay"] != .bool(false) }
     }
 
-    /// The words of a line in a list of pages: no capital at the beginning and no full stop.
+    /// Returns a text without an initial capital and full stop, as used in lists of pages.
     private static func sentence(_ text: String) -> String {
         let words = text.hasSuffix(".") ? text.dropLast() : text[...]
         return words.prefix(1).lowercased() + words.dropFirst()
     }
 }
 
-/// What a program or verb takes: an option, a flag, or a word in its place.
+/// An argument of a program or verb: an option, a flag, or a positional argument.
 struct ManualArgument {
-    /// How it is written, every way.
+    /// All spellings of the argument.
     let spellings: [String]
-    /// How it is written in a synopsis, with brackets when it may be left out.
+    /// The argument in a synopsis, in brackets if it is optional.
     let usage: String
-    /// What it is for.
+    /// The argument's help text.
     let summary: String
 
     init(_ argument: JSON) {

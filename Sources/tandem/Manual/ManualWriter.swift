@@ -1,14 +1,14 @@
-/// Writes lines and the macros of man(7), so that no text is taken for a macro.
+/// Writes text and macros of man(7), and escapes text that would be read as a macro.
 struct ManualWriter {
     private(set) var text = ""
 
-    /// A macro with its words, each as one however many it has.
+    /// Writes a macro; each of its words may contain spaces.
     mutating func macro(_ name: String, _ words: [String]) {
         let quoted = words.map { "\"\(Self.escaped($0))\"" }
         text += ([".\(name)"] + quoted).joined(separator: " ") + "\n"
     }
 
-    /// Words of running text; what stands in backticks is bold.
+    /// Writes running text; words in backticks are bold.
     mutating func line(_ words: String) {
         guard !words.isEmpty else { return }
         let parts = words.split(separator: "`", omittingEmptySubsequences: false)
@@ -19,20 +19,22 @@ struct ManualWriter {
         text += "\n"
     }
 
-    /// What the lines behind it explain.
+    /// Begins an entry of a list; the following lines explain `words`.
     mutating func tag(_ words: String) {
         text += ".TP\n"
         text += "\\fB\(Self.escaped(words))\\fR\n"
     }
 
-    /// The words of a call, and what they take.
+    /// Writes the words of a command line and its arguments.
     mutating func synopsis(_ words: [String], _ arguments: [ManualArgument], _ rest: String?) {
         let usages = arguments.map(\.usage) + (rest.map { [$0] } ?? [])
         text += ".PP\n\\fB\(Self.escaped(words.joined(separator: " ")))\\fR"
         text += usages.map { " " + Self.escaped($0) }.joined() + "\n"
     }
 
-    /// Paragraphs as in a program's help: `TITLE:` begins a part, an indented line `name: …` explains a name.
+    /// Writes paragraphs of a program's help.
+    ///
+    /// `TITLE:` begins a subsection, and an indented line `name: …` explains a name.
     mutating func paragraphs(_ words: String) {
         var isTagged = false
         var begins = true
@@ -57,7 +59,7 @@ struct ManualWriter {
             && line.dropLast().allSatisfy { $0.isUppercase || $0 == " " }
     }
 
-    /// Backslashes, hyphens that are no dashes, quotes of a macro, and what would begin a macro.
+    /// Escapes backslashes, hyphens, quotes, and a character that would begin a macro.
     private static func escaped(_ words: String) -> String {
         var text = words.first == "." || words.first == "'" ? "\\&" : ""
         for character in words {

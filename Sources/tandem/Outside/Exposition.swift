@@ -1,6 +1,7 @@
 import Tandem
 
-/// Metrics in Prometheus' text format, version 0.0.4: families of samples, each with its help and type.
+/// Metrics in Prometheus' text format, version 0.0.4: families of samples, each with its help and
+/// type.
 ///
 ///     var exposition = Exposition()
 ///     exposition.gauge("tandem_read_only", "1 while no saves are taken", 0)
@@ -11,27 +12,27 @@ struct Exposition {
     /// All families so far; ends with a newline.
     private(set) var text = ""
 
-    /// One number that goes up and down.
+    /// Adds a number that can rise and fall; adds nothing if it is nil.
     mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
         if let value { family(name, "gauge", help, [([:], value)]) }
     }
 
-    /// Numbers that go up and down, told apart by labels.
+    /// Adds numbers that can rise and fall, distinguished by labels.
     mutating func gauges(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
         family(name, "gauge", help, samples)
     }
 
-    /// One number that only grows while the daemon runs; its name ends in `_total`.
+    /// Adds a number that only rises while the daemon runs; its name ends in `_total`.
     mutating func counter(_ name: String, _ help: String, _ value: Double?) {
         if let value { family(name, "counter", help, [([:], value)]) }
     }
 
-    /// Numbers that only grow, told apart by labels.
+    /// Adds numbers that only rise, distinguished by labels.
     mutating func counters(_ name: String, _ help: String, _ samples: [(Labels, Double)]) {
         family(name, "counter", help, samples)
     }
 
-    /// A histogram of seconds, from what the daemon says of one; nothing if it says nothing.
+    /// Adds a histogram of seconds from the daemon's status; adds nothing if it is missing there.
     mutating func histogram(_ name: String, _ help: String, _ json: JSON?) {
         guard let bounds = json?["boundsMicroseconds"]?.array?.compactMap(\.number),
             let counts = json?["counts"]?.array?.compactMap(\.number),
@@ -65,7 +66,7 @@ struct Exposition {
         text += " \(Self.number(value))\n"
     }
 
-    /// A number without a fraction that it does not have.
+    /// Returns a number, without a fraction if it is whole.
     private static func number(_ value: Double) -> String {
         Int64(exactly: value).map(String.init) ?? "\(value)"
     }

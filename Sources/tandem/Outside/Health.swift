@@ -1,24 +1,26 @@
 import Tandem
 
-/// What is wrong with a daemon, judged from its status: a value, so that every rule can be tried without one.
+/// The problems of a daemon, determined from its status.
+///
+/// It is a plain value, so that each rule can be tested without a daemon.
 struct Health {
-    /// From where on a number is a problem.
+    /// The values from which on a number is a problem.
     struct Thresholds {
         /// Percent of the store's quota.
         var mapPercent = 80
-        /// Percent of the journal's cap, while somebody needs the oldest tenth of the journal.
+        /// Percent of the journal's cap, while a reader needs the oldest tenth of the journal.
         var journalPercent = 90
-        /// Positions that a client or a consumer is behind.
+        /// The lag of a client or consumer, in positions.
         var lag: Int64 = 100_000
-        /// Seconds that a reader of the store's file is behind.
+        /// The lag of a reader of the store's file, in seconds.
         var readerLag: Int64 = 60
     }
 
-    /// One thing that is wrong.
+    /// A problem.
     struct Problem: Hashable {
-        /// Its name, which stays.
+        /// The stable name of the problem.
         var name: String
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         var message: String
     }
 
@@ -73,7 +75,7 @@ struct Health {
         }
     }
 
-    /// Who needs positions below one and is not expired yet.
+    /// Returns the readers that need positions below the given one and are not expired yet.
     private static func needs(_ status: JSON, below position: Double) -> [String] {
         let consumers = (status["consumers"]?.array ?? []).filter {
             $0["expired"]?.bool != true && ($0["acknowledged"]?.number ?? position) < position
@@ -108,7 +110,7 @@ struct Health {
             + "pid \(client["pid"]?.shown ?? "?"))"
     }
 
-    /// One object for scripts.
+    /// The result as a JSON object for scripts.
     var json: JSON {
         .object([
             "state": .string(problems.isEmpty ? "healthy" : "degraded"),

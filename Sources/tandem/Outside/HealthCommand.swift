@@ -1,7 +1,7 @@
 import ArgumentParser
 import Tandem
 
-/// `tandem health`: whether anything needs somebody, for scripts.
+/// `tandem health`: whether the daemon needs attention, for scripts.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health", abstract: "Says whether the daemon needs anybody's attention.",

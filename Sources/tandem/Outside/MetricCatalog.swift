@@ -1,8 +1,9 @@
 import Tandem
 
-/// Which metrics there are, and where the daemon's status has them.
+/// The metrics, and their keys in the daemon's status.
 ///
-/// The table on the page Outside of TandemDaemon names all; a test compares it with what the command prints.
+/// The table on the page Outside of TandemDaemon names all; a test compares it with the command's
+/// output.
 extension JSON {
     /// All metrics of a daemon with this status.
     var exposition: Exposition {
@@ -175,21 +176,21 @@ extension JSON {
             self["retention"]?["expiredSessions"]?.number)
     }
 
-    /// How often each limit was reached, in the order of their names.
+    /// How often each limit was reached, sorted by name.
     private var limits: [(Exposition.Labels, Double)] {
         (self["limits"]?.object ?? [:]).sorted { $0.key < $1.key }.compactMap { name, limit in
             limit["reached"]?.number.map { (["limit": name], $0) }
         }
     }
 
-    /// The numbers of an object, each labelled with its key, in the order of the keys.
+    /// Returns the numbers of an object, each labelled with its key, in the order of the keys.
     private func labelled(_ key: String, _ label: String) -> [(Exposition.Labels, Double)] {
         (self[key]?.object ?? [:]).sorted { $0.key < $1.key }.compactMap { name, value in
             value.number.map { ([label: name], $0) }
         }
     }
 
-    /// A number of a client, labelled with who it is.
+    /// Returns a number of a client, labelled with the client's id, author and uid.
     private func sample(_ key: String) -> (Exposition.Labels, Double)? {
         guard let value = self[key]?.number else { return nil }
         let labels: Exposition.Labels = [
@@ -199,6 +200,6 @@ extension JSON {
         return (labels, value)
     }
 
-    /// 1 or 0 for a truth value.
+    /// 1 for true, 0 for false.
     private var flag: Double? { bool.map { $0 ? 1 : 0 } }
 }

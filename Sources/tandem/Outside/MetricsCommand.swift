@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem metrics`: what Prometheus collects.
+/// `tandem metrics`: the metrics for Prometheus.
 struct MetricsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "metrics", abstract: "Prints the daemon's metrics in Prometheus' text format.",
@@ -45,7 +45,7 @@ struct MetricsCommand: ParsableCommand {
 }
 
 extension Exposition {
-    /// What is said where no daemon answers.
+    /// The metrics if no daemon answers.
     static var down: Exposition {
         var exposition = Exposition()
         exposition.gauge("tandem_up", "1 if the daemon answers", 0)

@@ -1,18 +1,18 @@
-/// A scale of durations on which every tenfold takes the same room.
+/// A logarithmic scale of durations.
 struct DurationScale {
-    /// The longest duration that it shows, in microseconds.
+    /// The longest duration on the scale, in microseconds.
     let longest: Int64
-    /// Where it begins, at a microsecond.
+    /// The coordinate of one microsecond.
     let from: Double
-    /// Where the longest ends.
+    /// The coordinate of the longest duration.
     let to: Double
 
-    /// Where a duration in microseconds ends.
+    /// Returns the coordinate of a duration in microseconds.
     func x(_ microseconds: Int64) -> Double {
         from + (to - from) * Self.logarithm(microseconds) / max(1, Self.logarithm(longest))
     }
 
-    /// The powers of ten, those of the clock above a second.
+    /// The ticks: powers of ten, and above a second round numbers of minutes, hours and days.
     var ticks: [(x: Double, label: String)] {
         let all: [Int64] = [
             1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000,
@@ -21,14 +21,16 @@ struct DurationScale {
         var ticks: [(x: Double, label: String)] = []
         for mark in all where mark <= max(longest, 10) {
             let x = x(mark)
-            // Labels are some sixty pixels wide at most.
+            // Labels are about sixty pixels wide at most.
             if let last = ticks.last, x - last.x < 64 { continue }
             ticks.append((x, Quantity.duration(mark)))
         }
         return ticks
     }
 
-    /// The logarithm to the base of two, straight between its powers, which is exact enough for a picture and needs no mathematics of C.
+    /// Returns the base-2 logarithm, interpolated linearly between powers of two.
+    ///
+    /// That is accurate enough for a picture, and needs no C library.
     private static func logarithm(_ value: Int64) -> Double {
         let value = Double(max(1, value))
         return Double(value.exponent) + value.significand - 1

@@ -1,19 +1,19 @@
-/// How often something took how long, in buckets an eighth of an octave wide, and what share of it took how long at most.
+/// A histogram of durations, with buckets an eighth of an octave wide, for percentiles.
 struct Durations: Equatable {
-    /// The upper bounds of the buckets in microseconds, rising.
+    /// The upper bounds of the buckets in microseconds, ascending.
     let bounds: [Int64]
-    /// One count per bound, and one more for what is longer.
+    /// A count for each bound, and one for longer durations.
     private(set) var counts: [Int]
-    /// The longest in microseconds.
+    /// The longest duration in microseconds.
     private(set) var longest: Int64
 
-    /// No durations yet; bounds from a microsecond to 35 years.
+    /// Creates an empty histogram, with bounds from a microsecond to 35 years.
     init() {
         let octaves = (3..<50).flatMap { octave in (8..<16).map { Int64($0) << (octave - 3) } }
         self.init(bounds: Array(1...7) + octaves, counts: nil, longest: 0)
     }
 
-    /// Counts that somebody else made; nil where they don't fit the bounds.
+    /// Creates a histogram of existing counts; nil if they do not fit the bounds.
     init?(bounds: [Int64], counts: [Int], longest: Int64) {
         guard counts.count == bounds.count + 1, counts.allSatisfy((0...1 << 53).contains),
             zip(bounds, bounds.dropFirst()).allSatisfy(<)
@@ -27,10 +27,10 @@ struct Durations: Equatable {
         self.longest = longest
     }
 
-    /// How many there are.
+    /// The number of durations.
     var count: Int { counts.reduce(0, +) }
 
-    /// Counts a duration.
+    /// Adds a duration.
     mutating func note(_ microseconds: Int64) {
         var (low, high) = (0, bounds.count)
         while low < high {
@@ -41,7 +41,8 @@ struct Durations: Equatable {
         longest = max(longest, microseconds)
     }
 
-    /// What a share of all did not exceed, as exactly as the buckets tell; nil when there are none.
+    /// Returns the duration that a share did not exceed, at the buckets' resolution; nil if there
+    /// are none.
     func percentile(_ share: Double) -> Int64? {
         let wanted = max(1, Int((share * Double(count)).rounded(.up)))
         var below = 0

@@ -1,14 +1,14 @@
 import Tandem
 
-/// What is counted for one name.
+/// The counts for one name.
 struct StatisticCounts: Equatable {
     var transactions = 0
-    /// How many of them are parts of batches.
+    /// The number of transactions that are parts of batches.
     var batches = 0
     var inserts = 0
     var updates = 0
     var deletes = 0
-    /// Changes of to-many relationships alone.
+    /// Changes of only to-many relationships.
     var touches = 0
     var bytes = 0
 
@@ -35,11 +35,11 @@ struct StatisticCounts: Equatable {
     }
 }
 
-/// The transactions of a stretch of the journal, counted by entity, author, property or size.
+/// The transactions in a range of the journal, counted by entity, author, property or size.
 ///
-/// It holds a bounded number of names (``limit``); what comes with others beyond them is counted as one.
+/// The number of names is bounded (``limit``); further names are counted together.
 struct JournalStatistics {
-    /// More names are not told apart.
+    /// The maximum number of names that are counted separately.
     static let limit = 4_096
     let statistic: Statistic
     private(set) var total = StatisticCounts()
@@ -64,7 +64,7 @@ struct JournalStatistics {
         }
     }
 
-    /// What a client is sent of it that follows what was asked for; long values are not in it.
+    /// Returns the size of a transaction as sent to clients that follow it, without long values.
     private static func bytes(_ transaction: Transaction) -> Int {
         var sent = transaction
         sent.blobs = []
@@ -72,7 +72,7 @@ struct JournalStatistics {
     }
 
     private mutating func noteEntities(_ entry: LogEntry) {
-        // Changes lie by entity, so one name stands for many of them.
+        // Changes are ordered by entity, so each run needs one look-up of the name.
         for changes in entry.transaction.changes.runs(by: \.object.tag) {
             var counts = StatisticCounts(transactions: 1)
             for change in changes { counts.note(change.kind) }
@@ -99,14 +99,14 @@ struct JournalStatistics {
 
     /// A line of the table.
     struct Row {
-        /// The name that people read.
+        /// The name for people.
         var name: String
-        /// The largest size in bytes that is counted here; only of sizes.
+        /// The largest size in bytes that is counted here; nil unless sizes are counted.
         var most: Int?
         var counts: StatisticCounts
     }
 
-    /// The lines, most first; sizes in their order, without holes between them.
+    /// The lines, most first; sizes are in ascending order without gaps.
     var rows: [Row] {
         if statistic == .size { return sizes }
         let rows = tally.named.map { Row(name: $0.key, counts: $0.value) }
@@ -114,7 +114,7 @@ struct JournalStatistics {
         return rows + (tally.others.map { [Row(name: "(others)", counts: $0)] } ?? [])
     }
 
-    /// What the bar of a line shows.
+    /// Returns the number that the bar of a line shows.
     func weight(_ counts: StatisticCounts) -> Int {
         switch statistic {
         case .author, .size: counts.transactions
@@ -132,26 +132,26 @@ struct JournalStatistics {
         }
     }
 
-    /// The power of two that a size does not exceed.
+    /// Returns the exponent of the smallest power of two that is at least the size.
     private static func size(_ bytes: Int) -> String {
         String(Int.bitWidth - max(0, bytes - 1).leadingZeroBitCount)
     }
 }
 
 extension LogEntry {
-    /// The name of the entity of a change; the most derived one.
+    /// Returns the name of the entity of a change; the most derived one.
     func entityName(_ change: Change) -> String {
         model?.entity(tagged: change.object.tag)?.name ?? "(unknown)"
     }
 }
 
 extension String {
-    /// A name that is shown where there may be none.
+    /// The name, or `(none)` if it is empty.
     var shownName: String { isEmpty ? "(none)" : self }
 }
 
 extension Array {
-    /// Neighbours with the same key, together.
+    /// Returns the runs of neighbours with the same key.
     func runs<Key: Equatable>(by key: (Element) -> Key) -> [ArraySlice<Element>] {
         var (runs, start): ([ArraySlice<Element>], Int) = ([], 0)
         for index in indices where index > start && key(self[index]) != key(self[start]) {

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Transactions counted or drawn instead of printed.
+/// The options to count or draw transactions instead of printing them.
 struct LogPictureOptions: ParsableArguments {
     @Option(
         name: .customLong("stats"), defaultAsFlag: StatisticArgument.unnamed, parsing: .next,
@@ -13,7 +13,7 @@ struct LogPictureOptions: ParsableArguments {
         help: ArgumentHelp("Draws them over time; FILE.svg or here.", valueName: "file"))
     var plot: PlotTarget?
 
-    /// Whether nothing is printed of single transactions.
+    /// Whether transactions are counted or drawn.
     var isAny: Bool { statistic != nil || plot != nil }
 
     func validate() throws {
@@ -25,7 +25,7 @@ struct LogPictureOptions: ParsableArguments {
                 "`\(statistic.name)` is nothing to count by; give --stats="
                     + Statistic.allCases.map(\.rawValue).joined(separator: ", "))
         }
-        // A file of another kind would be replaced, devices too.
+        // A file of another kind would be replaced, and even a device.
         if case .file(let path)? = plot, !path.hasSuffix(".svg") {
             throw ValidationError(
                 "`\(path)` does not end in .svg; give --plot FILE.svg, or --plot for the terminal")

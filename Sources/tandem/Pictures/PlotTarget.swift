@@ -5,13 +5,13 @@ enum PlotTarget: ExpressibleByArgument, CustomStringConvertible {
     case terminal
     case file(String)
 
-    /// What looks like a match is none, so that `log --plot author=setup` draws what the match finds.
+    /// Returns nil for a match, so that `log --plot author=setup` draws the matching transactions.
     init?(argument: String) {
         guard !argument.isEmpty, !MatchField.isMatch(argument) else { return nil }
         self = argument == "-" ? .terminal : .file(argument)
     }
 
-    /// Nothing: the help has no room for what stands for a value that was left out.
+    /// Empty, because the help has no room for the value that is used if none is given.
     var description: String { "" }
 
     static let defaultCompletionKind = CompletionKind.file(extensions: ["svg"])

@@ -1,6 +1,6 @@
-/// Numbers, sizes and durations as people read them.
+/// Numbers, sizes and durations for people.
 enum Quantity {
-    /// A number with commas between thousands: `12,345`.
+    /// Returns a number with commas between thousands: `12,345`.
     static func count(_ number: Int) -> String {
         let digits = String(number.magnitude)
         var grouped = ""
@@ -11,12 +11,12 @@ enum Quantity {
         return number < 0 ? "-" + grouped : grouped
     }
 
-    /// A number with its noun: `1 change`, `2 changes`.
+    /// Returns a number with its noun: `1 change`, `2 changes`.
     static func count(_ number: Int, _ noun: String) -> String {
         "\(count(number)) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    /// A size in bytes: `512 B`, `1.5 KiB`.
+    /// Returns a size in bytes: `512 B`, `1.5 KiB`.
     static func bytes(_ number: Int) -> String {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
         var (value, unit) = (Double(number), 0)
@@ -24,7 +24,7 @@ enum Quantity {
         return "\(short(value)) \(units[unit])"
     }
 
-    /// A duration in microseconds: `17 µs`, `1.02 ms`, `2.5 min`, `3 d`.
+    /// Returns a duration in microseconds: `17 µs`, `1.02 ms`, `2.5 min`, `3 d`.
     static func duration(_ microseconds: Int64) -> String {
         let units: [(String, Double)] = [
             ("µs", 1), ("ms", 1e3), ("s", 1e6), ("min", 6e7), ("h", 3.6e9), ("d", 8.64e10),
@@ -34,7 +34,7 @@ enum Quantity {
         return "\(short(value / unit.1)) \(unit.0)"
     }
 
-    /// Three digits, without zeros at the end of a fraction.
+    /// Returns three digits, without trailing zeros of a fraction.
     private static func short(_ value: Double) -> String {
         let digits = value < 10 ? 100.0 : value < 100 ? 10 : 1
         let rounded = (value * digits).rounded() / digits

@@ -1,10 +1,10 @@
-/// Writes SVG: elements with their attributes, texts with everything escaped that XML would take for its own.
+/// Writes SVG elements with their attributes, and escapes texts.
 struct SVGWriter {
-    /// What was written so far.
+    /// The text written so far.
     private(set) var text = ""
     private var open: [String] = []
 
-    /// An attribute's value: a number without needless digits, or a text.
+    /// The value of an attribute: a number without needless digits, or a text.
     enum Attribute: ExpressibleByStringLiteral, ExpressibleByFloatLiteral,
         ExpressibleByIntegerLiteral, ExpressibleByStringInterpolation
     {
@@ -25,7 +25,7 @@ struct SVGWriter {
 
     typealias Attributes = KeyValuePairs<String, Attribute>
 
-    /// Begins an element that others lie in.
+    /// Begins an element that contains other elements.
     mutating func begin(_ name: String, _ attributes: Attributes = [:]) {
         text += "<\(name)\(Self.written(attributes))>\n"
         open.append(name)
@@ -37,26 +37,26 @@ struct SVGWriter {
         text += "</\(name)>\n"
     }
 
-    /// An element that holds a text or nothing.
+    /// Writes an element that contains a text or nothing.
     mutating func element(_ name: String, _ attributes: Attributes = [:], _ content: String = "") {
         let head = "<\(name)\(Self.written(attributes))"
         text += content.isEmpty ? head + "/>\n" : head + ">\(Self.escaped(content))</\(name)>\n"
     }
 
-    /// Lines of a style sheet, which must not hold `<` or `&`.
+    /// Writes lines of a style sheet, which must not contain `<` or `&`.
     mutating func style(_ lines: String) { text += "<style>\n\(lines)\n</style>\n" }
 
     private static func written(_ attributes: Attributes) -> String {
         attributes.map { " \($0.key)=\"\($0.value.text)\"" }.joined()
     }
 
-    /// A number with at most one digit behind the point: a tenth of a pixel is enough.
+    /// Returns a number with at most one decimal place: a tenth of a pixel is accurate enough.
     static func number(_ value: Double) -> String {
         let tenths = (value * 10).rounded() / 10
         return Int(exactly: tenths).map { String($0) } ?? "\(tenths)"
     }
 
-    /// A text for XML, without characters that XML can't have or that must not reach a terminal.
+    /// Returns a text for XML, without characters that XML or a terminal can't have.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

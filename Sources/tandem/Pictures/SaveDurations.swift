@@ -1,16 +1,16 @@
 import Tandem
 
-/// Durations that belong to a picture of transactions, and what they are of.
+/// The durations shown with a picture of transactions.
 struct SaveDurations {
     var title: String
-    /// What is counted, in one sentence.
+    /// A sentence that says which durations are counted.
     var note: String
     var durations: Durations
 
-    /// How long saves took, as a daemon's status has it; nil where it says nothing of saves.
+    /// Creates the durations of saves in a daemon's status; nil if it has none.
     ///
-    /// A transaction has one time only, so the journal can't say how long a save took. The daemon counts it from the arrival of a save to
-    /// its answer, for all saves since it began.
+    /// The journal can't say how long a save took, because a transaction has only one time. The
+    /// daemon measures all saves since its start, each from its arrival to its answer.
     init?(status: JSON) {
         guard let save = status["histograms"]?["save"],
             let bounds = save["boundsMicroseconds"]?.array?.compactMap(\.int),
@@ -29,14 +29,14 @@ struct SaveDurations {
             + "batches excluded, each from arrival to answer"
     }
 
-    /// The times between transactions, where nobody knows how long saves took.
+    /// Creates the times between transactions, for use if the durations of saves are unknown.
     init(between durations: Durations) {
         self.durations = durations
         title = "Time between transactions"
         note = "the journal alone does not have how long saves took; a daemon does"
     }
 
-    /// What is shown of them.
+    /// The percentiles to show, and the longest duration.
     var marks: [(label: String, microseconds: Int64)] {
         let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
         let found = shares.compactMap { label, share in
@@ -45,7 +45,7 @@ struct SaveDurations {
         return found.isEmpty ? [] : found + [("longest", durations.longest)]
     }
 
-    /// A mark as people read it; buckets tell no more than what was not exceeded.
+    /// Returns the text of a percentile, which is an upper bound because of the buckets.
     static func text(_ mark: (label: String, microseconds: Int64)) -> String {
         (mark.label == "longest" ? "" : "≤ ") + Quantity.duration(mark.microseconds)
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// What `tandem log --stats` counts by.
+/// The attribute by which `tandem log --stats` counts.
 enum Statistic: String, CaseIterable {
     case entity
     case author
@@ -8,9 +8,9 @@ enum Statistic: String, CaseIterable {
     case size
 }
 
-/// The value of `--stats`, which may be left out.
+/// The value of `--stats`, which may be omitted.
 ///
-/// What looks like a match is none, so that `log --stats author=setup` counts what the match finds.
+/// A match is not accepted, so that `log --stats author=setup` counts the matching transactions.
 struct StatisticArgument: ExpressibleByArgument, CustomStringConvertible {
     let name: String
 
@@ -19,20 +19,20 @@ struct StatisticArgument: ExpressibleByArgument, CustomStringConvertible {
         name = argument
     }
 
-    /// Nothing: the help has no room for what stands for a value that was left out.
+    /// Empty, because the help has no room for the value that is used if none is given.
     var description: String { "" }
 
-    /// Names are looked up late, where a wrong one can be told from none.
+    /// The statistic with this name; nil for a wrong name, which is reported after parsing.
     var statistic: Statistic? { Statistic(rawValue: name) }
 
-    /// What stands for a value that was left out.
+    /// The value if none is given.
     static let unnamed = StatisticArgument(.entity)
 
     private init(_ statistic: Statistic) { name = statistic.rawValue }
 }
 
 extension MatchField {
-    /// Whether a word of the command line is a match: `author=setup`.
+    /// Returns whether a word of the command line is a match: `author=setup`.
     static func isMatch(_ word: String) -> Bool {
         guard let sign = word.firstIndex(of: "=") else { return false }
         return MatchField(rawValue: String(word[..<sign])) != nil

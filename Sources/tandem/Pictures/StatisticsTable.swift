@@ -1,23 +1,23 @@
 import Tandem
 
-/// Statistics as a table with bars, in the width of a terminal.
+/// Statistics as a table with bars, fitted to the width of a terminal.
 struct StatisticsTable {
     let statistics: JournalStatistics
-    /// The columns of the terminal.
+    /// The width of the terminal.
     let width: Int
     var style = Style()
     var clock: WallClock
 
     private static let gap = 2
     private static let widestName = 40
-    /// Shorter bars say nothing.
+    /// The shortest useful bar, in cells.
     private static let shortestBar = 8
 
-    /// The lines: what was counted, the names of the columns, a line each.
+    /// The lines: a summary, the headings of the columns, and a line for each row.
     var lines: [String] {
         let rows = statistics.rows
         guard statistics.span != nil else { return [] }
-        // A model that is installed changes no object.
+        // The installation of a model changes no object.
         guard !rows.isEmpty else { return summary }
         let columns = columns(rows)
         let names = names(rows)
@@ -33,7 +33,7 @@ struct StatisticsTable {
         return summary + ["", style.paint(heading, .name)] + body
     }
 
-    /// What was counted, in one or two lines.
+    /// The totals, in one or two lines.
     private var summary: [String] {
         var clock = clock
         let total = statistics.total

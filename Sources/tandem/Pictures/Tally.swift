@@ -1,14 +1,14 @@
-/// What is counted for each name, of a bounded number of names: what comes later is counted together.
+/// Counts for a bounded number of names; further names are counted together.
 struct Tally<Counts> {
-    /// More names have no counts of their own.
+    /// The maximum number of names with counts of their own.
     let limit: Int
     /// The counts of each name.
     private(set) var named: [String: Counts] = [:]
-    /// The counts of all names beyond the limit; nil while there are none.
+    /// The counts of all names beyond the limit; nil if there are none.
     private(set) var others: Counts?
     private let zero: Counts
 
-    /// An empty tally; counts begin with `zero`.
+    /// Creates an empty tally; counts begin with `zero`.
     init(limit: Int, zero: Counts) { (self.limit, self.zero) = (limit, zero) }
 
     /// Changes the counts of a name.
@@ -21,7 +21,7 @@ struct Tally<Counts> {
         }
     }
 
-    /// Changes all counts there are.
+    /// Changes all counts.
     mutating func all(_ change: (inout Counts) -> Void) {
         let zero = zero
         for name in named.keys { change(&named[name, default: zero]) }
@@ -30,7 +30,7 @@ struct Tally<Counts> {
 }
 
 extension Optional {
-    /// The value, or another one where there is none.
+    /// The value, or another one if it is nil.
     fileprivate subscript(or value: Wrapped) -> Wrapped {
         get { self ?? value }
         set { self = newValue }

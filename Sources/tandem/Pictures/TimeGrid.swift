@@ -1,17 +1,19 @@
-/// Columns of equal width over time, so few that they fit a picture: the width grows with the time they span.
+/// A limited number of columns of equal width over time; the width grows with the time they span.
 ///
-/// Widths are such as people know, each a multiple of the one before, so that growing is only adding columns up.
+/// Widths are round units of time. Each is a multiple of the previous one, so that columns can be
+/// merged by adding their counts.
 struct TimeGrid {
-    /// No more columns are needed for what was noted.
+    /// The maximum number of columns.
     let limit: Int
     private(set) var level = 0
-    /// The first and last column that something was noted in.
+    /// The first and last column in use.
     private(set) var columns: ClosedRange<Int64>?
 
-    /// No columns yet; of fewer than eight the widest would be too few for what calendars have.
+    /// Creates a grid without columns; the limit is at least 8, so that the widest columns can span
+    /// all dates.
     init(limit: Int) { self.limit = max(8, limit) }
 
-    /// A column's width in microseconds.
+    /// The width of a column in microseconds.
     var width: Int64 { Self.widths[level] }
 
     /// The widths in microseconds, from a millisecond to a million days.
@@ -24,16 +26,17 @@ struct TimeGrid {
         return short + clock + days
     }()
 
-    /// The column of a time in microseconds since 1970; times that no calendar has are those of the years 1 and 9999.
+    /// Returns the column of a time in microseconds since 1970, which is clamped to the years 1 to
+    /// 9999.
     func column(_ time: Int64) -> Int64 {
         Self.floor(min(max(time, Self.times.lowerBound), Self.times.upperBound), width)
     }
 
-    /// What calendars have, so that no sum of widths is too large for a number.
+    /// The years 1 to 9999, which prevents overflows.
     private static let times: ClosedRange<Int64> =
         -62_135_596_800_000_000...253_402_300_799_999_999
 
-    /// Takes a time in; returns by how much columns have to be added up, 1 for not at all.
+    /// Includes a time; returns the number of columns to merge into one, or 1 for none.
     mutating func include(_ time: Int64) -> Int64 {
         let before = width
         var found = range(with: column(time))
@@ -55,7 +58,7 @@ struct TimeGrid {
         Self.floor(range.lowerBound, factor)...Self.floor(range.upperBound, factor)
     }
 
-    /// The quotient, rounded down also below zero.
+    /// Returns the quotient, rounded towards negative infinity.
     static func floor(_ value: Int64, _ divisor: Int64) -> Int64 {
         value / divisor - (value % divisor < 0 ? 1 : 0)
     }

@@ -1,21 +1,22 @@
 import TandemIO
 
-/// Where a time axis has its marks, and what stands there.
+/// The ticks of a time axis, with their labels.
 ///
-/// Marks are at round times of the wall's clock as it was at the beginning, equally far apart also where summer time begins or ends.
+/// Ticks are at round local times by the UTC offset at the beginning. Their distance stays the same
+/// when summer time begins or ends.
 struct TimeTicks {
-    /// A mark of the axis.
+    /// A tick of the axis.
     struct Tick: Equatable {
         /// Microseconds since 1970.
         var time: Int64
         var label: String
-        /// The day, where it is not that of the mark before.
+        /// The day, if it differs from that of the previous tick.
         var day: String?
     }
 
     let from: Int64
     let to: Int64
-    /// No more marks.
+    /// The maximum number of ticks.
     let most: Int
     let isUTC: Bool
 
@@ -31,7 +32,7 @@ struct TimeTicks {
         .map { $0 * second }
         + [1, 2, 7, 14, 28, 91, 182, 364, 728, 1_820].map { $0 * day }
 
-    /// The time between two marks in microseconds.
+    /// The time between two ticks in microseconds.
     var step: Int64 {
         let span = max(1, to.subtractingReportingOverflow(from).partialValue)
         if let step = Self.steps.first(where: { span / $0 < Int64(most) }) { return step }
@@ -40,7 +41,7 @@ struct TimeTicks {
         return step
     }
 
-    /// The marks, oldest first.
+    /// The ticks, oldest first.
     var ticks: [Tick] {
         let step = step
         let ahead =

@@ -1,16 +1,16 @@
 import Tandem
 
-/// When transactions were saved, by entity and by author: what a picture of them needs, and no more.
+/// The times of transactions, by entity and by author, as a picture needs them.
 ///
-/// It holds counts for a bounded number of columns and names, however long the journal is.
+/// Counts are held for a bounded number of columns and names, whatever the length of the journal.
 struct Timeline {
-    /// Names that are told apart while reading; a picture shows fewer.
+    /// The maximum number of names that are counted separately; a picture shows fewer.
     static let names = 64
     private typealias Counts = [Int64: Int]
     private(set) var grid: TimeGrid
     private(set) var span: TransactionSpan?
     private(set) var transactions = 0
-    /// How many of them are parts of batches.
+    /// The number of transactions that are parts of batches.
     private(set) var batches = 0
     private(set) var changes = 0
     /// The times from each transaction to the next.
@@ -20,7 +20,7 @@ struct Timeline {
     private var authors = Tally(limit: names, zero: Counts())
     private var last: Int64?
 
-    /// Nothing yet, for a picture of at most so many columns.
+    /// Creates an empty timeline for a picture with a maximum number of columns.
     init(columns: Int) { grid = TimeGrid(limit: columns) }
 
     /// Counts a transaction.
@@ -67,31 +67,32 @@ struct Timeline {
         var name: String
         var counts: [Int]
         var total: Int { counts.reduce(0, +) }
-        /// The highest column.
+        /// The highest count.
         var most: Int { counts.max() ?? 0 }
     }
 
-    /// The columns that a picture shows; a short time gets room on either side.
+    /// Returns the columns that a picture shows; a short time gets empty columns on both sides.
     func shown(atLeast least: Int) -> ClosedRange<Int64>? {
         guard let columns = grid.columns else { return nil }
         let missing = max(0, Int64(least) - (columns.upperBound - columns.lowerBound + 1))
         return (columns.lowerBound - missing / 2)...(columns.upperBound + (missing + 1) / 2)
     }
 
-    /// All transactions.
+    /// Returns the counts of all transactions.
     func all(in columns: ClosedRange<Int64>) -> Lane { Self.lane("all", total, columns) }
 
-    /// The changes of the entities that have most of them.
+    /// Returns the changes of the entities that have the most.
     func entities(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(entities, most, columns)
     }
 
-    /// The transactions of the authors that have most of them.
+    /// Returns the transactions of the authors that have the most.
     func authors(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(authors, most, columns)
     }
 
-    /// So many lanes, most first; the last stands for all others where there are more.
+    /// Returns at most `most` lanes, highest totals first; the last combines the rest if there are
+    /// more.
     private static func lanes(
         _ tally: Tally<Counts>, _ most: Int, _ columns: ClosedRange<Int64>
     ) -> [Lane] {

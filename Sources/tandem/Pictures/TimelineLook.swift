@@ -1,11 +1,11 @@
-/// What stands around a timeline: headings, and how long saves took.
+/// The formatting options and additional content of a timeline.
 struct TimelineLook {
     var isUTC = false
-    /// What the options let through, as they were written; empty for everything.
+    /// The selecting options as they were written; empty if there are none.
     var selection = ""
     var durations: SaveDurations
 
-    /// The heading.
+    /// Returns the heading.
     func title(_ timeline: Timeline) -> String {
         let batches =
             timeline.batches > 0 ? " (\(Quantity.count(timeline.batches)) of batches)" : ""
@@ -13,7 +13,7 @@ struct TimelineLook {
             + Quantity.count(timeline.changes, "change")
     }
 
-    /// What stands below the heading: from when to when, and which.
+    /// Returns the lines below the heading: the times, positions, column width and selection.
     func subtitles(_ timeline: Timeline) -> [String] {
         guard let span = timeline.span else { return [] }
         var clock = WallClock(isUTC: isUTC)

@@ -1,22 +1,23 @@
 import Tandem
 
-/// A timeline as a picture in SVG: light or dark as the reader has it, without scripts or anything from elsewhere.
+/// A timeline as an SVG picture, light or dark as the reader prefers, without scripts or external
+/// content.
 ///
-/// Names are cut to the room that they have, in letters of one width, so nothing overlaps.
+/// Names are cut to their space, in a monospaced font, so that nothing overlaps.
 struct TimelineSVG {
     let timeline: Timeline
     let look: TimelineLook
     private var writer = SVGWriter()
-    /// How far down it has come.
+    /// The vertical coordinate reached so far.
     private var y = 0.0
 
-    /// Columns that the picture has room for.
+    /// The number of columns for which the picture has space.
     static let columns = 240
     private static let fewestColumns = 24
     private static let lanes = 10
     private static let width = 960.0
     private static let margin = 24.0
-    /// Where columns begin and end.
+    /// The horizontal coordinates at which columns begin and end.
     private static let (left, right) = (190.0, 870.0)
     private static let laneHeight = 26.0
     private static let nameCells = 21
@@ -26,7 +27,7 @@ struct TimelineSVG {
         (self.timeline, self.look) = (timeline, look)
     }
 
-    /// The picture's source; a sentence instead of panels where there are no transactions.
+    /// Returns the picture's source, without panels if there are no transactions.
     static func text(_ timeline: Timeline, _ look: TimelineLook) -> String {
         var picture = TimelineSVG(timeline, look)
         picture.draw()
@@ -103,7 +104,7 @@ struct TimelineSVG {
         y += 6
     }
 
-    /// Room for columns with the lines of the time behind it; goes down to its end.
+    /// Draws the grid of a lane, and moves to its lower end.
     private mutating func panel(height: Double, _ ticks: [Tick]) {
         var lines = ""
         for tick in ticks { lines += "M\(Self.point(tick.x, y))v\(SVGWriter.number(height))" }
@@ -114,7 +115,7 @@ struct TimelineSVG {
             ["class": "grid", "d": "M\(Self.point(Self.left, y))H\(SVGWriter.number(Self.right))"])
     }
 
-    /// The columns of a lane, which stand on the line where the picture has come to.
+    /// Draws the columns of a lane, from the current vertical coordinate upwards.
     private mutating func bars(
         _ lane: Timeline.Lane, most: Int, height: Double, _ kind: String
     ) {
@@ -147,7 +148,7 @@ struct TimelineSVG {
 
     // MARK: Durations
 
-    /// Shares of all saves by how long they took, on a scale of which each step is twice the one before.
+    /// Draws the percentiles of the durations on a logarithmic scale.
     private mutating func drawDurations() {
         let save = look.durations
         y += 34

@@ -1,21 +1,21 @@
 import Tandem
 
-/// A timeline for a terminal: a line of little columns for each lane.
+/// A timeline for a terminal, with a line of block characters for each lane.
 struct TimelineText {
     let timeline: Timeline
     let look: TimelineLook
     var style = Style()
 
-    /// The width of names, and of numbers behind the columns.
+    /// The width of names, and of the numbers after the columns.
     private static let (nameCells, numberCells) = (20, 10)
     private static let lanes = 10
-    /// The width of a time below the columns, with a space behind it.
+    /// The width of a time below the columns, with a space after it.
     private static let tickCells = 14
 
-    /// How many columns fit a terminal of a width.
+    /// Returns the number of columns that fit a terminal of a width.
     static func columns(_ width: Int) -> Int { max(10, width - nameCells - numberCells - 2) }
 
-    /// The lines: what is shown, all transactions, entities, authors, the axis, how long saves took.
+    /// Returns the lines: headings, all transactions, entities, authors, the axis, and durations.
     func lines(width: Int) -> [String] {
         let room = Self.columns(width)
         guard let columns = timeline.shown(atLeast: min(20, room)) else { return [] }
@@ -47,7 +47,8 @@ struct TimelineText {
             + Quantity.count(lane.total).right(inCells: Self.numberCells)
     }
 
-    /// The times below their columns, as far as they fit one beside the other, and the days below them.
+    /// Returns the times below their columns, as far as there is space, and the days below the
+    /// times.
     private func axis(_ columns: ClosedRange<Int64>, _ wide: Int) -> [String] {
         let start = columns.lowerBound * timeline.grid.width
         let end = (columns.upperBound + 1) * timeline.grid.width

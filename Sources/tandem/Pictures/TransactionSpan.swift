@@ -1,10 +1,11 @@
 import Tandem
 
-/// From where to where a picture goes, in positions and in time.
+/// The range of a picture, in positions and in time.
 struct TransactionSpan: Equatable {
     private(set) var first: UInt64
     private(set) var last: UInt64
-    /// Microseconds since 1970; the earliest, which need not be the first's where a clock was set back.
+    /// The earliest time in microseconds since 1970; not the first transaction's if a clock was set
+    /// back.
     private(set) var earliest: Int64
     private(set) var latest: Int64
 
@@ -23,7 +24,7 @@ struct TransactionSpan: Equatable {
     /// The positions in words.
     var positions: String { first == last ? "position \(first)" : "positions \(first) to \(last)" }
 
-    /// The times in words.
+    /// Returns the times in words.
     func times(_ clock: inout WallClock) -> String {
         earliest == latest
             ? clock.short(earliest) : "\(clock.short(earliest)) to \(clock.short(latest))"
@@ -31,7 +32,7 @@ struct TransactionSpan: Equatable {
 }
 
 extension TransactionSpan? {
-    /// Takes a transaction in.
+    /// Extends the span by a transaction.
     mutating func note(_ transaction: Transaction) {
         if self == nil { self = TransactionSpan(transaction) } else { self?.add(transaction) }
     }

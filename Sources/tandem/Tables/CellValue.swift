@@ -1,13 +1,14 @@
 import Tandem
 
-/// What the text of a cell is as a value of a type.
+/// Conversion of a cell's text to a value.
 enum CellValue {
-    /// The value; nil for a text that is none.
+    /// Returns the value of a text, or nil if the text is not a value of the type.
     ///
-    /// Numbers are decimal and may have spaces around them, and a whole number may be written as `3.0` or `1e5`; infinite ones are
-    /// `Infinity` and `-Infinity`. Booleans are true, t, yes, y and 1, or their opposites. A date without a zone is of UTC, and one
-    /// without a time midnight. Digits alone are none: `20130131` would be a day of 1970. What a number can't hold exactly or at all
-    /// is none either.
+    /// Numbers are decimal, with optional spaces around them. A whole number may be written as
+    /// `3.0` or `1e5`; infinite numbers are `Infinity` and `-Infinity`. A number out of range, or a
+    /// whole number that would be rounded, is rejected. Booleans are true, t, yes, y and 1, or
+    /// their opposites. A date without a zone is in UTC, and a date without a time is midnight.
+    /// Digits alone are not a date: `20130131` would be a day of 1970.
     static func read(_ text: String, _ type: AttributeType) -> Value? {
         switch type {
         case .int: return whole(text).map { .int($0) }
@@ -22,30 +23,30 @@ enum CellValue {
         }
     }
 
-    /// What to write instead, of types whose forms are not plain.
+    /// Returns the accepted forms for an error message, for types that need an explanation.
     static func forms(_ type: AttributeType) -> String {
         guard type == .date else { return "" }
         return "; a date is written 2013-01-31, 2013-01-31 10:05:00 or 2013-01-31T10:05:00Z, "
             + "or a map names the columns of its parts"
     }
 
-    /// A whole number.
+    /// Returns a whole number, or nil if the text is not one.
     static func whole(_ text: String) -> Int64? {
         if let number = Int64(text) { return number }
         let text = trimmed(text)
         if let number = Int64(text) { return number }
-        // Beyond, a double may stand for another number than is written there.
+        // A larger double may represent another number than the one that is written.
         guard let number = number(text), number.magnitude < 0x1p53 else { return nil }
         return Int64(exactly: number)
     }
 
-    /// A finite number that is written in decimal digits.
+    /// Returns a finite number in decimal digits, or nil.
     private static func number(_ text: Substring) -> Double? {
         guard text.isDecimalNumber, let number = Double(text), number.isFinite else { return nil }
         return number
     }
 
-    /// What `tandem export` writes for an infinite number.
+    /// Returns the value of an infinite number in the form that `tandem export` writes.
     private static func infinity(_ text: String) -> Value? {
         Value(json: .string(text), type: .double)
     }
@@ -73,7 +74,7 @@ enum CellValue {
     }
 }
 
-/// A time of day in a year of the Gregorian calendar, in UTC.
+/// A date and time of the Gregorian calendar, in UTC.
 struct CivilTime: Equatable {
     var year: Int64
     var month: Int64 = 1
@@ -82,7 +83,7 @@ struct CivilTime: Equatable {
     var minute: Int64 = 0
     var second: Int64 = 0
 
-    /// Seconds since 1970; nil for a day or time that there is not.
+    /// Seconds since 1970; nil if the day or time does not exist.
     ///
     /// 24:00 is the end of a day.
     var seconds: Double? {
@@ -102,7 +103,7 @@ struct CivilTime: Equatable {
         }
     }
 
-    /// Days since 1970-01-01: years begin in March here, so that the day that comes and goes is the last.
+    /// Days since 1970-01-01, counted in years that begin in March, so that a leap day is the last.
     private var dayNumber: Int64 {
         let year = month > 2 ? year : year - 1
         let era = (year >= 0 ? year : year - 399) / 400
@@ -113,9 +114,10 @@ struct CivilTime: Equatable {
 }
 
 extension CivilTime {
-    /// Reads `2013-01-31`, `2013-01-31 10:05:00` and `2013-01-31T10:05:00Z`; nil for anything else.
+    /// Parses `2013-01-31`, `2013-01-31 10:05:00` and `2013-01-31T10:05:00Z`; nil for anything
+    /// else.
     ///
-    /// What most tables have, read without the detour over formatters.
+    /// These are the usual forms in tables; parsing them here avoids slow formatters.
     init?(utc text: String) {
         var bytes = Array(text.utf8)[...]
         guard let year = Self.number(&bytes, 4), Self.take("-", &bytes),

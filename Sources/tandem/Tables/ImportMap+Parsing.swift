@@ -1,9 +1,9 @@
 import Tandem
 
 extension ImportMap {
-    /// Reads a map; unknown keys are errors, so that a typo can't hide.
+    /// Parses a map; unknown keys are errors, so that typing errors are found.
     ///
-    /// Throws ``CommandFailure`` with the first problem and where it is.
+    /// Throws ``CommandFailure`` with the first problem and its location.
     init(parsing text: String, path: String) throws {
         let json: JSON
         do {
@@ -29,12 +29,12 @@ extension ImportMap {
         }
     }
 
-    /// What is wrong with a map.
+    /// A problem of a map.
     fileprivate struct Problem: Error {
         var message: String
     }
 
-    /// The members of an object, each of a known name.
+    /// The members of an object, whose keys are all known.
     fileprivate struct Members {
         let place: String
         private let members: [String: JSON]

@@ -1,19 +1,23 @@
 import Tandem
 
-/// What the files of a folder are: which objects their rows are, and where the values and links of these come from.
+/// The import map of a folder's files: the objects that rows describe, and the sources of their
+/// values.
 ///
 ///     {"null": ["NA"],
-///      "files": {"planes.csv": {"entity": "Plane", "attributes": {"tailnum": "tailnum", "built": {"year": "year"}}},
-///                "flights.csv.gz": {"entity": "Flight", "attributes": {"number": "flight"},
-///                    "relationships": {"plane": {"by": {"tailnum": "tailnum"}, "missing": "create"}}}}}
+///      "files": {
+///        "planes.csv": {"entity": "Plane",
+///           "attributes": {"tailnum": "tailnum", "built": {"year": "year"}}},
+///        "flights.csv.gz": {"entity": "Flight",
+///           "attributes": {"number": "flight"},
+///           "relationships": {"plane": {"by": {"tailnum": "tailnum"}, "missing": "create"}}}}}
 struct ImportMap: Equatable {
-    /// Where the value of an attribute comes from.
+    /// The source of an attribute's value.
     enum Source: Equatable {
-        /// A cell, read as the attribute's type has it; texts that stand for certain values, and those that stand for none.
+        /// A cell, parsed by the attribute's type, with texts for certain values and for no value.
         case column(String, values: [String: JSON], nulls: Set<String>?)
         /// The parts of a date in UTC, each a column.
         case date([DatePart: String], partial: Partial)
-        /// The same in every row.
+        /// The same value in every row.
         case constant(JSON)
     }
 
@@ -34,13 +38,13 @@ struct ImportMap: Equatable {
         case first
     }
 
-    /// What happens to a row whose link leads to nothing that is there.
+    /// The treatment of a link whose destination does not exist.
     enum Missing: String, CaseIterable {
-        /// It leads nowhere.
+        /// The link is omitted.
         case `nil`
         /// The row is rejected.
         case reject
-        /// An object with the key and nothing else is made.
+        /// An object that has only the key is created.
         case create
     }
 
@@ -54,19 +58,19 @@ struct ImportMap: Equatable {
         var missing: Missing
     }
 
-    /// A file and what its rows are.
+    /// A file and the objects that its rows describe.
     struct Table: Equatable {
-        /// Its name in the folder.
+        /// The name of the file in the folder.
         var name: String
         var entity: String
         var attributes: [String: Source] = [:]
         var links: [Link] = []
-        /// What stands for no value, besides an empty cell.
+        /// The texts for no value, besides an empty cell.
         var nulls: Set<String> = []
-        /// What stands between cells.
+        /// The separator of cells.
         var delimiter = UInt8(ascii: ",")
 
-        /// The columns that it needs.
+        /// The columns that the map refers to.
         var columns: Set<String> {
             let ofAttributes = attributes.values.flatMap { source -> [String] in
                 switch source {

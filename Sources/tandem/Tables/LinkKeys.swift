@@ -2,7 +2,8 @@ import Tandem
 
 /// The value of a unique attribute, by which a link finds its object.
 ///
-/// Texts are the same here only if they are the same byte by byte, as in the store; Swift holds others for the same as well.
+/// Texts are compared byte by byte, as in the store; Swift's `==` also accepts canonically
+/// equivalent texts.
 struct LinkKey: Hashable, Sendable {
     let value: Value
 
@@ -24,13 +25,13 @@ struct LinkKey: Hashable, Sendable {
     }
 }
 
-/// Where the links of one relationship lead: the objects of its destination by their keys.
+/// The possible targets of a relationship's links: the objects of its destination, by their keys.
 ///
-/// All of them are held, about a hundred bytes for each.
+/// All of them are held in memory, about a hundred bytes each.
 typealias LinkTargets = [LinkKey: ObjectID]
 
 extension LinkTargets {
-    /// The objects of a destination, as they are now, subentities included.
+    /// Reads the current objects of a destination, including those of subentities.
     @MainActor init(_ link: TablePlan.Link, _ container: PersistentContainer) throws {
         self.init()
         let context = container.makeContext(name: "import")

@@ -1,17 +1,17 @@
 import Tandem
 
-/// Finds what a parser passes over in silence: a key that comes twice in an object of a JSON text.
+/// Finds a key that occurs twice in one object of a JSON text, which the JSON parser accepts.
 struct RepeatedKey {
     private var bytes: [UInt8]
     private var place = 0
 
-    /// The first one in a text that is JSON; nil where there is none.
+    /// Returns the first repeated key of a valid JSON text, or nil if there is none.
     static func find(in text: String) -> String? {
         var search = RepeatedKey(bytes: Array(text.utf8))
         return search.run()
     }
 
-    /// A text is a key where a colon follows; each object that is open has its keys.
+    /// Searches the text: a string before a colon is a key, and each open object has its own keys.
     private mutating func run() -> String? {
         var open: [Set<String>] = []
         while place < bytes.count {
@@ -30,7 +30,7 @@ struct RepeatedKey {
         return nil
     }
 
-    /// The text that begins here, behind its quote.
+    /// Reads the string whose opening quote was just passed.
     private mutating func text() -> String {
         let start = place - 1
         while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
@@ -38,7 +38,7 @@ struct RepeatedKey {
         }
         place = min(place + 1, bytes.count)
         let text = String(decoding: bytes[start..<place], as: UTF8.self)
-        // Two ways of writing a key are one key.
+        // Different escapes can denote the same key.
         return (try? JSON(parsing: text))?.string ?? text
     }
 

@@ -1,8 +1,8 @@
 import Tandem
 
-/// The rows of a file: a chunk is read while another is sent.
+/// The rows of a file; the next chunk is read while one is sent.
 ///
-/// What is rejected is on the disk before any row behind it is handed out.
+/// Rejected rows are on disk before any later row is returned.
 final class TableBatch: ImportedRows {
     typealias Element = BatchValues
 
@@ -16,7 +16,8 @@ final class TableBatch: ImportedRows {
     private var index = 0
     private var last = LastRows<TableFile.Row>()
 
-    /// Reads on in a file that has begun; `onRead` hears how far that has come.
+    /// Reads the rows of a file that was begun; `onRead` is called with the offset after each
+    /// chunk.
     init(
         _ file: TableFile, _ name: String, _ rejects: RejectFile, _ failures: UniformFailures,
         onRead: @escaping (UInt64) -> Void
@@ -31,7 +32,7 @@ final class TableBatch: ImportedRows {
 
     func reject(_ index: Int) -> RejectFile.Reject? {
         guard let row = last[index] else { return nil }
-        // What stands for the row begins with what stands for the map.
+        // The identity of a row begins with the hash of the map.
         let raw = row.values.identity?.dropFirst(TablePlan.seedBytes) ?? []
         return .init(line: row.line, raw: String(decoding: raw, as: UTF8.self), reason: "")
     }
@@ -43,7 +44,7 @@ final class TableBatch: ImportedRows {
         ahead = Task.detached { try await file.next() }
     }
 
-    /// The next row.
+    /// Returns the next row, or nil after the last one.
     nonisolated(nonsending) func next() async throws -> BatchValues? {
         while index == chunk.rows.count {
             guard !chunk.isLast, let ahead else { return nil }

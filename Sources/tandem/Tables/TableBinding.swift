@@ -1,13 +1,13 @@
 import Tandem
 
-/// Finds what a map names: columns in the header of a file, properties in the model.
+/// Resolves the names in a map to columns of a file and properties of the model.
 struct TableBinding {
     private let table: ImportMap.Table
     private let columns: [String: Int]
     private let model: CompiledModel
     let entity: CompiledEntity
 
-    /// Throws ``CommandFailure`` for an entity or columns that are not there.
+    /// Throws ``CommandFailure`` if the entity or a column does not exist.
     init(_ table: ImportMap.Table, _ columns: [String], _ model: CompiledModel) throws {
         self.table = table
         self.model = model
@@ -22,7 +22,7 @@ struct TableBinding {
         }
     }
 
-    /// The entity of a file's rows.
+    /// Returns the entity of a file's rows; throws ``CommandFailure`` if it does not exist.
     static func entity(
         _ table: ImportMap.Table, _ model: CompiledModel
     ) throws -> CompiledEntity {
@@ -103,7 +103,7 @@ struct TableBinding {
         return found
     }
 
-    /// Refuses what would have all rows refused.
+    /// Throws if the treatment of missing objects contradicts the model.
     private func check(_ link: TablePlan.Link) throws {
         if link.missing == .nil, link.property.needsValue {
             throw failure(
@@ -124,7 +124,7 @@ struct TableBinding {
 
     // MARK: Properties
 
-    /// Every row needs what the model wants.
+    /// Throws if a property needs a value but is neither mapped nor has a default.
     func checkRequired() throws {
         let set = Set(table.attributes.keys).union(table.links.map(\.name))
         for property in entity.properties where !set.contains(property.name) {
@@ -146,7 +146,7 @@ struct TableBinding {
 }
 
 extension ImportMap.Table {
-    /// A text that is the same in every process for the same file of a map.
+    /// A text that identifies the map of a file; the same in every process.
     var canonical: String {
         let sources = attributes.sorted { $0.key < $1.key }.map { name, source in
             switch source {

@@ -1,9 +1,9 @@
 import Tandem
 import TandemIO
 
-/// The content of a table, unpacked if need be.
+/// The content of a table, decompressed if necessary.
 enum TableContent {
-    /// The path of a file of a map: as it is named, or with or without `.gz`.
+    /// Returns the path of a file in a map: its name as given, or with or without `.gz`.
     static func path(_ name: String, in folder: String) throws -> String {
         let path = folder.hasSuffix("/") ? folder + name : folder + "/" + name
         let other = name.hasSuffix(ending) ? String(path.dropLast(ending.count)) : path + ending
@@ -14,9 +14,10 @@ enum TableContent {
         return found
     }
 
-    /// Opens a file; what is packed by gzip is unpacked into a file without a name, which goes with its last reader.
+    /// Opens a file; a gzip file is decompressed into an unnamed temporary file.
     ///
-    /// It takes as much room in `TMPDIR` as the content has.
+    /// The temporary file is in `TMPDIR`, needs as much space as the content, and is deleted when
+    /// it is closed.
     static func open(_ path: String) throws -> any File {
         guard RealFileSystem().exists(path) else {
             throw CommandFailure("there is no file \(path)", code: 2)
@@ -31,7 +32,8 @@ enum TableContent {
 
     private static func unpacked(_ path: String) throws -> any File {
         let files = RealFileSystem()
-        // Without the file's name, which gzip would print as it is.
+        // The file is passed as standard input, because gzip would print a file name without
+        // escapes.
         let gzip = try ChildProcess.start(
             "/bin/sh", ["-c", "exec gzip -dc <\"$0\"", path], output: .pipe)
         let file = try unnamed(files, for: path)
@@ -53,7 +55,7 @@ enum TableContent {
         }
     }
 
-    /// A file without a name, which messages call by the name of the packed one.
+    /// Creates an unnamed file, which messages call by the name of the compressed one.
     private static func unnamed(_ files: RealFileSystem, for source: String) throws -> any File {
         let folder = ThisProcess.environment("TMPDIR") ?? "/tmp"
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()

@@ -1,7 +1,8 @@
 import Tandem
 import TandemIO
 
-/// Reads the rows of one file of a map, away from the main thread, so that rows are read while others are sent.
+/// Reads the rows of one file of a map off the main actor, so that rows are read while others are
+/// sent.
 actor TableFile {
     /// A row that can be sent.
     struct Row: Sendable {
@@ -9,39 +10,39 @@ actor TableFile {
         var values: BatchValues
     }
 
-    /// Some rows, and the rejected ones between them.
+    /// Consecutive rows, and the rejected rows among them.
     struct Chunk: Sendable {
         var rows: [Row] = []
         var rejects: [RejectFile.Reject] = []
-        /// How far the file is read.
+        /// The offset up to which the file was read.
         var offset: UInt64 = 0
-        /// Whether nothing comes behind them.
+        /// Whether these are the last rows.
         var isLast = false
     }
 
-    /// What of the rows is known before they are read.
+    /// The state of the import before its rows are read.
     struct Start: Sendable {
-        /// How many of them are inserted.
+        /// The number of rows that are already inserted.
         var inserted: Int
-        /// Lines that are rejected.
+        /// The lines that are already rejected.
         var rejected: Set<Int>
-        /// Where links lead.
+        /// The targets of each link.
         var targets: [LinkTargets]
     }
 
-    /// As many as a part of a batch has.
+    /// The rows of a chunk, as many as one transaction of a batch has.
     private static let chunkRows = 1_000
-    /// So that long rows don't add up.
+    /// The maximum bytes of a chunk, which bounds the memory for long rows.
     private static let chunkBytes = 1 << 20
     private var table: CSVTable
     private let beginning: ImportLines.Place
     private let plan: TablePlan
     private var start: Start?
     private var count = 0
-    /// How many bytes there are.
+    /// The size of the file in bytes.
     let size: UInt64
 
-    /// Opens a file, and finds what the map says in it; throws ``CommandFailure``.
+    /// Opens a file and resolves the names of the map; throws ``CommandFailure``.
     init(_ table: ImportMap.Table, in folder: String, _ model: CompiledModel) throws {
         let path = try TableContent.path(table.name, in: folder)
         let content = try TableContent.open(path)
@@ -57,14 +58,14 @@ actor TableFile {
 
     // MARK: Rows
 
-    /// Reads from the beginning.
+    /// Starts to read from the beginning.
     func begin(_ start: Start) {
         table.go(to: beginning)
         count = 0
         self.start = start
     }
 
-    /// The next rows.
+    /// Returns the next rows.
     func next() throws -> Chunk {
         var chunk = Chunk()
         guard let start else { return chunk }
@@ -83,7 +84,7 @@ actor TableFile {
             } catch {
                 chunk.rejects.append(
                     .init(line: record.line, raw: record.text, reason: error.reason))
-                // They are held until the chunk is handed over.
+                // Rejected rows are held until the chunk is returned.
                 if chunk.rejects.count == Self.chunkRows { break }
             }
         }
@@ -91,7 +92,10 @@ actor TableFile {
         return chunk
     }
 
-    /// What a row sets; of one that is inserted, what stands for it is enough, and what its links led to may be gone.
+    /// Returns the values of a row.
+    ///
+    /// A row that is already inserted has only its identity, because the targets of its links may
+    /// have been deleted.
     private func values(
         _ record: CSVTable.Record, _ start: Start
     ) throws(ImportValues.Misfit) -> BatchValues {
@@ -106,16 +110,16 @@ actor TableFile {
 
     // MARK: Keys
 
-    /// The keys that rows name, each once, of the links whose missing objects are made.
+    /// The distinct keys in a file's rows, for the links whose missing objects are created.
     struct Keys: Sendable {
-        /// By the number of the link, in the order in which they come up.
+        /// The keys by the index of the link, in order of appearance.
         var byLink: [Int: [LinkKey]]
         fileprivate var known: [Int: Set<LinkKey>]
-        /// How far the file is read; nil when that is all.
+        /// The offset up to which the file was read; nil at its end.
         var offset: UInt64?
     }
 
-    /// Reads on for keys; begins with nil.
+    /// Continues to read keys; nil starts at the beginning.
     func keys(_ before: Keys?) throws -> Keys {
         let links = plan.links.enumerated().filter { $0.element.missing == .create }
         if before == nil { table.go(to: beginning) }
@@ -127,7 +131,7 @@ actor TableFile {
             }
             if record.problem != nil { continue }
             for (number, link) in links {
-                // What can't be read is rejected with its row, later.
+                // A key that can't be read is rejected later, together with its row.
                 guard let key = try? link.key(record.cells, plan.nulls), link.allows(key),
                     keys.known[number, default: []].insert(key).inserted
                 else { continue }

@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// Imports the files of a map, what links lead to first.
+/// Imports the files of a map, in the order of their dependencies.
 @MainActor final class TableImport {
     private let folder: String
     private let map: ImportMap
@@ -12,9 +12,9 @@ import TandemIO
     private let model: CompiledModel
     private let context: ManagedObjectContext
     private let rejects: RejectFile
-    /// How many objects of each entity are there.
+    /// The number of imported objects by entity.
     private(set) var counts: [String: Int] = [:]
-    /// How many objects were made because links named them.
+    /// The number of objects created for links, by entity.
     private(set) var stubs: [String: Int] = [:]
 
     init(
@@ -31,7 +31,8 @@ import TandemIO
         context = container.makeContext(name: "import")
     }
 
-    /// The files of a map in their order; throws ``CommandFailure`` for whatever is wrong with any of them.
+    /// Returns the files of a map in import order; throws ``CommandFailure`` if any of them is
+    /// invalid.
     private func files() throws -> [(ImportMap.Table, TableFile)] {
         for table in map.tables { _ = try TableBinding.entity(table, model) }
         return try TableOrder.sorted(map.tables, model).map { table in
@@ -39,7 +40,10 @@ import TandemIO
         }
     }
 
-    /// Imports everything; a daemon that can't be reached or refuses all ends it, with what is there so far in ``counts``.
+    /// Imports everything.
+    ///
+    /// If the daemon can't be reached or rejects all rows, the error is thrown, and ``counts`` has
+    /// the objects imported so far.
     func run() async throws {
         for (table, file) in try files() {
             try await makeStubs(table, file)
@@ -73,7 +77,7 @@ import TandemIO
 
     // MARK: Stubs
 
-    /// Makes the objects that links of a file name and that are not there.
+    /// Creates the objects that the links of a file refer to and that do not exist.
     private func makeStubs(_ table: ImportMap.Table, _ file: TableFile) async throws {
         let links = file.reading.links
         guard links.contains(where: { $0.missing == .create }) else { return }
@@ -87,7 +91,9 @@ import TandemIO
         }
     }
 
-    /// Inserts an object for each key; those that are there stay as they are, so that the rows are the same in every attempt.
+    /// Inserts an object for each key, and leaves existing objects unchanged.
+    ///
+    /// Every attempt sends the same rows, so that it can be resumed.
     private func insert(_ keys: [LinkKey], _ link: TablePlan.Link, _ name: String) async throws {
         let rows = keys.lazy.map { BatchValues([link.key.name: $0.value]) }
         let request = BatchInsertRequest(

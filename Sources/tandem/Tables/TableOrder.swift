@@ -1,10 +1,10 @@
 import Tandem
 
-/// In which order files are imported: what links lead to comes first.
+/// The order in which files are imported: the destinations of links come first.
 enum TableOrder {
-    /// The files of a map in their order, by name where nothing else says.
+    /// Returns the files of a map in import order; independent files are sorted by name.
     ///
-    /// Throws ``CommandFailure`` for links that lead round in a circle, and into their own file.
+    /// Throws ``CommandFailure`` if links form a cycle or refer to objects of their own file.
     static func sorted(
         _ tables: [ImportMap.Table], _ model: CompiledModel
     ) throws -> [ImportMap.Table] {
@@ -20,7 +20,7 @@ enum TableOrder {
         return sorted
     }
 
-    /// Whether rows of one file may lead to rows of another.
+    /// Returns whether rows of one file may refer to objects of another.
     private static func leads(
         _ table: ImportMap.Table, to other: ImportMap.Table, _ model: CompiledModel
     ) -> Bool {

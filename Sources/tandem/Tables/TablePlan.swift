@@ -1,8 +1,8 @@
 import Tandem
 
-/// A file of a map, with its columns found in the file and its properties in the model.
+/// A file of a map, with its columns and properties resolved.
 struct TablePlan: Sendable {
-    /// Where the value of an attribute comes from, by places of columns.
+    /// The source of an attribute's value, by column indexes.
     enum Source: Sendable {
         case cell(Int, values: [String: Value], nulls: NullTexts)
         case date(
@@ -10,12 +10,13 @@ struct TablePlan: Sendable {
         case constant(Value)
     }
 
-    /// An attribute that is set; one object, as a copy for each row would cost more than its value.
+    /// An attribute to set; a class, because copying it for each row would cost more than its
+    /// value.
     final class Attribute: Sendable {
         let property: CompiledProperty
         let type: AttributeType
         let source: Source
-        /// Whether an empty cell leaves its default.
+        /// Whether an empty cell leaves the default value.
         let hasDefault: Bool
 
         init(
@@ -28,11 +29,11 @@ struct TablePlan: Sendable {
         }
     }
 
-    /// A link that is set; one object, as with ``Attribute``.
+    /// A link to set; a class for the same reason as ``Attribute``.
     final class Link: Sendable {
         let property: CompiledProperty
         let destination: CompiledEntity
-        /// The attribute of the destination, and its type.
+        /// The attribute of the destination.
         let key: CompiledProperty
         let type: AttributeType
         let column: Int
@@ -51,7 +52,7 @@ struct TablePlan: Sendable {
         }
     }
 
-    /// Texts that stand for no value: hardly ever more than one or two, so that comparing beats hashing.
+    /// The texts for no value; usually one or two, which are faster to compare than to hash.
     struct NullTexts: Sendable {
         private let few: [String]
         private let many: Set<String>
@@ -70,14 +71,15 @@ struct TablePlan: Sendable {
     let entity: CompiledEntity
     let attributes: [Attribute]
     let links: [Link]
-    /// What stands for no value in columns that say nothing else.
+    /// The texts for no value in columns that define none of their own.
     let nulls: NullTexts
-    /// What stands for the map in what stands for a row.
+    /// The hash of the map, the first part of a row's identity.
     private let seed: [UInt8]
-    /// How many bytes of it there are.
+    /// The length of `seed` in bytes.
     static let seedBytes = 32
 
-    /// Finds everything, or throws ``CommandFailure`` for what is not there or can't come to a good end.
+    /// Resolves all names; throws ``CommandFailure`` if one does not exist or the map contradicts
+    /// the model.
     init(_ table: ImportMap.Table, columns: [String], _ model: CompiledModel) throws {
         let binding = try TableBinding(table, columns, model)
         self.table = table
@@ -91,12 +93,16 @@ struct TablePlan: Sendable {
 
     // MARK: Rows
 
-    /// What stands for a row when an import goes on: the map and what stands in the file, so not what links lead to by now.
+    /// Returns the identity of a row, by which an import is resumed: the hash of the map and the
+    /// row's bytes.
+    ///
+    /// It does not depend on the targets of links, which may change in between.
     func identity(_ bytes: [UInt8]) -> [UInt8] { seed + bytes }
 
-    /// What a row sets.
+    /// Returns the values of a row.
     ///
-    /// Throws a ``ImportValues/Misfit`` for a cell that is no value of its attribute, or a link that leads to nothing.
+    /// Throws a ``ImportValues/Misfit`` if a cell is not a value of its attribute, or if a link has
+    /// no target.
     func values(
         _ cells: [String?], _ targets: [LinkTargets]
     ) throws(ImportValues.Misfit) -> BatchValues {
@@ -125,7 +131,7 @@ struct TablePlan: Sendable {
 }
 
 extension TablePlan.Attribute {
-    /// The value in a row.
+    /// Returns the attribute's value in a row.
     fileprivate func value(_ cells: [String?]) throws(ImportValues.Misfit) -> Value {
         let value: Value
         switch source {
@@ -157,7 +163,7 @@ extension TablePlan.Attribute {
         return value
     }
 
-    /// A date of parts, null if its year has no value.
+    /// Returns a date composed of parts, or null if its year has no value.
     private func date(
         _ parts: [(part: ImportMap.DatePart, column: Int)], _ partial: ImportMap.Partial,
         _ nulls: TablePlan.NullTexts, _ cells: [String?]
@@ -205,14 +211,14 @@ extension CivilTime {
         case .hour: hour = number
         case .minute: minute = number
         case .second: second = number
-        // The remainder of a negative number is one too, and no minute.
+        // A negative number has a negative remainder, which is not a valid minute.
         case .time: (hour, minute) = (number / 100, number % 100)
         }
     }
 }
 
 extension TablePlan.Link {
-    /// The key of the object that a row leads to; nil where it leads nowhere.
+    /// Returns the key of a row's target, or nil if the row has none.
     func key(
         _ cells: [String?], _ nulls: TablePlan.NullTexts
     ) throws(ImportValues.Misfit) -> LinkKey? {
@@ -225,14 +231,15 @@ extension TablePlan.Link {
         return LinkKey(value: value)
     }
 
-    /// Throws where a row has to lead somewhere and does not say where.
+    /// Throws if a row needs a target but has none.
     fileprivate func leadNowhere() throws(ImportValues.Misfit) {
         guard property.needsValue else { return }
         throw ImportValues.Misfit(
             reason: "\(property.name): \(CompiledProperty.leadsNowhere)")
     }
 
-    /// Whether an object of the destination may have this key; what breaks the rules is no stub either.
+    /// Returns whether an object of the destination may have this key; if not, no object is
+    /// created.
     func allows(_ key: LinkKey) -> Bool {
         self.key.problem(with: key.value, content: { _ in nil }) == nil
     }

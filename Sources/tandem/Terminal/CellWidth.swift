@@ -1,9 +1,9 @@
-/// How much room texts take in a terminal, and texts that take a given room.
+/// The width of texts on a terminal, in columns.
 extension String {
     /// The columns of a terminal that the text fills: two for wide characters.
     var cells: Int { reduce(0) { $0 + $1.cells } }
 
-    /// The text, or its beginning with an ellipsis, in at most so many columns.
+    /// Returns the text, or its beginning with an ellipsis, in at most `width` columns.
     func cut(toCells width: Int) -> String {
         guard cells > width else { return self }
         var (kept, room) = ("", width - 1)
@@ -15,12 +15,12 @@ extension String {
         return width > 0 ? kept + "…" : ""
     }
 
-    /// The same for a text with colours, which take no room; they end with what is kept.
+    /// Returns a coloured text cut like ``cut(toCells:)``; colour codes have no width.
     func cutPainted(toCells width: Int) -> String {
         var (kept, used, isPainted, isCode) = ("", 0, false, false)
         for character in self {
             if character == "\u{1b}" { (isCode, isPainted) = (true, true) }
-            // A line that fits is left as it is.
+            // A line that fits is returned unchanged.
             if !isCode {
                 used += character.cells
                 guard used <= width else {
@@ -34,7 +34,7 @@ extension String {
         return self
     }
 
-    /// The text without as much of its end as is needed to have only so many columns, colours not counted.
+    /// Returns the beginning of the text that fits into a width, and all its colour codes.
     private func cutEnd(toCells width: Int) -> String {
         var (kept, used, isCode) = ("", 0, false)
         for character in self {
@@ -49,19 +49,19 @@ extension String {
         return kept
     }
 
-    /// The text with spaces behind it up to a number of columns.
+    /// Returns the text, padded with trailing spaces to a width.
     func left(inCells width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - cells))
     }
 
-    /// The text with spaces before it up to a number of columns.
+    /// Returns the text, padded with leading spaces to a width.
     func right(inCells width: Int) -> String {
         String(repeating: " ", count: max(0, width - cells)) + self
     }
 }
 
 extension Character {
-    /// The columns that it fills; what a terminal composes of several scalars counts as its first.
+    /// The columns that the character fills; a composed character counts as its first scalar.
     fileprivate var cells: Int {
         guard let first = unicodeScalars.first else { return 0 }
         return first.isWide || unicodeScalars.contains("\u{fe0f}") ? 2 : 1
@@ -69,7 +69,7 @@ extension Character {
 }
 
 extension Unicode.Scalar {
-    /// The blocks that East Asian scripts and pictures fill.
+    /// Whether the scalar is in a block of East Asian scripts or pictures.
     fileprivate var isWide: Bool {
         guard value >= 0x1100 else { return false }
         return [

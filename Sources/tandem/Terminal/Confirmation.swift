@@ -1,11 +1,12 @@
 import Tandem
 import TandemIO
 
-/// Asks before something that can't be taken back.
+/// Asks before an operation that can't be undone.
 enum Confirmation {
-    /// Returns when the answer is yes, or when nobody is to be asked.
+    /// Asks a question and returns if the answer is yes; returns at once if `isGiven`.
     ///
-    /// Throws a failure that says that nothing was changed for any other answer, and for the end of input.
+    /// For any other answer and at the end of input, throws a failure which says that nothing was
+    /// changed.
     static func ask(_ question: String, unless isGiven: Bool) throws {
         guard !isGiven else { return }
         StandardStream.error.write("\(question.printable) [y/N] ")

@@ -1,14 +1,14 @@
 import ArgumentParser
 
-/// How many lines of a log are wanted, as journalctl takes it: a number, or all.
+/// The number of log lines to print, as in journalctl: a number, or all.
 enum LineCount: Equatable {
     case all
     case last(Int)
 
-    /// What `-n` alone means.
+    /// The number for `-n` without a value.
     static let usual = 10
 
-    /// Reads `all` or a number that is not negative.
+    /// Parses `all` or a number that is not negative.
     init?(argument: String) {
         if argument == "all" {
             self = .all
@@ -19,7 +19,7 @@ enum LineCount: Equatable {
         }
     }
 
-    /// The same for an option; throws for what is no count.
+    /// Parses the value of an option; throws if it is not a count.
     static func counted(_ argument: String) throws -> LineCount {
         guard let count = LineCount(argument: argument) else {
             throw ValidationError("-n takes a number from 0 on, or all")

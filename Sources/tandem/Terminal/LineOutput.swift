@@ -1,44 +1,46 @@
 import TandemIO
 
-/// Standard output in pieces of 64 KiB; line by line where a person or a follower waits for them.
+/// Buffered standard output: written in pieces of 64 KiB, or line by line for a terminal or
+/// follower.
 final class LineOutput {
     private static let pieceBytes = 1 << 16
     private var bytes: [UInt8] = []
     private let flushesLines: Bool
-    /// Whether formats for programs, whose bytes are those of the store, pass a terminal.
+    /// Whether unescaped formats for programs are filtered, because they go to a terminal.
     private let filtersLines: Bool
-    /// Whether a terminal, or a pager on one, shows it that knows no symbols.
+    /// Whether symbols are replaced, because the terminal or the pager's terminal can't show them.
     private let hasPlainSymbols: Bool
     private var pager: Pager?
 
-    /// Output for a verb; a line for the shell that starts a pager is used on a terminal only.
+    /// Creates the output of a verb; `command`, which starts a pager, is used only on a terminal.
     ///
-    /// `isRaw` is for formats for programs that have no escapes: on a terminal they show only what may reach it, elsewhere all.
+    /// `isRaw` is for formats for programs that have no escapes: on a terminal their control
+    /// characters are filtered, elsewhere they are unchanged.
     init(flushesLines: Bool = false, pager command: String? = nil, isRaw: Bool = false) {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)
         self.flushesLines = flushesLines || isTerminal
         filtersLines = isRaw && isTerminal
         hasPlainSymbols = PlainSymbols.areNeeded
         bytes.reserveCapacity(Self.pieceBytes + 4_096)
-        // Without its pager the log is still worth reading.
+        // If the pager can't be started, the log is printed without it.
         if isTerminal, let command { pager = try? Pager(command) }
     }
 
-    /// Whether a pager shows it.
+    /// Whether a pager shows the output.
     var hasPager: Bool { pager != nil }
 
-    /// The columns of the terminal that it goes to; nil where there is none.
+    /// The width of the terminal; nil if there is none.
     var terminalWidth: Int? {
         ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns
     }
 
-    /// Whether something that was written waits to be flushed.
+    /// Whether some output has not been flushed.
     var isPending: Bool { !bytes.isEmpty }
 
     /// Whether the reader is gone.
     var isClosed: Bool { StandardStream.output.isClosed }
 
-    /// Notices that the reader went away although there is nothing to write.
+    /// Checks whether the reader is gone, without writing anything.
     func noticeReader() { StandardStream.output.noticeReader() }
 
     /// Appends whole lines.
@@ -47,15 +49,15 @@ final class LineOutput {
         if flushesLines || bytes.count >= Self.pieceBytes { flush() }
     }
 
-    /// Appends a line, with only what may reach a terminal.
+    /// Appends a line in which control characters are escaped.
     func line(_ text: String) { styledLine(text.printable) }
 
-    /// Appends a line that may have colours, whose texts the caller has made printable.
+    /// Appends a line that may have colours; the caller has escaped its texts.
     func styledLine(_ text: String) {
         write { $0.put(text, "\n") }
     }
 
-    /// Hands over what was written so far.
+    /// Writes the buffered output.
     func flush() {
         if filtersLines { bytes = Array(Self.printableLines(bytes).utf8) }
         if hasPlainSymbols {
@@ -67,14 +69,14 @@ final class LineOutput {
         bytes.removeAll(keepingCapacity: bytes.capacity <= 4 * Self.pieceBytes)
     }
 
-    /// The same lines with only what may reach a terminal.
+    /// Returns the lines with escaped control characters.
     private static func printableLines(_ bytes: [UInt8]) -> String {
         String(decoding: bytes, as: UTF8.self).replacing("\r\n", with: "\n")
             .split(separator: "\n", omittingEmptySubsequences: false)
             .map { String($0).printable }.joined(separator: "\n")
     }
 
-    /// Hands over the rest, and waits for the reader of a pager.
+    /// Writes the rest, and waits until the user leaves the pager.
     func finish() {
         flush()
         pager?.finish()
@@ -88,7 +90,7 @@ extension [UInt8] {
         for text in texts { append(contentsOf: text.utf8) }
     }
 
-    /// Appends a character of ASCII.
+    /// Appends an ASCII character.
     mutating func put(byte character: Unicode.Scalar) { append(UInt8(ascii: character)) }
 
     /// Appends a number's digits.

@@ -1,12 +1,12 @@
 import Tandem
 import TandemIO
 
-/// Writes a line to standard output, with only what may reach a terminal.
+/// Writes a line to standard output, with escaped control characters.
 func printLine(_ text: String) {
     StandardStream.output.write(PlainSymbols.shown(text.printable) + "\n")
 }
 
-/// Writes a line to standard error, after the name of the program, with only what may reach a terminal.
+/// Writes a line to standard error, after the program's name, with escaped control characters.
 func printRemark(_ text: String) {
     StandardStream.error.write("tandem: \(text.printable)\n")
 }
@@ -15,16 +15,18 @@ extension JSON {
     /// A string without quotes, anything else as JSON.
     var plain: String { string ?? text }
 
-    /// The same in a line that people read: without what could pass for another line or move a terminal's cursor.
+    /// The plain text with escaped control characters, such as line breaks and cursor movements.
     var shown: String { plain.printable }
 }
 
 extension String {
-    /// The text with spaces up to a width.
+    /// Returns the text with trailing spaces up to a width.
+    ///
+    /// A text that is as long or longer gets one space.
     func padded(to width: Int) -> String {
         count >= width ? self + " " : self + String(repeating: " ", count: width - count)
     }
 
-    /// The text without spaces at its end.
+    /// The text without trailing spaces.
     var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
 }

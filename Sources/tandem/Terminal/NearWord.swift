@@ -1,13 +1,13 @@
-/// Which word somebody may have meant who mistyped it.
+/// Spelling suggestions for mistyped words.
 enum NearWord {
-    /// As many letters may be missing, wrong, too many, or in the other order.
+    /// The maximum number of letters that are missing, wrong, superfluous or swapped.
     private static let mostEdits = 2
 
-    /// The word that takes the fewest edits, the first of several; nil where none takes few, or all letters.
+    /// Returns the first word that takes the fewest edits.
     ///
-    ///     NearWord.nearest(to: "lgo", among: ["log", "show"])     // "log"
+    /// Returns nil if that takes more than two edits, or as many as the word has letters.
     static func nearest(to word: String, among words: [String]) -> String? {
-        // Of what somebody pastes by mistake nothing is compared.
+        // Long words, such as text pasted by mistake, are not compared.
         guard word.count <= 32 else { return nil }
         let found = words.map { (word: $0, edits: edits(Array(word), Array($0))) }
             .min { $0.edits < $1.edits }
@@ -15,7 +15,7 @@ enum NearWord {
         return found.word
     }
 
-    /// How many edits lead from one to the other; two letters that changed places are one.
+    /// Returns the number of edits between two words; swapped neighbours are one edit.
     private static func edits(_ a: [Character], _ b: [Character]) -> Int {
         var rows = [Array(0...b.count)]
         for i in a.indices {

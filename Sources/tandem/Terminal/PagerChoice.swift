@@ -1,8 +1,10 @@
 import TandemIO
 
-/// Which pager is used, as journalctl chooses it.
+/// The choice of the pager, as in journalctl.
 enum PagerChoice {
-    /// The line for the shell: `TANDEM_PAGER`, else `PAGER`, else `less`; nil when one of them is empty or `cat`.
+    /// Returns the shell command: `TANDEM_PAGER`, else `PAGER`, else `less`.
+    ///
+    /// Returns nil if the variable that takes effect is empty or `cat`.
     static func command(toEnd: Bool) -> String? {
         let named = ThisProcess.environment("TANDEM_PAGER") ?? ThisProcess.environment("PAGER")
         if let named {
@@ -12,7 +14,8 @@ enum PagerChoice {
             + "elif command -v more >/dev/null; then exec more; else exec cat; fi"
     }
 
-    /// Quit at once if it fits, keep colours, chop long lines; others than less take no notice.
+    /// Returns options for less, which other pagers ignore: quit if it fits, keep colours, chop
+    /// long lines.
     private static func options(_ toEnd: Bool) -> String {
         "LESS=\"${LESS-FRSXMK}\(toEnd ? " +G" : "")\"; export LESS;"
     }

@@ -1,12 +1,12 @@
-/// A ``ProgressBar`` for each of several phases; what is left is told from the beginning of a phase, not of all.
+/// A ``ProgressBar`` for each of several phases; the remaining time is estimated for each phase.
 final class PhaseBars<Phase: Equatable> {
     private let label: (Phase) -> String
     private var current: (phase: Phase, bar: ProgressBar)?
 
-    /// Bars with a word before each.
+    /// Creates bars with a label for each phase.
     init(_ label: @escaping (Phase) -> String) { self.label = label }
 
-    /// Shows so much of a phase's whole.
+    /// Shows the progress of a phase.
     func update(_ phase: Phase, _ done: UInt64, of total: UInt64) {
         if current?.phase != phase {
             end()
@@ -15,7 +15,7 @@ final class PhaseBars<Phase: Equatable> {
         current?.bar.update(done, of: total)
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     func end() {
         current?.bar.end()
         current = nil

@@ -1,33 +1,36 @@
 import TandemIO
 
-/// How far something has come: on standard error, on a terminal only, and only for what takes longer than a second.
+/// A progress bar on standard error.
+///
+/// Shown only on a terminal, and only for operations longer than a second.
 ///
 ///     let progress = ProgressBar("backup")
 ///     defer { progress.end() }
 ///     while … { progress.update(done, of: total) }
 final class ProgressBar {
-    /// Nothing is shown before, and nothing more often than every tenth of it.
+    /// The delay before the bar is shown, in nanoseconds; it is redrawn at most every tenth of
+    /// this.
     private static let patience: UInt64 = 1_000_000_000
-    /// Printable, as it may have the name of a file.
+    /// The label with escaped control characters, because it may contain a file's name.
     let label: String
     private let isShown: Bool
     private let clock = SystemClock()
     private let start: UInt64
     private var last: UInt64 = 0
 
-    /// A bar with a word before it.
+    /// Creates a bar with a label before it.
     init(_ label: String) {
         self.label = label.printable
         isShown = ThisProcess.isTerminal(StandardStream.error.descriptor)
         start = clock.monotonicNanoseconds
     }
 
-    /// Shows so much of a whole; the whole may be unknown: 0.
+    /// Shows the progress; a `total` of 0 is unknown.
     func update(_ done: UInt64, of total: UInt64) {
         show { Self.line(label, done, of: total, seconds: $0, width: $1) }
     }
 
-    /// Shows that nobody knows how far it is, only for how long it goes on.
+    /// Shows only the elapsed time, for an operation of unknown length.
     func wait() {
         show { String("\(label): \(Self.time($0.rounded(.down))) so far".prefix(max(1, $1 - 1))) }
     }
@@ -41,13 +44,13 @@ final class ProgressBar {
         StandardStream.error.write("\r\(line(Double(now - start) / 1e9, width))\u{1b}[K")
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     func end() {
         if last > 0 { StandardStream.error.write("\r\u{1b}[K") }
         last = 0
     }
 
-    /// A line that fits a width: the word, a bar, percent, and how long the rest will take.
+    /// Returns a line that fits a width: the label, a bar, percent, and the remaining time.
     static func line(
         _ label: String, _ done: UInt64, of total: UInt64, seconds: Double, width: Int
     ) -> String {

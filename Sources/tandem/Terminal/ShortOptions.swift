@@ -1,17 +1,19 @@
-/// Letters as people type them to `journalctl`: `-n3`, `-fn1`, `-rgnotes`, `-n` alone.
+/// Short options in the forms of `journalctl`: `-n3`, `-fn1`, `-rgnotes`, `-n` alone.
 ///
-/// The parser takes a value only as a word of its own, or behind `=`; here one word becomes several of that kind. Whatever is not
-/// understood stays as it was, for the parser to complain of.
+/// The parser accepts a value only as a separate word, or after `=`. So a cluster of letters is
+/// split into several words of this form. A word that is not understood is left to the parser,
+/// which rejects it.
 struct ShortOptions {
-    /// The letters that stand alone, and those that a value follows.
+    /// The letters without a value.
     let flags: Set<Character>
+    /// The letters with a value.
     let valued: Set<Character>
-    /// Whether `-n` may stand without its number.
+    /// Whether `-n` may have no number.
     private let countsLines: Bool
-    /// Whether a word can be an argument of the verb.
+    /// Returns whether a word can be an argument of the verb.
     private let isArgument: (String) -> Bool
 
-    /// The letters of a verb.
+    /// Creates the options of a verb.
     init(of verb: String) {
         let (flags, valued) = Self.letters(verb)
         self.flags = Set(flags)
@@ -33,10 +35,10 @@ struct ShortOptions {
         }
     }
 
-    /// What may begin with a dash itself.
+    /// The options whose values may begin with a dash.
     private static let unconditional = ["-S", "--since", "-U", "--until", "--sort"]
 
-    /// The words of a command line, without the program's name, as the parser takes them.
+    /// Converts the words of a command line, without the program's name, to the parser's form.
     static func separated(_ words: [String]) -> [String] {
         guard let verb = words.first(where: { !$0.hasPrefix("-") }) else { return words }
         let end = words.firstIndex(of: "--") ?? words.endIndex
@@ -44,7 +46,7 @@ struct ShortOptions {
         return negative(options.counted(options.lettered(words[..<end]))) + words[end...]
     }
 
-    /// The words with each number below zero joined to the option before it, which refuses it by name.
+    /// Joins each negative number to the option before it, so that the error names the option.
     private static func negative(_ words: [String]) -> [String] {
         words.reduce(into: []) { joined, word in
             guard word.hasPrefix("-"), Double(word) != nil, let option = joined.last,
@@ -55,7 +57,7 @@ struct ShortOptions {
         }
     }
 
-    /// Each cluster of letters as words of their own.
+    /// Splits each cluster of letters into separate words.
     private func lettered(_ words: ArraySlice<String>) -> [String] {
         words.reduce(into: []) { found, word in
             let isValue = found.last.map(Self.unconditional.contains) ?? false
@@ -63,7 +65,7 @@ struct ShortOptions {
         }
     }
 
-    /// The letters of a word; nil for one that is no cluster, or has a letter that the verb has not.
+    /// Splits a word; returns nil if it is not a cluster, or has a letter that the verb lacks.
     private func letters(of word: String) -> [String]? {
         guard word.count > 2, word.hasPrefix("-"), !word.hasPrefix("--") else { return nil }
         var found: [String] = []
@@ -79,7 +81,7 @@ struct ShortOptions {
         return found
     }
 
-    /// The words with a number behind each `-n` that has none.
+    /// Adds the default number to each `-n` without one.
     private func counted(_ words: [String]) -> [String] {
         guard countsLines else { return words }
         return words.indices.map { place in
@@ -91,7 +93,7 @@ struct ShortOptions {
         }
     }
 
-    /// Whether a word after `-n` is its value, right or wrong, and not another argument of the verb.
+    /// Returns whether a word after `-n` is meant as its value, and not as an argument of the verb.
     private func isCount(_ word: String) -> Bool {
         if Int(word) != nil { return true }
         return !word.hasPrefix("-") && !isArgument(word)

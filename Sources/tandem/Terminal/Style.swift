@@ -1,13 +1,14 @@
 import ArgumentParser
 import TandemIO
 
-/// When output is coloured.
+/// The choice of coloured output.
 enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
     case auto
     case always
     case never
 
-    /// What it comes to for a descriptor: by itself only on a terminal, and not where `NO_COLOR` says something.
+    /// Returns whether a descriptor gets colours; `auto` needs a terminal and an unset or empty
+    /// `NO_COLOR`.
     func isOn(_ descriptor: Int32) -> Bool {
         switch self {
         case .always: return true
@@ -20,12 +21,12 @@ enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
     }
 }
 
-/// Colours of a terminal, or none.
+/// The colours of a terminal, or none.
 struct Style {
-    /// Whether anything is coloured.
+    /// Whether output is coloured.
     var isOn = false
 
-    /// What there is to be told apart.
+    /// The kinds of text that have a colour.
     enum Role: String {
         case place = "2"
         case name = "1"
@@ -35,7 +36,7 @@ struct Style {
         case touch = "36"
     }
 
-    /// A text in a colour or without, with only what may reach a terminal.
+    /// Returns a text, coloured if colours are on, with escaped control characters.
     func paint(_ text: String, _ role: Role) -> String {
         let text = text.printable
         return isOn ? "\u{1b}[\(role.rawValue)m\(text)\u{1b}[0m" : text

@@ -1,10 +1,10 @@
-/// Rows under headings, each column as wide as what is in it.
+/// Rows under headings; each column is as wide as its widest cell.
 struct TextTable {
     let headings: [String]
     let rows: [[String]]
     private static let gap = 2
 
-    /// The lines, without spaces at their ends; the last column may be of any width.
+    /// The lines, without trailing spaces; the last column is not padded.
     var lines: [String] {
         let all = [headings] + rows
         let widths = headings.indices.dropLast().map { column in

@@ -1,13 +1,15 @@
 import Synchronization
 import TandemIO
 
-/// Shows for how long something goes on that says nothing on the way, such as one request to the daemon.
+/// Shows the elapsed time of a call that reports no progress, such as one request to the daemon.
 ///
 ///     let answer = try Waiting.shown("migrate") { try container.migrate(to: model) }
 enum Waiting {
     private static let nanoseconds: UInt64 = 200_000_000
 
-    /// Does something, and says from its first second on how long it has taken: on standard error, on a terminal only.
+    /// Calls `body`, and shows the elapsed time after the first second.
+    ///
+    /// The time is shown on standard error, and only on a terminal.
     static func shown<Result>(_ label: String, _ body: () throws -> Result) rethrows -> Result {
         guard ThisProcess.isTerminal(StandardStream.error.descriptor) else { return try body() }
         let hasEnded = Ended()
