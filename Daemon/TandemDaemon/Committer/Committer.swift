@@ -339,7 +339,7 @@ final class Committer {
         commits.lag(behind: store.readers.oldestCommit, now: clock.monotonicNanoseconds)
     }
 
-    /// Whether no known shortage prevents a commit, or nothing needs one.
+    /// Whether a commit is expected to succeed, or nothing needs one.
     var canCommit: Bool {
         let isShort = ability.isShort(.store) || ability.isShort(.map)
         return !isShort || store.appliedPosition == store.checkpointPosition
@@ -431,7 +431,7 @@ final class Committer {
 
     // MARK: Recovery
 
-    /// Runs `body`; if the store has no room for it, restores the state before and throws the
+    /// Runs `body`; if the store has no room for it, restores the previous state and throws the
     /// ``StoreError``.
     func revertingShortage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
@@ -521,7 +521,7 @@ struct CommitCounters {
     var flushes = Histogram()
     var checkpoints = Histogram()
     var stalls = StallLog()
-    /// The changes applied from the journal, and the duration in `replayNanoseconds`.
+    /// The number of changes applied from the journal; `replayNanoseconds` has the duration.
     var replayedChanges: UInt64 = 0
     var replayNanoseconds: UInt64 = 0
 

@@ -15,11 +15,11 @@ enum ModelChange {
 
     /// Returns the effect of the model that an app declares in its hello.
     ///
-    /// The app is served without a change if its model is the store's, or if the store has served
-    /// the model before and still has all of it: an older app version lives with the current rules.
-    /// Otherwise the declared model's additions and relaxed rules are merged into the store's
-    /// model. Properties and entities that only the store has are kept, since they belong to other
-    /// apps.
+    /// The app is served without a change if its model is the store's. The same holds if the store
+    /// has served the model before and still has all of it; the older app version must then follow
+    /// the current rules. Otherwise the declared model's additions and relaxed rules are merged
+    /// into the store's model. Properties and entities that only the store has are kept, since they
+    /// belong to other apps.
     ///
     /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is more
     /// than an addition.

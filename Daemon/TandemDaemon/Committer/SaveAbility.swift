@@ -6,10 +6,10 @@ import TandemModel
 /// A pure value: its owner reports shortages and the time. Several shortages can exist at once and
 /// end separately; saves are accepted while there is none.
 ///
-/// | state | a shortage is met | it is looked at and still there | it is looked at and gone |
+/// | state | a shortage is reported | a retry fails | a retry succeeds |
 /// |---|---|---|---|
-/// | writable | read-only since then | | |
-/// | read-only | read-only as before, for this too | looked at again later | writable if it was the last |
+/// | writable | read-only from now on | | |
+/// | read-only | read-only, for this shortage, too | retried later | writable if it was the last |
 struct SaveAbility: Hashable {
     /// A resource that can be short.
     enum Shortage: Hashable, CaseIterable {

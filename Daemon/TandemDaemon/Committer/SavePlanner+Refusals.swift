@@ -7,7 +7,7 @@ extension SavePlanner {
     /// Returns the inserts that can't be carried out, with the reasons.
     ///
     /// Each insert is evaluated as if it followed only those inserts before it that can be carried
-    /// out. Every returned insert is truly impossible, but some are missing in these cases:
+    /// out. No insert is returned that can be carried out, but some are missing in these cases:
     /// - The policy lets new objects become existing ones. The outcome then depends on all inserts
     ///   together, so none is evaluated.
     /// - Only an object at the other end of a link breaks a rule.

@@ -30,7 +30,7 @@ struct SavePlanner {
     /// Plans a save.
     ///
     /// If a new object has the unique values of an existing one and the policy allows it, the two
-    /// become one: the save is planned again with the existing object in place of the new one.
+    /// become one. The save is then planned again with the existing object in place of the new one.
     ///
     /// Throws ``TandemError`` for errors of the client, `StoreError` for errors of the store.
     /// Throws `limitExceeded` if deletions cascade to more than `most` objects.

@@ -1,6 +1,7 @@
 import TandemModel
 
-/// The newest transactions in memory, shared by all sessions at the tail; bounded in number and bytes.
+/// The newest transactions in memory, shared by all sessions at the tail; bounded in number and
+/// bytes.
 struct TransactionRing {
     /// The transactions from index `start` on; elements before it are nil until they are removed.
     private var transactions: [EncodedTransaction?] = []

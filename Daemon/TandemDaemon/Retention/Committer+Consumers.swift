@@ -17,7 +17,7 @@ extension Committer {
     /// A registered consumer keeps its position, unless it is expired: then it starts again at
     /// `position`. Throws `usage` for an invalid name or a position after the tail,
     /// `historyExpired` for a position that was removed, `limitExceeded` if there are too many
-    /// consumers, `readOnly` without room. After an error the consumer is not registered.
+    /// consumers, `readOnly` without room. After an error nothing has changed.
     func register(
         _ name: String, at position: UInt64, owner: UInt32 = 0
     ) throws -> Consumer {
@@ -114,7 +114,7 @@ extension Committer {
         consumer.acknowledged < journal.bounds.first - 1
     }
 
-    /// Names are printed in lines of the log and in commands.
+    /// Checks that a name can be printed in log lines and commands.
     private func checkName(_ name: String) throws(TandemError) {
         guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, name.isPrintable
         else {

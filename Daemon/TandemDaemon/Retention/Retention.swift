@@ -10,7 +10,7 @@ struct Retention {
     private var times: [UInt64: Int64] = [:]
     /// The segment whose age can't be read, with the reason; it and all later segments are kept.
     private var unreadable: (segment: UInt64, reason: String)?
-    /// The time of the next run without a checkpoint, on the monotonic clock; nil for none.
+    /// The time of the next run without a checkpoint, in monotonic nanoseconds; nil for none.
     private(set) var nextLook: UInt64?
 
     init(_ policy: RetentionPolicy = RetentionPolicy()) { self.policy = policy }

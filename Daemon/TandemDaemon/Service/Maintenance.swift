@@ -28,7 +28,9 @@ struct Maintenance {
             dead: dead, lag: committer.readerLag, percent: Self.percent(committer.store))
     }
 
-    /// Returns the notices worth logging; a filling map is reported once until it is emptier again.
+    /// Returns the notices worth logging.
+    ///
+    /// A nearly full map is reported once, and again after it was less full in between.
     mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }

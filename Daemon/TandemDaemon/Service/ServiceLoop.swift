@@ -12,8 +12,7 @@ final class ServiceLoop {
     private var lastHandshakeCheck: UInt64 = 0
     /// The end of the last wait: bytes that arrived while the daemon was busy arrived after it.
     private var waitEnded: UInt64?
-    /// The busy-waiting for a client's next request after an answer; nil if the loop never
-    /// busy-waits.
+    /// The policy for busy-waiting after an answer; nil if the loop never busy-waits.
     private var spin: SpinPolicy?
     /// A descriptor to close when the process has no other left.
     private var reserve = try? WakeUp()

@@ -74,7 +74,7 @@ extension Engine {
     /// Plans saves, one per session and round, until none is left or a limit is reached.
     ///
     /// The limits are a full batch and ``DaemonLimits/savesInTurn`` rounds. The remaining saves
-    /// wait for the next call, after the first saves of sessions that arrive meanwhile. No planned
+    /// wait for the next call, after sessions whose first save arrives meanwhile. No planned
     /// save is answered or visible to reads before ``turn()`` has flushed it.
     func takeSaves() throws {
         for _ in 0..<DaemonLimits.savesInTurn {

@@ -29,7 +29,7 @@ final class Engine {
     let clock: any Clock
     var limits: DaemonLimits { committer.limits }
     let log: DaemonLog
-    /// Sends the daemon's state to the service manager.
+    /// The notifier that sends the daemon's state to the service manager.
     let supervision: Supervision
     var metrics = EngineMetrics()
     var limitCounts: LimitCounts { committer.limitCounts }
@@ -42,7 +42,7 @@ final class Engine {
     var following = Turns(.pushes)
     /// Sessions that have chunks of an answer to send.
     var reading = Turns(.reads)
-    /// Carries out reads of snapshots.
+    /// The executor of reads of snapshots.
     var readers: any ReadExecutor = ReadsInTurns()
     /// Reads that wait for a checkpoint and a reader.
     var readQueue = ReadQueue()
@@ -62,7 +62,7 @@ final class Engine {
     let readMemory = ReadMemory()
     /// The heap-trim schedule for memory freed by reads.
     var freed = FreedMemory()
-    /// Limits the log lines that clients cause.
+    /// The throttles of log lines that clients cause.
     var throttles: [LogEvent: LogThrottle] = [:]
     /// The earliest possible arrival time of the bytes being received; nil for the current time.
     var arrivedAt: UInt64?
@@ -72,7 +72,7 @@ final class Engine {
     /// The rejected saves, which are answered after the flush.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
     var savers: [Session] = []
-    /// The running batch delete or update, and the waiting ones.
+    /// The running batch and the waiting ones.
     var batches = BatchQueue()
     var audiences = Audiences()
     var cache = PushCache()
@@ -101,7 +101,7 @@ final class Engine {
     var retention = Retention()
     /// The settings in effect, each with its source.
     var configuration = JSON.null
-    /// Reads the configuration again; nil for a daemon without configuration sources.
+    /// The means to reload the configuration; nil for a daemon without configuration sources.
     var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
     private(set) var housekeeping = Housekeeping()

@@ -1,4 +1,4 @@
-/// A measurement of how long flushes take to reach all their subscribers.
+/// A tracker of the time that flushes take to reach all their subscribers.
 ///
 /// A flush is complete when every session queued at its start has had its turn. A session that has
 /// had its turn and still lacks some of the transactions extends the wait. A session that lagged
@@ -31,8 +31,7 @@ struct FanOuts {
         open.append(FanOut(after: after, end: end, begun: now, turns: turns))
     }
 
-    /// Extends the wait for a session that was served up to `position` and gets another turn,
-    /// `turns`.
+    /// Extends the wait until turn `turns`, for a session that was served only up to `position`.
     mutating func waits(at position: UInt64, turns: UInt64) {
         guard let first = open.first, position >= first.after else { return }
         for index in open.indices where open[index].end > position {
