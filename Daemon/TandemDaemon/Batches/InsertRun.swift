@@ -8,7 +8,7 @@ import TandemWire
 /// there are skipped. The others are inserted in transactions, each of which records the progress.
 ///
 /// If a transaction fails, each of its rows is evaluated separately
-/// (``SavePlanner/refusals(of:_:)``), and all rows before the first impossible one are inserted,
+/// (``Committer/refusals(of:)``), and all rows before the first impossible one are inserted,
 /// however the chunk was split. An error that no single row causes, such as too many members of
 /// another object, is narrowed down by trying fewer rows, down to one. If new objects may become
 /// existing ones, a transaction ends before a row with the unique values of an earlier new object.

@@ -6,7 +6,7 @@ import TandemWire
 
 /// The owner and only writer of journal and store; bound to the daemon's thread.
 ///
-/// Each save of a batch is passed to ``begin(_:_:)``, which checks it, plans it, applies it to the
+/// Each save of a batch is passed to ``begin(_:by:)``, which checks it, plans it, applies it to the
 /// open LMDB transaction and encodes it. Then ``flush()`` writes the batch to the journal and
 /// flushes it once. Nothing of a batch may be sent to any client before `flush` has returned (law
 /// 1).

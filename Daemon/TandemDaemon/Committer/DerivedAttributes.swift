@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// Computes the derived attributes of a save's objects after everything else is planned.
+/// The computation of a save's derived attributes after everything else is planned.
 ///
 /// The plan then includes cascades, nullified links and replaced objects. A count is updated from
 /// the row's count by the members added and removed, so its cost doesn't depend on the number of

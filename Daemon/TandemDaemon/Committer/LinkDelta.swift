@@ -36,7 +36,7 @@ struct LinkDelta {
         if added.isEmpty || !added.remove(member) { removed.insert(member) }
     }
 
-    /// Records the requested rank of a member; ignored if the object is no member after the save.
+    /// Records the requested rank of a member; ignored unless it is a member after the save.
     mutating func place(_ member: ObjectReference, at rank: Rank) { wanted[member] = rank }
 
     /// The changes for the transaction, sorted.

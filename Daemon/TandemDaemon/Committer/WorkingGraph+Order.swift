@@ -3,7 +3,7 @@ import TandemStore
 
 /// The order of ordered to-many relationships while a save is planned.
 extension WorkingGraph {
-    /// Records the requested rank of a member; ignored if the object is no member after the save.
+    /// Records the requested rank of a member; ignored unless it is a member after the save.
     ///
     /// Throws `usage` for a relationship without order.
     func place(

@@ -101,7 +101,7 @@ final class WorkingObject {
         links[index(ofLinks: slot)].remove(member)
     }
 
-    /// Records the requested rank of a member; ignored if the object is no member after the save.
+    /// Records the requested rank of a member; ignored unless it is a member after the save.
     func place(_ member: ObjectReference, in slot: Int, at rank: Rank) {
         links[index(ofLinks: slot)].place(member, at: rank)
     }

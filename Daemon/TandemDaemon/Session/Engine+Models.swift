@@ -69,8 +69,7 @@ extension Engine {
         try install(outcome, session, declared: model.hash)
     }
 
-    /// Keeps a model that a session declares; drops models that no session declares any more when
-    /// full.
+    /// Keeps a model that a session declares, if necessary in place of models no longer declared.
     ///
     /// At most ``DaemonLimits/declaredModels`` models are kept. A session whose model is not kept
     /// learns only at its next hello that the model is outdated.
