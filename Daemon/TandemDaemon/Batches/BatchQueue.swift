@@ -1,17 +1,18 @@
 import TandemModel
 import TandemWire
 
-/// The batch under way and those that wait: one of each user in turn, worked off whole.
+/// The running batch and the waiting ones; users take turns, and each batch runs to its end.
 ///
-/// Of a user, and of a connection, only so many may wait, so that nobody keeps the others out. Rows of a batch insert wait in
-/// their session, which has one turn for each part of them; so they are bounded by what a connection may have waiting.
+/// The number of waiting batches is limited per user and per connection, so that no user blocks the
+/// others. Chunks of a batch insert wait in their session, which takes one turn for each chunk.
+/// Their number is therefore limited by the bytes that a connection may have queued.
 struct BatchQueue {
-    /// Objects in one transaction of a batch, at most.
+    /// The most objects in one transaction of a batch.
     var most = WireLimits.batchObjects
-    /// What waits for a turn.
+    /// An entry that waits for its turn.
     private enum Waiting {
         case batch(BatchRun)
-        /// The rows of a session.
+        /// The batch-insert chunks of a session.
         case rows(Session)
 
         var session: Session {
@@ -25,24 +26,24 @@ struct BatchQueue {
         var user: UInt32 { session.peer.uid }
     }
 
-    /// The one whose turn it is.
+    /// The running batch.
     private(set) var current: (any BatchWork)?
-    /// In the order in which they came.
+    /// The waiting entries, in order of arrival.
     private var waiting: [Waiting] = []
-    /// At which turn users had theirs last; one entry for each that ever had one.
+    /// The turn count at each user's last turn; one entry for each user that ever had one.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
-    /// Whether there are none.
+    /// Whether no batch runs or waits.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
-    /// Whether one of them can go on in the daemon's next turn.
+    /// Whether a batch can proceed in the daemon's next turn.
     var hasWork: Bool { current.map { !$0.isSearching } ?? !waiting.isEmpty }
 
-    /// Takes a batch in.
+    /// Queues a batch.
     ///
-    /// Throws `limitExceeded` with the limit's name, and counts it, when too many of its user or its connection wait, or
-    /// too many bytes of them.
+    /// Throws `limitExceeded` with the limit's name, and counts it, if too many batches of the user
+    /// or the connection wait, or too many bytes of them.
     mutating func add(
         _ run: BatchRun, _ limits: DaemonLimits, _ counts: LimitCounts
     ) throws(TandemError) {
@@ -66,7 +67,7 @@ struct BatchQueue {
         waiting.append(.batch(run))
     }
 
-    /// Lets the rows of a session have a turn, unless one is coming already.
+    /// Queues the batch-insert chunks of a session, unless the session is queued already.
     mutating func add(rowsOf session: Session) {
         guard !session.marks.contains(.rows) else { return }
         session.marks.insert(.rows)
@@ -75,10 +76,10 @@ struct BatchQueue {
 
     private static let advice = ", try again when one has ended"
 
-    /// Ends the one under way.
+    /// Removes the running batch.
     mutating func endCurrent() { current = nil }
 
-    /// Drops those whose client has gone: it wants no more of them.
+    /// Removes batches whose client has disconnected.
     mutating func dropClosed() {
         if waiting.contains(where: \.session.isClosing) {
             waiting.removeAll { $0.session.isClosing }
@@ -86,7 +87,8 @@ struct BatchQueue {
         if current?.session.isClosing ?? false { current = nil }
     }
 
-    /// The batch whose turn it is: when none is under way, the first of the user whose last turn is longest ago.
+    /// Returns the running batch, or starts the first waiting one of the user served least
+    /// recently.
     mutating func next() -> (any BatchWork)? {
         while current == nil,
             let index = waiting.indices.min(by: { lastTurn($0) < lastTurn($1) })
@@ -100,7 +102,10 @@ struct BatchQueue {
         return current
     }
 
-    /// What has its turn; nil for a session that has no rows or whose client does not read, which comes again when it does.
+    /// Returns the batch of an entry that was removed from the queue.
+    ///
+    /// Returns nil for a session that has no chunks, or whose client does not read; it is queued
+    /// again when the client does.
     private mutating func take(_ next: Waiting) -> (any BatchWork)? {
         guard case .rows(let session) = next else { return next.batch }
         session.marks.remove(.rows)

@@ -4,26 +4,29 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// A batch that waits for its turn, or is being worked off: which objects it found, and how far it came.
+/// A waiting or running batch delete or update: the objects it found, and its progress.
 ///
-/// Its objects are looked for first, and are those of the position at which that ends; then they are worked off in transactions, in the
-/// order of their references, each of which says how far it came (``BatchProgress``). A batch that is repeated looks behind that. An object
-/// that others changed since it was found is judged again by its predicate, one that is gone is left out; what the batch itself
-/// changed in objects to come, as the other ends of links, is no reason to leave them out.
+/// First a search finds the objects as they are at the position where it ends. Then they are
+/// processed in transactions, in the order of their references. Each transaction records the
+/// progress (``BatchProgress``), and a retried batch searches after the recorded reference.
+///
+/// Before an object is processed, it is evaluated again if another client has changed it since the
+/// search, and skipped if it no longer matches or was deleted. Changes that the batch itself made
+/// to later objects, as the other ends of links, are no reason to skip them.
 ///
 /// State:
-/// - `search`: the read that looks for the objects.
-/// - `found`, `next`: the objects, and the first that is not done.
-/// - `part`: what is in the batch of saves that is being built, and counts once that is durable.
-/// - `own`: the positions of its transactions since it looked.
+/// - `search`: the read that searches for the objects.
+/// - `found`, `next`: the objects, and the index of the first one not processed.
+/// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
+/// - `own`: the positions of the batch's transactions since its search.
 final class BatchRun: BatchWork {
     let session: Session
     let id: UInt32
     let batch: Batch
     let principal: Principal
-    /// About the bytes of its message.
+    /// The approximate number of bytes of its message.
     let bytes: Int
-    /// How far it came, in memory: what had no effect may not be durable yet.
+    /// The progress in memory; progress without an effect may not be durable yet.
     private(set) var progress = BatchProgress()
     /// The position of its last durable transaction.
     private var position: UInt64?
@@ -36,17 +39,19 @@ final class BatchRun: BatchWork {
     private var foundAt: UInt64?
     private var next = 0
     private var own: Set<UInt64> = []
-    /// What others changed so that it is no longer meant, before the batch itself changed it.
+    /// Objects that no longer matched, after a change by another client, when the batch first
+    /// changed them.
     private var excluded: Set<ObjectReference> = []
-    /// Objects to come that are meant whatever their derived values say, as the batch itself may have changed these.
+    /// Later objects that are selected whatever their derived values are, since the batch may have
+    /// changed these.
     private var derived: Set<ObjectReference> = []
-    /// How many objects a transaction may have at most, and how many the next one has.
+    /// The most objects in a transaction; `pace` has the number for the next one.
     private var most = WireLimits.batchObjects
     private var pace = BatchPace()
     private var part: BatchPart?
-    /// How many objects, and related ones, were looked at to judge again what others changed, for the next part.
+    /// The number of objects read to evaluate changed objects again for the next transaction.
     private var judged = 0
-    /// Why it can't go on.
+    /// The error that ended the batch.
     private var failure: TandemError?
 
     init(_ batch: Batch, _ id: UInt32, _ session: Session, _ principal: Principal) {
@@ -59,14 +64,14 @@ final class BatchRun: BatchWork {
         bytes = writer.count
     }
 
-    /// Whether its objects have to be looked for.
+    /// Whether its search must be started.
     var seeks: Bool { hasBegun && foundAt == nil && search == nil }
 
     var isSearching: Bool { search != nil }
 
     var isOver: Bool { failure != nil || (progress.hasEnded && part == nil) }
 
-    // MARK: Looking
+    // MARK: Search
 
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool
@@ -75,7 +80,7 @@ final class BatchRun: BatchWork {
         if foundAt != nil { try plan(committer, clock) }
     }
 
-    /// Takes its turn: what is known under its id by now says where it goes on.
+    /// Begins the batch, or resumes it after the progress recorded under its id.
     private func begin(_ committer: Committer, atMost most: Int) throws {
         hasBegun = true
         self.most = most
@@ -85,7 +90,7 @@ final class BatchRun: BatchWork {
             position = known.position
             progress = known.batch ?? progress
         }
-        // What it came to is the same under any model.
+        // The result of a completed batch doesn't depend on the model.
         guard !progress.hasEnded else { return }
         guard let model = committer.store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
@@ -94,20 +99,20 @@ final class BatchRun: BatchWork {
         compiled = try CompiledRequest(batch.request, in: model)
     }
 
-    /// Notes that a read looks for its objects.
+    /// Stores the read that searches for the objects.
     func begin(_ search: PendingRead) { self.search = search }
 
-    /// Takes the objects that were found at a position.
+    /// Stores the objects found, with the position of the search.
     func take(_ found: [ObjectReference], at position: UInt64) {
         (self.found, foundAt, search) = (found, position, nil)
     }
 
-    /// Ends it if its search failed.
+    /// Ends the batch if its search failed.
     func fail(_ error: TandemError, of search: PendingRead) {
         if self.search === search { fail(error) }
     }
 
-    /// What was found, and the predicate, are of the model that there was.
+    /// Checks that the model is the one for which the objects and the predicate were compiled.
     private func checkModel(_ committer: Committer) throws(TandemError) {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
@@ -115,11 +120,12 @@ final class BatchRun: BatchWork {
         }
     }
 
-    // MARK: Working
+    // MARK: Processing
 
-    /// Plans the next transaction into the batch of saves that is being built.
+    /// Plans the next transaction into the batch of saves being built.
     ///
-    /// One that turns out too large is planned with fewer objects in the next turn, so that none plans more than once.
+    /// A transaction that turns out too large is planned again with fewer objects in the next turn,
+    /// so that no turn plans more than once.
     private func plan(_ committer: Committer, _ clock: any Clock) throws {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
@@ -134,7 +140,9 @@ final class BatchRun: BatchWork {
         pace.note(clock.monotonicNanoseconds - began, atMost: most)
     }
 
-    /// The objects of the next part that are still meant, and where it ends: earlier where it takes long to judge them again.
+    /// Returns the objects of the next transaction that are still selected, and its end index.
+    ///
+    /// The transaction ends early if evaluating objects again reads too many objects.
     private func nextObjects(
         _ committer: Committer
     ) throws -> (end: Int, meant: [ObjectReference]) {
@@ -148,9 +156,9 @@ final class BatchRun: BatchWork {
         return (end, meant)
     }
 
-    /// The next part, which is planned.
+    /// Plans and applies the next transaction.
     ///
-    /// Throws `limitExceeded`, with nothing applied, for one that is too large.
+    /// Throws `limitExceeded`, with nothing applied, if it is too large.
     private func nextPart(
         _ meant: [ObjectReference], upTo end: Int, _ committer: Committer
     ) throws -> BatchPart {
@@ -171,7 +179,8 @@ final class BatchRun: BatchWork {
         return part
     }
 
-    /// Plans a transaction; one of one object is as large as its delete rules say.
+    /// Plans a transaction; a transaction of one object may be as large as its delete rules
+    /// require.
     private func plan(
         _ meant: [ObjectReference], _ isAlone: Bool, _ committer: Committer
     ) throws -> SavePlanner.Plan {
@@ -198,23 +207,23 @@ final class BatchRun: BatchWork {
             modelVersion: batch.modelVersion, operations: operations)
     }
 
-    // MARK: What others changed
+    // MARK: Changes by other clients
 
-    /// Whether an object that was found is still there and still meant.
+    /// Whether an object that was found still exists and is still selected.
     private func isMeant(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
         let store = committer.store
         let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
         guard let stored = row, !excluded.contains(object) else { return false }
-        // What only the batch changed is still what was found.
+        // An object that only the batch itself changed still counts as found.
         if stored.version > foundAt ?? 0, !own.contains(stored.version) {
             return try matches(stored, committer)
         }
-        // A derived value changes without the row's version.
+        // A derived value can change without a new version of the row.
         guard readsDerived, !derived.contains(object) else { return true }
         return try matches(stored, committer)
     }
 
-    /// Whether the predicate reads derived values of the objects themselves.
+    /// Whether the predicate reads derived values of the batch's own objects.
     private var readsDerived: Bool {
         guard let compiled, !compiled.entity.derivations.isEmpty else { return false }
         return compiled.paths.contains { path in
@@ -236,9 +245,10 @@ final class BatchRun: BatchWork {
             "the store could not be read while judging an object; run `tandem check`")
     }
 
-    /// Judges objects to come that the batch itself is about to change: afterwards it can't be told what others did.
+    /// Evaluates later objects that this transaction changes, before it does.
     ///
-    /// Those that are deleted along count now, as far as they were meant.
+    /// Afterwards, changes by other clients can't be distinguished from the batch's own. Selected
+    /// objects that a cascade deletes are counted now.
     private func note(
         _ changes: [Change], in part: inout BatchPart, _ isAlone: Bool, _ committer: Committer
     ) throws {
@@ -302,18 +312,18 @@ final class BatchRun: BatchWork {
     }
 }
 
-/// A part of a batch that is planned.
+/// A planned transaction of a batch.
 struct BatchPart {
-    /// The first of what was found that comes behind it.
+    /// The index of the first object after it.
     var next: Int
-    /// How far the batch has come with it.
+    /// The batch's progress after it.
     var progress: BatchProgress
-    /// The position of its transaction, or which the answer names; nil for a part without effect.
+    /// The position of its transaction, or the position for the answer; nil if it has no effect.
     var position: UInt64?
-    /// Whether it is remembered by the next checkpoint alone.
+    /// Whether its result is recorded only by the next checkpoint.
     var needsKeeping = false
-    /// Objects to come that are no longer meant.
+    /// Later objects that are no longer selected.
     var excluded: [ObjectReference] = []
-    /// Objects to come that are meant, and whose derived values may be the batch's from now on.
+    /// Later selected objects whose derived values the batch may have changed from now on.
     var derived: [ObjectReference] = []
 }

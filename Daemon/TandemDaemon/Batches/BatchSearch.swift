@@ -2,20 +2,20 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a batch looks for, and what of it is to be worked off.
+/// The search for a batch's objects, and the selection of those still to be processed.
 struct BatchSearch: Sendable {
-    /// All that the batch is about: which of it a limit picks depends on what is done already.
+    /// The batch's request without its limit, which depends on the objects processed already.
     let request: CompiledRequest
     private let reached: ObjectReference
-    /// How many the batch's limit leaves.
+    /// The number of objects that the batch's limit leaves.
     private let left: Int
-    /// Whether they come in the order that is wanted.
+    /// Whether the search returns objects in the order in which they are processed.
     private let isSorted: Bool
 
-    /// The search of a batch that has come so far.
+    /// Creates the search of a batch with this progress.
     init(_ batch: Batch, _ progress: BatchProgress, in model: CompiledModel) throws(TandemError) {
         var request = batch.request
-        // Without a limit nobody asked for another order than that of references.
+        // The order matters only with a limit; without one, the order of references will do.
         isSorted = request.limit == nil
         if isSorted { request.sort = [] }
         request.limit = nil
@@ -29,9 +29,10 @@ struct BatchSearch: Sendable {
         return left.overflow ? 0 : Int(clamping: left.partialValue)
     }
 
-    /// What lies behind where the batch has come to, in the request's order up to its limit, in the order of references.
+    /// Returns the objects still to be processed, in the order of references.
     ///
-    /// Throws `limitExceeded` when that is more than a batch may have.
+    /// These are the found objects after the last processed one, up to the batch's limit in the
+    /// request's order. Throws `limitExceeded` if there are more than a batch may have.
     func select(
         from found: [ObjectReference], _ limits: DaemonLimits, _ counts: LimitCounts
     ) throws(TandemError) -> [ObjectReference] {

@@ -2,60 +2,64 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A batch whose turn it is, of whatever kind: objects that are looked for, or rows that came with it.
+/// A running batch of any kind: one that searches for objects, or a chunk of rows to insert.
 protocol BatchWork: AnyObject {
-    /// Who asked for it.
+    /// The session that requested it.
     var session: Session { get }
-    /// The request that is answered when it is over.
+    /// The id of the request, which is answered at the end.
     var id: UInt32 { get }
-    /// Whether it waits until its objects are found.
+    /// Whether it waits for the search for its objects.
     var isSearching: Bool { get }
-    /// Whether it has nothing more to do than to be answered.
+    /// Whether nothing but the answer is left.
     var isOver: Bool { get }
 
-    /// Plans its next transaction into the batch of saves that is being built, if it has come to that.
+    /// Plans the next transaction into the batch of saves being built, if there is one to plan.
     ///
-    /// `isAlone` says that nobody else's save is in it: then it may have another one, while there is time.
+    /// `isAlone` means that no other client's save is in that batch. Then more transactions may be
+    /// planned while there is time.
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
-    /// Notes that what was planned is durable, unless there was no room to keep it.
+    /// Marks the planned transaction as durable, or fails with `unkept` if its record was not kept.
     func settle(unless unkept: TandemError?)
-    /// Notes that nothing of what was planned happened, and why.
+    /// Ends the batch with an error, after nothing of the planned transaction happened.
     func fail(_ error: TandemError)
-    /// What its client is told; nil while it goes on.
+    /// Returns the answer at the end, or nil before.
     func answer(at last: UInt64) -> DaemonMessage?
 }
 
-/// How many objects the next transaction of a batch may have, by how long the last ones took.
+/// The adaptive number of objects in the next transaction of a batch, from recent durations.
 struct BatchPace {
     private(set) var size = DaemonLimits.firstBatchObjects
-    /// Whether what a transaction may change is what bounds it, rather than the time.
+    /// Whether the limit on a transaction's changes determines the size, rather than the duration.
     private(set) var isFull = false
 
-    /// Keeps to a bound of a transaction.
+    /// Limits the size to the maximum of a transaction.
     mutating func bound(_ most: Int) { size = min(size, most) }
 
-    /// Lets the next one have half as many as one that was too large.
+    /// Sets the size to half of a transaction that was too large.
     mutating func halve(_ count: Int) { size = max(1, count / 2) }
 
-    /// Lets the next one have as many objects as it takes to keep to the time, and to what a transaction may change.
+    /// Adapts the size to a transaction's duration and number of changes.
     ///
-    /// `count` of them took so long and came to so many changes: the other ends of their links are among these.
+    /// `changes` is the number of changes that `count` objects caused; it includes objects at the
+    /// other ends of their links.
     mutating func note(
         _ nanoseconds: UInt64, _ count: Int, changing changes: Int, atMost most: Int
     ) {
         note(nanoseconds, atMost: most)
         guard changes > count, count > 0 else { return isFull = false }
-        // Twice as many come to less than twice as many changes, since links lead to the same objects.
+        // Twice as many objects cause less than twice as many changes, since links lead to the same
+        // objects.
         let room = max(1, count * (WireLimits.batchObjects * 15 / 16) / changes)
         isFull = size >= room
         size = min(size, room)
     }
 
-    /// Lets the next one have as many objects as it takes to keep to the time.
+    /// Adapts the size to a transaction's duration.
     mutating func note(_ nanoseconds: UInt64, atMost most: Int) {
         if nanoseconds > DaemonLimits.batchNanoseconds {
-            // What takes long for few objects as for many must not make it as many transactions as there are objects.
+            // If the duration does not depend on the size, halving must not end with one object per
+            // transaction.
             size = max(min(size, DaemonLimits.firstBatchObjects), size / 2)
         } else if nanoseconds < DaemonLimits.batchNanoseconds / 2 {
             size = min(size * 2, most)

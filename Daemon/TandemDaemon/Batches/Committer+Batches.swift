@@ -2,18 +2,21 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// The transactions of batches: planned like saves, and remembered with how far each came.
+/// The transactions of batches: planned like saves, and recorded with the batch's progress.
 extension Committer {
-    /// What is known of a batch under its id.
+    /// Returns the record of a batch, or nil if the batch is new.
     ///
-    /// Throws `usage` for anything else under the same id, and `unknownOutcome` when its id may have been forgotten.
+    /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if the record of
+    /// it may have been removed.
     func known(_ batch: Batch, by uid: UInt32) throws -> SavedOnce? {
         try recalling { try memory.progress(of: batch, by: uid) }
     }
 
-    /// What is known of a batch insert under its id: how far it came, and what stands for its rows.
+    /// Returns the progress of a batch insert with the hash of its rows, or nil if the batch is
+    /// new.
     ///
-    /// Throws `usage` for a save under the same id, and `unknownOutcome` when rows of it may have been inserted that nobody knows of.
+    /// Throws `usage` if its id was used for a save, and `unknownOutcome` if rows may have been
+    /// inserted whose record was removed.
     func known(
         _ insert: BatchInsert, by uid: UInt32
     ) throws -> (progress: BatchProgress, hash: StableHash, position: UInt64)? {
@@ -29,9 +32,10 @@ extension Committer {
         }
     }
 
-    /// Plans a part of a batch with at most so many changes, give or take those of one object.
+    /// Plans a transaction of a batch with at most `most` changes, plus or minus those of one
+    /// object.
     ///
-    /// Throws ``TandemError`` for what can't be done.
+    /// Throws ``TandemError`` for errors of the client.
     func plan(_ part: SaveRequest, atMost most: Int) throws -> SavePlanner.Plan {
         guard let model = store.model else {
             throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
@@ -49,7 +53,10 @@ extension Committer {
         return plan
     }
 
-    /// Which inserts of a part can't be carried out, each judged behind those before it that can; none where it is not the fault of any alone.
+    /// Returns the inserts of a chunk that can't be carried out, with the reasons.
+    ///
+    /// Each insert is evaluated as if it followed only those before it that can be carried out. The
+    /// result is empty if no insert alone is at fault.
     func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
         guard let model = store.model else { return [:] }
         var budget = RefusalBudget()
@@ -60,7 +67,9 @@ extension Committer {
         }
     }
 
-    /// Before which inserts a part has to be cut, so that none of its pieces has two new objects with the same unique values.
+    /// Returns the indexes before which a chunk must be split.
+    ///
+    /// After the split, no piece has two new objects with the same unique values.
     func cuts(of part: SaveRequest) throws -> [Int] {
         guard let model = store.model else { return [] }
         return try reading {
@@ -70,9 +79,9 @@ extension Committer {
         }
     }
 
-    /// Applies a part of a batch as a transaction that says how far it came; returns its position.
+    /// Applies a transaction of a batch with the batch's progress; returns its position.
     ///
-    /// The last one may be without changes: that the end was reached has to stand in the journal.
+    /// The last one may have no changes, because the journal must record the end of the batch.
     func append(
         _ plan: SavePlanner.Plan, _ part: SaveRequest, _ progress: BatchProgress,
         by principal: Principal
@@ -86,7 +95,7 @@ extension Committer {
         return plannedPosition
     }
 
-    /// Remembers a batch without any effect, like a save without; durable with the flush.
+    /// Records a batch without effect, like a save without changes; durable with the flush.
     func end(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64 {
         try reserve(0)
         memory.note(progress, of: batch, by: uid, at: plannedPosition)

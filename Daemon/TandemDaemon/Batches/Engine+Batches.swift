@@ -2,11 +2,15 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Batches, one after the other, in transactions between the saves of others.
+/// Batches, carried out one after the other in transactions between saves.
 ///
-/// A turn has at most one transaction of a batch, which shares its flush with the saves that came meanwhile.
+/// A turn plans at most one transaction of a batch, which shares its flush with the saves of that
+/// turn.
 extension Engine {
-    /// Takes a batch in, to be begun in its turn: what is known under its id may be another's doing until then.
+    /// Queues a batch.
+    ///
+    /// The record under its id is read only when its turn comes: until then, an earlier request
+    /// with the same id may change it.
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
         try demand(.writer, of: session, to: "change objects by a batch")
         try check(batch)
@@ -31,7 +35,7 @@ extension Engine {
         }
     }
 
-    /// Plans the next transaction of the batch under way, together with the saves of this turn.
+    /// Plans the next transaction of the running batch, together with the saves of this turn.
     func planBatch() throws {
         batches.dropClosed()
         guard let run = batches.next(), !run.isOver else { return }
@@ -44,7 +48,7 @@ extension Engine {
         }
     }
 
-    /// Lets readers look for the objects of the batch whose turn it is.
+    /// Starts the search for the objects of the running batch.
     func searchBatch() throws {
         guard let run = batches.current as? BatchRun, run.seeks, !run.isOver else { return }
         try failing(run) {
@@ -60,7 +64,7 @@ extension Engine {
         }
     }
 
-    /// Ends the search of a batch whose client is gone.
+    /// Cancels the search of a batch whose client has disconnected.
     func dropSearch(of session: Session) {
         guard let run = batches.current as? BatchRun, run.session === session, let read = run.search
         else { return }
@@ -75,9 +79,9 @@ extension Engine {
         }
     }
 
-    /// Notes what became of the transaction that was planned, if any, and answers a batch that is at its end.
+    /// Reports the outcome of the flush to the running batch, and answers the batch at its end.
     func settleBatch(because failure: TandemError?) {
-        // While the objects of a batch are searched for, the flush has no part of it.
+        // While a batch searches for its objects, it has no transaction in the flush.
         guard let run = batches.current, !run.isSearching else { return }
         if let failure {
             run.fail(failure)
@@ -105,7 +109,7 @@ extension Engine {
 }
 
 extension [UInt8] {
-    /// Throws `usage` for bytes under which no batch can be repeated.
+    /// Throws `usage` if the bytes can't identify a batch for a retry.
     func checkAsBatchID() throws(TandemError) {
         guard (1...WireLimits.batchIDBytes).contains(count) else {
             throw TandemError(
@@ -115,7 +119,7 @@ extension [UInt8] {
 }
 
 extension DaemonMessage {
-    /// Why a batch could not be done, or not whole.
+    /// The reason why a batch failed or was not completed.
     fileprivate var failure: TandemError? {
         switch self {
         case .failure(let error): error
@@ -127,7 +131,7 @@ extension DaemonMessage {
 }
 
 extension Value {
-    /// Whether a row would not hold the value itself.
+    /// Whether the value is too long to be stored in a row.
     fileprivate var isLong: Bool {
         switch self {
         case .string(let text): text.utf8.count > BlobReference.inlineLimit

@@ -2,21 +2,25 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A part of a batch insert whose turn it is: its rows, and how far the batch came.
+/// A running chunk of a batch insert: its rows, and the progress of the batch.
 ///
-/// What is known of the batch, by its id, is how many rows it has come to and what stands for them. Rows up to there are passed over; the
-/// others are inserted in transactions, each of which says how far it came. Where rows can't be inserted, each is judged by itself
-/// (``SavePlanner/refusals(of:_:)``), and all before the first that can't are inserted, however the part was cut. What is no row's fault
-/// alone, as too many members of another object, is found by trying fewer, until it is one. Where new objects become existing ones, a transaction
-/// ends before the second row with the unique values of a new one.
+/// The record under the batch's id has the number of rows processed and a hash of them. Rows up to
+/// there are skipped. The others are inserted in transactions, each of which records the progress.
+///
+/// If a transaction fails, each of its rows is evaluated separately
+/// (``Committer/refusals(of:)``), and all rows before the first impossible one are inserted,
+/// however the chunk was split. An error that no single row causes, such as too many members of
+/// another object, is narrowed down by trying fewer rows, down to one. If new objects may become
+/// existing ones, a transaction ends before a row with the unique values of an earlier new object.
 ///
 /// State:
-/// - `progress`, `hash`: how far the batch came, with what is durable.
-/// - `next`: the first row of the part that is not inserted.
-/// - `refused`: rows that were found to be such that can't be inserted, the first at or behind `next`.
+/// - `progress`, `hash`: the progress of the batch, as far as it is durable.
+/// - `next`: the index of the first row not inserted.
+/// - `refused`: rows known to be impossible, the first one at or after `next`.
 /// - `refusedEnd`: rows from `next` up to here can't be inserted together.
-/// - `cuts`: before these rows, behind `next`, transactions end.
-/// - `part`: what is in the batch of saves that is being built, and counts once that is durable; of several transactions the last.
+/// - `cuts`: indexes after `next` before which transactions end.
+/// - `part`: the transaction in the batch of saves being built, or the last of several. It takes
+///   effect once it is durable.
 final class InsertRun: BatchWork {
     let session: Session
     let id: UInt32
@@ -42,7 +46,7 @@ final class InsertRun: BatchWork {
         do {
             principal = try session.principal(author: insert.author, context: insert.context)
         } catch {
-            // Only the answer is left to give.
+            // The run is over; only the error is left to be sent.
             principal = Principal(author: "", context: "", uid: session.peer.uid)
             failure = error
         }
@@ -55,7 +59,7 @@ final class InsertRun: BatchWork {
         failure != nil || (hasBegun && part == nil && next == insert.rows.count && !owesEnd)
     }
 
-    /// Whether only the end is missing of what the batch came to.
+    /// Whether only the end of the batch has not been recorded.
     private var owesEnd: Bool { insert.isLast && !progress.hasEnded && progress.done > 0 }
 
     // MARK: Beginning
@@ -69,12 +73,12 @@ final class InsertRun: BatchWork {
         let began = clock.monotonicNanoseconds
         repeat {
             guard try plan(committer, clock, atMost: most) else { return }
-            // What others wait for is one flush for all of it.
+            // The transactions share one flush, so other clients wait only once.
         } while isAlone && session.pace.isFull && plannedNext < insert.rows.count
             && clock.monotonicNanoseconds - began < DaemonLimits.batchNanoseconds / 2
     }
 
-    /// Takes its turn: what is known under its id by now says which rows are inserted already.
+    /// Begins the chunk, and skips the rows already inserted according to the batch's record.
     private func begin(_ committer: Committer) throws {
         try insert.batchID.checkAsBatchID()
         let (end, overflow) = insert.first.addingReportingOverflow(UInt64(insert.rows.count))
@@ -90,7 +94,7 @@ final class InsertRun: BatchWork {
         hasBegun = true
     }
 
-    /// Passes over the rows that the batch has come to, if they are the same.
+    /// Skips the rows that the batch has processed, after checking that they are the same.
     private func goOn(
         behind known: BatchProgress, _ knownHash: StableHash, _ end: UInt64
     ) throws(TandemError) {
@@ -116,19 +120,21 @@ final class InsertRun: BatchWork {
     private static let isOther = TandemError(
         .usage, "this id was used for other rows; choose a new id")
 
-    // MARK: Working
+    // MARK: Processing
 
-    /// The first row that is not planned yet.
+    /// The index of the first row not planned.
     private var plannedNext: Int { part?.next ?? next }
 
-    /// Plans the next transaction; false where it has to be another one, or comes with the next turn.
+    /// Plans the next transaction.
+    ///
+    /// Returns false if it must be planned differently, or in the next turn.
     private func plan(
         _ committer: Committer, _ clock: any Clock, atMost most: Int
     ) throws -> Bool {
         let began = clock.monotonicNanoseconds
         let (start, end) = (plannedNext, sliceEnd)
         if let first = refused.first, index(of: first) == start {
-            // What is planned before it is durable first.
+            // The rows planned before it must be durable first.
             if part == nil { try refuse(refused) }
             return false
         }
@@ -139,7 +145,7 @@ final class InsertRun: BatchWork {
                 clock.monotonicNanoseconds - began, end - start, changing: changes, atMost: most)
             return true
         } catch let error as TandemError {
-            // Behind what is planned it is met again in the next turn.
+            // After planned transactions, the error is met again in the next turn.
             guard part == nil else { return false }
             try tryFewer(than: end - next, because: error, committer)
             if !refused.isEmpty || !cuts.isEmpty {
@@ -150,7 +156,9 @@ final class InsertRun: BatchWork {
         }
     }
 
-    /// Finds which rows can't be inserted, or has fewer planned in the next turn, unless it was one, or it is no row's fault.
+    /// Finds the rows that can't be inserted, or reduces the rows of the next transaction.
+    ///
+    /// Throws the error if there is only one row, or if no row can be at fault.
     private func tryFewer(
         than count: Int, because error: TandemError, _ committer: Committer
     ) throws {
@@ -170,13 +178,16 @@ final class InsertRun: BatchWork {
         if refusedEnd == nil, refused.isEmpty {
             refused = try refusals(next..<(next + count), committer)
         } else {
-            // Others stand in the way as well, together: what was found does not hold without them.
+            // Other rows conflict as well, together, so the evaluation of single rows does not hold
+            // without them.
             refused = []
         }
         if refused.isEmpty { refusedEnd = next + count }
     }
 
-    /// The rows of a range that can't be inserted, each judged behind those before it that can.
+    /// Returns the rows of a range that can't be inserted.
+    ///
+    /// Each row is evaluated as if it followed only those before it that can be inserted.
     private func refusals(
         _ range: Range<Int>, _ committer: Committer
     ) throws -> [BatchRefusal] {
@@ -189,14 +200,17 @@ final class InsertRun: BatchWork {
 
     private func index(of refusal: BatchRefusal) -> Int { Int(refusal.row - insert.first) }
 
-    /// Ends the part at the first of these rows.
+    /// Ends the chunk at the first of these rows.
     private func refuse(_ rows: [BatchRefusal]) throws(TandemError) {
         refused = rows
         hasRefused = true
         if let first = rows.first { throw first.error }
     }
 
-    /// Where the next transaction ends: before what was found to be refused, or in the middle of what can't be inserted together.
+    /// The end of the next transaction.
+    ///
+    /// It lies before the first impossible row, or in the middle of rows that can't be inserted
+    /// together.
     private var sliceEnd: Int {
         let start = plannedNext
         if let refusedEnd { return start + max(1, (refusedEnd - start) / 2) }
@@ -205,7 +219,9 @@ final class InsertRun: BatchWork {
         return min(start + session.pace.size, end, cut)
     }
 
-    /// The rows up to an index as a transaction, also where they change nothing: that the batch came there has to stand in the journal.
+    /// Plans the rows up to an index as a transaction.
+    ///
+    /// This is done even if they change nothing, because the journal must record the progress.
     private func planned(
         _ start: Int, upTo end: Int, _ committer: Committer
     ) throws -> (InsertPart, changes: Int) {
@@ -221,7 +237,7 @@ final class InsertRun: BatchWork {
         return (part, plan.changes.count)
     }
 
-    /// Plans a transaction; one of a single row is as large as its links make it.
+    /// Plans a transaction; a transaction of one row may be as large as its links require.
     private func plan(
         _ request: SaveRequest, _ count: Int, _ committer: Committer
     ) throws -> SavePlanner.Plan {
@@ -275,19 +291,19 @@ final class InsertRun: BatchWork {
     }
 }
 
-/// Some rows of a part that are planned as a transaction.
+/// Rows of a chunk that are planned as a transaction.
 private struct InsertPart {
-    /// The first row that comes behind them.
+    /// The index of the first row after them.
     var next: Int
-    /// How far the batch has come with them.
+    /// The batch's progress after them.
     var progress: BatchProgress
-    /// What stands for all rows up to there.
+    /// The hash of all rows up to there.
     var hash: StableHash
     var position: UInt64 = 0
 }
 
 extension TandemError {
-    /// Whether it may be the fault of single rows, so that others can be inserted.
+    /// Whether single rows may have caused the error, so that others can be inserted.
     fileprivate var isOfRows: Bool {
         switch code {
         case .usage, .unknownEntity, .unknownProperty, .validation, .conflict, .uniqueness,

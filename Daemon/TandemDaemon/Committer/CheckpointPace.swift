@@ -1,19 +1,20 @@
-/// How many dirty pages come together before a checkpoint, so that it keeps savers waiting only for so long.
+/// The number of dirty pages that triggers a checkpoint, which bounds how long savers wait for it.
 ///
-/// What a page takes is learned from the checkpoints so far: it differs by a hundred times between disks.
+/// The cost of a page is measured on past checkpoints, because it differs by a factor of a hundred
+/// between disks.
 struct CheckpointPace {
     private var nanosecondsPerPage = 0.0
 
-    /// Notes how long a checkpoint of so many pages took.
+    /// Records the duration of a checkpoint of `pages` pages.
     mutating func note(pages: Int, nanoseconds: UInt64) {
-        // Of fewer it tells what a flush takes.
+        // With fewer pages, the flush dominates the duration.
         guard pages >= Self.leastPages else { return }
         let measured = Double(nanoseconds) / Double(pages)
         nanosecondsPerPage =
             nanosecondsPerPage == 0 ? measured : (3 * nanosecondsPerPage + measured) / 4
     }
 
-    /// The dirty pages with which a checkpoint is due, no more than a limit allows.
+    /// Returns the number of dirty pages that makes a checkpoint due, at most `most`.
     func pages(atMost most: Int) -> Int {
         guard nanosecondsPerPage > 0 else { return most }
         let pages = Double(DaemonLimits.checkpointNanoseconds) / nanosecondsPerPage

@@ -3,15 +3,17 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// Making derived texts anew that were folded by other tables of Unicode, before anybody is served.
+/// The renewal of derived texts that were folded with other Unicode tables, before clients are
+/// served.
 ///
-/// It is done by transactions like any other, so that the store stays a function of the journal and every follower hears of it. When it is
-/// interrupted the next start does what is left.
+/// The renewal uses ordinary transactions, so the store remains a function of the journal and every
+/// subscriber receives the changes. After an interruption, the next start does the rest.
 extension Committer {
-    /// Makes them anew if the store was not stamped by a program of these tables; durable on return.
+    /// Renews the folded texts unless this build's Unicode tables made them; durable on return.
     ///
-    /// Where there is no room for it the texts stay as they are until the next start. Cost: nothing as a rule, else a read of all objects
-    /// with such texts, and a write of those that differ: few, since between tables only characters differ that the older ones lack.
+    /// If there is no room, the texts stay stale until the next start. Cost: usually nothing.
+    /// Otherwise all objects with such texts are read, and those that differ are written. They are
+    /// few, since tables differ only in characters that the older ones lack.
     func renewFoldedTexts() throws {
         guard try !store.isFoldedHere else { return }
         do {
@@ -56,7 +58,7 @@ extension Committer {
     }
 }
 
-/// Finds folded texts that are no longer what they have to be, as much as a transaction takes.
+/// A scan for stale folded texts; collects as many changes as one transaction takes.
 private struct FoldedRenewal {
     let entity: CompiledEntity
     private let store: Store
@@ -71,7 +73,7 @@ private struct FoldedRenewal {
         derivations = entity.derivations.filter(\.isFolded)
     }
 
-    /// Whether there is enough for a transaction.
+    /// Whether the changes fill a transaction.
     var isFull: Bool { changes.count >= WireLimits.batchObjects || bytes >= 1 << 20 }
 
     mutating func look(at stored: Store.Stored) throws {
@@ -97,7 +99,7 @@ private struct FoldedRenewal {
                 }))
     }
 
-    /// Keeps a content that the store does not have.
+    /// Adds the content of a long text to `blobs`, unless the store has it.
     private mutating func keep(_ value: Value) throws {
         guard case .string(let text) = value, let blob = value.inRow.outside,
             try !store.holds(blob), !blobs.contains(where: { $0.reference == blob })

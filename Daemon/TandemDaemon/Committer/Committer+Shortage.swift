@@ -2,18 +2,18 @@ import TandemJournal
 import TandemModel
 import TandemStore
 
-/// What the committer does when disk or map run out: it refuses saves, keeps what it has, and looks again.
+/// Handling of a full disk or map: the committer rejects saves, keeps its state, and retries.
 ///
-/// What the journal has is never at stake: a checkpoint that finds no room stays undone, with its changes in the open
-/// transaction if it was foreseen and applied anew if it was not; the changes that can wait like this are
-/// bounded, as no saves are taken meanwhile.
+/// Durable transactions are never at risk. If a checkpoint finds no room in advance, its changes
+/// stay in the open transaction. If it fails later, they are applied again. Their number is
+/// bounded, because no saves are accepted meanwhile.
 extension Committer {
-    /// True while saves are refused.
+    /// Whether saves are rejected.
     var isReadOnly: Bool { ability.isReadOnly }
 
-    /// Makes sure that journal and store have room before anything is applied.
+    /// Reserves room in journal and store before anything is applied.
     ///
-    /// Throws `readOnly` while anything is short.
+    /// Throws `readOnly` during any shortage.
     func reserve(_ bytes: Int) throws {
         try lookAgainIfDue()
         if let refusal = ability.refusal { throw refusal }
@@ -33,13 +33,13 @@ extension Committer {
         }
     }
 
-    /// Looks whether what was short is there again, if it is time to.
+    /// Retries the shortages that are due.
     func lookAgainIfDue() throws {
         guard ability.isReadOnly, !hasPending else { return }
         for trouble in ability.due(at: clock.monotonicNanoseconds) {
             switch trouble.shortage {
             case .journal: try lookForSegment(trouble.bytes)
-            // Commits the store, which ends both or notes them again.
+            // A checkpoint commits the store, which ends both shortages or records them again.
             case .store, .map: try checkpoint()
             }
         }
@@ -55,7 +55,7 @@ extension Committer {
         }
     }
 
-    /// Notes that something is short and says so once; returns with what saves are refused.
+    /// Records a shortage, and logs it if it is new; returns the error for saves.
     @discardableResult
     func meets(
         _ shortage: SaveAbility.Shortage, _ detail: String, bytes: Int = 0
@@ -68,7 +68,7 @@ extension Committer {
         return ability.refusal ?? TandemError(.readOnly, detail)
     }
 
-    /// Notes the store's shortage; nil for any other error.
+    /// Records a shortage of the store; returns nil for any other error.
     @discardableResult
     func meets(_ error: StoreError) -> TandemError? {
         switch error.code {
@@ -78,7 +78,7 @@ extension Committer {
         }
     }
 
-    /// Notes that something is there again and says so.
+    /// Clears a shortage and logs that.
     func ends(_ shortage: SaveAbility.Shortage) {
         guard ability.isShort(shortage) else { return }
         ability.ended(shortage)

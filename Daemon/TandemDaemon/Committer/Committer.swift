@@ -4,24 +4,27 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Owns journal and store and is the only one that writes to them; bound to the daemon's thread.
+/// The owner and only writer of journal and store; bound to the daemon's thread.
 ///
-/// A batch goes: ``begin(_:_:)`` for each save (check, plan, apply to the open LMDB transaction, encode), then ``flush()``, which
-/// writes and flushes the journal once. Nothing of a batch may be told to anyone before `flush` has returned (law 1).
+/// Each save of a batch is passed to ``begin(_:by:)``, which checks it, plans it, applies it to the
+/// open LMDB transaction and encodes it. Then ``flush()`` writes the batch to the journal and
+/// flushes it once. Nothing of a batch may be sent to any client before `flush` has returned (law
+/// 1).
 ///
 /// State:
-/// - `journal`, `store`: what is durable, and what is applied; the store is never behind the batch.
-/// - `batch`, `pending`: the transactions of the batch that is being built, applied but not yet durable.
+/// - `journal`, `store`: the durable state and the applied state; the store has applied every
+///   planned transaction of the batch.
+/// - `batch`, `pending`: the transactions of the batch being built, applied but not yet durable.
 /// - `ring`: durable transactions only.
 final class Committer {
     let journal: Journal
     let store: Store
     private(set) var ring: TransactionRing
-    /// What of the journal a question about its history need not read.
+    /// The ranges of the journal that a history request may skip.
     var historyIndex = HistoryIndex()
     private(set) var leases: LeaseBook
     var memory: SaveMemory
-    /// What consumers acknowledged and no checkpoint has yet.
+    /// Acknowledged positions that no checkpoint includes yet.
     var consumers: ConsumerBook
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
@@ -31,19 +34,20 @@ final class Committer {
     private let supervision: Supervision?
     let limitCounts = LimitCounts()
     var counters = CommitCounters()
-    /// Whether saves are taken; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
+    /// The read-only state; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
     var ability = SaveAbility()
-    /// When the last batch was durable, in nanoseconds of the monotonic clock.
+    /// The time when the last batch became durable, in nanoseconds of the monotonic clock.
     private(set) var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
     private var lastCheckpointLength: UInt64 = 0
-    /// About the bytes that all checkpoints since the start wrote.
+    /// The approximate number of bytes written by all checkpoints since the start.
     private(set) var committedBytes: UInt64 = 0
     private var commits = CommitLog()
     private var pace = CheckpointPace()
-    /// With what the saves of the last batch that wrote nothing are refused, as there was no room to keep their answers.
+    /// The error for the saves without changes of the last batch, if their answers could not be
+    /// recorded.
     private(set) var unkeptRefusal: TandemError?
-    /// Blobs that stood nowhere before this position are gone.
+    /// Blobs last referenced before this position have been removed.
     private var sweptBelow: UInt64 = 0
 
     init(
@@ -69,19 +73,19 @@ final class Committer {
     /// The last durable position.
     var position: UInt64 { journal.tail.last }
 
-    /// The last position of the batch that is being built.
+    /// The last position of the batch being built.
     var plannedPosition: UInt64 { position + UInt64(pending.count) }
 
-    /// The bytes of the batch that is being built.
+    /// The size of the batch being built, in bytes.
     var frameBytes: Int { batch.frameBytes }
 
-    /// True while a batch is being built.
+    /// Whether a batch is being built.
     var hasPending: Bool { !pending.isEmpty }
 
-    /// True when the batch should be flushed before another save is taken.
+    /// Whether the batch must be flushed before another save is planned.
     var isBatchFull: Bool { fullness != nil }
 
-    /// What fills the batch, if it is full.
+    /// The limit that the batch has reached, if any.
     private var fullness: Limit? {
         if pending.count + memory.unsettled >= limits.batchSaves { return .batchSaves }
         return batch.frameBytes >= limits.batchBytes ? .batchBytes : nil
@@ -89,17 +93,17 @@ final class Committer {
 
     // MARK: Saves
 
-    /// What became of a save in the batch.
+    /// The result of planning a save.
     enum Outcome {
-        /// It is in the batch; the answer may be sent after the flush.
+        /// The save is in the batch; the answer may be sent after the flush.
         case planned(Saved)
-        /// It needs no transaction.
+        /// The save needs no transaction.
         case answered(Saved)
     }
 
     /// Checks, plans and applies a save.
     ///
-    /// Throws ``TandemError`` for what the client did.
+    /// Throws ``TandemError`` for errors of the client.
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
         let uid = principal.uid
         if let first = try remembered(request, uid) {
@@ -118,7 +122,7 @@ final class Committer {
                     limits: limits, counts: limitCounts)
             }
             guard !plan.changes.isEmpty else {
-                // Remembering it takes room too.
+                // Recording the answer takes room as well.
                 try reserve(0)
                 let saved = Saved(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
@@ -138,7 +142,7 @@ final class Committer {
         return outcome
     }
 
-    /// The first answer to a save that is repeated, if it is one.
+    /// Returns the recorded answer if the save is a retry.
     func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> Saved? {
         do {
             return try memory.answer(to: request, by: uid, end: plannedPosition)
@@ -148,7 +152,7 @@ final class Committer {
         }
     }
 
-    /// Does something that applies a transaction, with `readOnly` thrown when the store has no room for it.
+    /// Runs `body`, which applies a transaction; throws `readOnly` if the store has no room for it.
     func refusing(_ body: () throws -> Void) throws {
         do {
             try revertingShortage(body)
@@ -159,8 +163,8 @@ final class Committer {
 
     /// Installs a model as a transaction of its own, durable on return.
     ///
-    /// `declared` is the hash of the model that an app brought, of which the installed one has more. Throws `readOnly` when there is
-    /// no room to write the rows anew; then it never happened.
+    /// `declared` is the hash of an app's model if the installed model is a superset of that model.
+    /// Throws `readOnly` if there is no room to rewrite the rows; in that case nothing has changed.
     func install(
         _ compiled: CompiledModel, declared: StableHash? = nil, by principal: Principal
     ) throws {
@@ -181,9 +185,9 @@ final class Committer {
             ])
     }
 
-    /// Installs a whole model if the store does not have it, as ``install(_:declared:by:)`` does.
+    /// Installs a whole model, unless the store has it, as ``install(_:declared:by:)`` does.
     ///
-    /// Throws ``TandemError`` with the list of differences, too, when the store can't be changed to it by itself.
+    /// Also throws ``TandemError`` with the list of differences if the change requires a migration.
     func install(_ model: Model, by principal: Principal) throws {
         try flush()
         guard case .installs(let compiled) = try ModelChange.plan(whole: model, store: store)
@@ -191,7 +195,7 @@ final class Committer {
         try install(compiled, by: principal)
     }
 
-    /// Notes that apps are served that declare the model of a hash; where there is no room for that, it is not noted.
+    /// Records the hash of a model that served apps declare; does nothing if there is no room.
     func know(_ declared: StableHash) throws {
         guard !store.knownModels.contains(declared), !isReadOnly else { return }
         do {
@@ -201,10 +205,10 @@ final class Committer {
         }
     }
 
-    /// Puts a model into the batch, where there is room for all that it rewrites.
+    /// Adds a model change to the batch, after reserving room for all rows that it rewrites.
     private func append(_ model: ModelInstallation, by principal: Principal) throws {
         try reserve(0)
-        // What does not fit is given back, and has to be all that lies behind the checkpoint.
+        // A change that does not fit is undone, so nothing else may lie after the checkpoint.
         if store.appliedPosition > store.checkpointPosition, !(try checkpoint()) {
             throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
         }
@@ -220,7 +224,7 @@ final class Committer {
         }
     }
 
-    /// Puts a transaction into the batch, and its position and time into the transaction.
+    /// Adds a transaction to the batch, and sets its position and time.
     func append(_ transaction: inout Transaction) throws {
         transaction.position = plannedPosition + 1
         transaction.time = clock.wallMicroseconds
@@ -240,10 +244,13 @@ final class Committer {
 
     /// Makes the batch durable with one write and one flush; returns its transactions.
     ///
-    /// Answers to saves that wrote nothing have no other place than the store: with any of them a checkpoint follows, and
-    /// if there is no room for that they are to be refused (``unkeptRefusal``).
-    /// Throws `readOnly` when the disk turned out to be full: the batch is forgotten, nothing of it happened. Any other failure is
-    /// final for the process: what is applied is no longer what is in the journal.
+    /// Answers to saves without changes are recorded only in the store, so a checkpoint follows if
+    /// there are any. If there is no room for the checkpoint, those saves must be rejected with
+    /// ``unkeptRefusal``.
+    ///
+    /// Throws `readOnly` if the disk is full; the batch is discarded and none of it happened. Any
+    /// other error is fatal for the process, because the store has applied transactions that the
+    /// journal lacks.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
         if let limit = fullness { limitCounts.note(limit) }
@@ -285,13 +292,13 @@ final class Committer {
         counters.stalls.note(.request, from: start, to: end)
     }
 
-    /// Keeps a durable transaction for the sessions at the tail.
+    /// Adds a durable transaction to the ring, for the sessions at the tail.
     private func keep(_ transaction: EncodedTransaction) {
         if let limit = ring.append(transaction) { limitCounts.note(limit) }
         historyIndex.note(transaction)
     }
 
-    /// Takes back a batch that the journal had no room for.
+    /// Discards a batch that the journal had no room for; returns the error for its saves.
     private func forgetBatch(because error: JournalError) throws -> TandemError {
         let refusal = meets(.journal, error.description, bytes: batch.frameBytes)
         batch.removeAll()
@@ -302,14 +309,14 @@ final class Committer {
         return refusal
     }
 
-    /// Commits the store if it is time to.
+    /// Commits the store if a checkpoint is due.
     ///
-    /// Returns the milliseconds until it may be due, nil for never.
+    /// Returns the milliseconds until one may be due, or nil if nothing is to be committed.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition || consumers.isUnsettled else {
             return nil
         }
-        // Looked at again in its own time.
+        // A shortage is retried on its own schedule.
         guard !ability.isShort(.store), !ability.isShort(.map) else { return nil }
         let now = clock.monotonicNanoseconds
         let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
@@ -327,20 +334,21 @@ final class Committer {
         return Int32((due - now) / 1_000_000 + 1)
     }
 
-    /// How far the oldest reader of the store's file lags, in any process.
+    /// The lag of the oldest reader of the store's file, in any process.
     var readerLag: CommitLog.Lag {
         commits.lag(behind: store.readers.oldestCommit, now: clock.monotonicNanoseconds)
     }
 
-    /// Whether what is applied can be committed, as far as is known, if it is not already.
+    /// Whether a commit is expected to succeed, or nothing needs one.
     var canCommit: Bool {
         let isShort = ability.isShort(.store) || ability.isShort(.map)
         return !isShort || store.appliedPosition == store.checkpointPosition
     }
 
-    /// Commits the store for reads that wait for it, if it is time to.
+    /// Commits the store for waiting reads if such a checkpoint is due.
     ///
-    /// Returns when it may be, by the monotonic clock; nil if nothing has to be waited for. Savers lose at most a fifth of the thread's time to it.
+    /// Returns the time when it will be due, in nanoseconds of the monotonic clock, or nil if no
+    /// wait is needed. These checkpoints take at most a fifth of the thread's time from savers.
     func checkpointForReads() throws -> UInt64? {
         guard canCommit, store.appliedPosition > store.checkpointPosition else { return nil }
         let due =
@@ -351,10 +359,10 @@ final class Committer {
         return nil
     }
 
-    /// Commits the store; the journal is made durable up to there first, if it is not already.
+    /// Commits the store, after making the journal durable up to the same position.
     ///
-    /// False when there was no room for it: the daemon is read-only then, what was not committed is in the journal, and
-    /// `change`, which belongs to the commit, was not made.
+    /// Returns false if there was no room. In that case the daemon is read-only, the uncommitted
+    /// transactions are in the journal, and `change`, which is part of the commit, was not made.
     @discardableResult
     func checkpoint(
         isForReads: Bool = false, with change: () throws -> Void = {}
@@ -362,9 +370,9 @@ final class Committer {
         let pages = store.dirtyPages
         let start = clock.monotonicNanoseconds
         let first = journal.bounds.first
-        // Before the room that the commit needs is estimated; where room is short it can wait.
+        // This precedes the estimate of the commit's room. While room is short, it can wait.
         let refusal = try commits(after: { if !isReadOnly { try store.sweepSaves() } }) {
-            // Contents that nobody can meet any more, after the journal was trimmed.
+            // After a trim, blobs that only removed transactions referred to are unreachable.
             if first > sweptBelow { try store.sweepBlobs(below: first) }
             try memory.write()
             try consumers.write()
@@ -387,7 +395,8 @@ final class Committer {
         return true
     }
 
-    /// Does something that commits the store, where there is room for it; returns why not, if there is none.
+    /// Runs `body`, which commits the store, if there is room; otherwise returns the error for
+    /// saves.
     private func commits(
         after preparation: () throws -> Void = {}, _ body: () throws -> Void
     ) throws -> TandemError? {
@@ -405,9 +414,9 @@ final class Committer {
         return nil
     }
 
-    /// Leases numbers to a client.
+    /// Leases object numbers to a client.
     ///
-    /// Throws `readOnly` when more have to be reserved and there is no room to note that.
+    /// Throws `readOnly` if more numbers must be reserved and there is no room to record that.
     func lease(_ count: UInt32) throws -> Lease {
         let epoch = store.identity.epoch
         // Reserving numbers commits the store.
@@ -422,7 +431,8 @@ final class Committer {
 
     // MARK: Recovery
 
-    /// Does something; if the store has no room for it, everything else is applied again and the ``StoreError`` is thrown.
+    /// Runs `body`; if the store has no room for it, restores the previous state and throws the
+    /// ``StoreError``.
     func revertingShortage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -435,9 +445,10 @@ final class Committer {
         }
     }
 
-    /// Applies what the journal has beyond the store's checkpoint, and the batch, after the store went back to it.
+    /// Applies the journal after the store's checkpoint, and then the batch, to a reverted store.
     ///
-    /// All of it was in the store before or had room at the last start; if it has none any more, the daemon can't go on.
+    /// All of it was in the store before, or had room at the last start. If it has no room now, the
+    /// error is fatal.
     private func applyAgain() throws {
         try replay()
         for transaction in pending where transaction.position > store.appliedPosition {
@@ -445,7 +456,7 @@ final class Committer {
         }
     }
 
-    /// Applies what the journal has beyond what the store has.
+    /// Applies the transactions of the journal that the store lacks.
     private func replay() throws {
         guard store.appliedPosition < position else { return }
         let source = TransactionSource(journal)
@@ -469,9 +480,9 @@ final class Committer {
         log(.replayed, ["from": from, "to": position, "duration_us": duration / 1_000])
     }
 
-    /// A transaction as the journal has it: the ring has no contents of blobs.
+    /// Returns a transaction from the journal, since transactions of the ring lack blob contents.
     ///
-    /// That it can't be read is final and no client's mistake, as the store is behind the journal here.
+    /// A read error is fatal and no client's mistake, because the store lacks the transaction.
     private func recorded(
         _ position: UInt64, _ source: TransactionSource
     ) throws(DaemonError) -> EncodedTransaction {
@@ -482,7 +493,10 @@ final class Committer {
         }
     }
 
-    /// Without room everything stays in the open transaction; a commit that failed is applied once more by ``replay()``.
+    /// Commits a part of the replay.
+    ///
+    /// Without room, everything stays in the open transaction. After a failed commit, ``replay()``
+    /// applies the lost part again.
     private func commitReplayed() throws {
         guard !ability.isShort(.store) else { return }
         try journal.sync()
@@ -496,18 +510,18 @@ final class Committer {
     }
 }
 
-/// What the committer counted since the start.
+/// Counts since the start of the daemon.
 struct CommitCounters {
-    /// Batches written, with a flush each.
+    /// The number of batches written, each with one flush.
     var batches: UInt64 { flushes.count }
     var transactions: UInt64 = 0
     var repeats: UInt64 = 0
-    /// Checkpoints that were made because reads waited for them.
+    /// The number of checkpoints made for waiting reads.
     var readCheckpoints: UInt64 = 0
     var flushes = Histogram()
     var checkpoints = Histogram()
     var stalls = StallLog()
-    /// Changes that were applied from the journal at the start, and how long that took.
+    /// The number of changes applied from the journal; `replayNanoseconds` has the duration.
     var replayedChanges: UInt64 = 0
     var replayNanoseconds: UInt64 = 0
 
@@ -532,7 +546,7 @@ extension Committer {
             ])
     }
 
-    /// Those for reads are many: they are counted, and logged if they are slow.
+    /// Logs a checkpoint; checkpoints for reads are frequent, so only slow ones are logged.
     private func noteCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
         let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
         guard isSlow || !isForReads else { return }

@@ -1,14 +1,16 @@
 import TandemModel
 import TandemQuery
 
-/// Computes the derived attributes of a save's objects, once all else of it is planned: cascades, nullified links, replaced objects.
+/// The computation of a save's derived attributes after everything else is planned.
 ///
-/// A count goes on from what the row has by the members that came and went, so that it costs these and not all members. Objects whose
-/// members change are among the save's objects anyway: where only links changed else, their row changes with the count.
+/// The plan then includes cascades, nullified links and replaced objects. A count is updated from
+/// the row's count by the members added and removed, so its cost doesn't depend on the number of
+/// all members. An object whose members change is part of the save anyway; if only its links
+/// changed, the count makes its row change, too.
 struct DerivedAttributes {
     let graph: WorkingGraph
 
-    /// Computes those of the objects of the save, by number.
+    /// Computes the derived attributes of these objects, which are sorted by number.
     func compute(_ objects: [WorkingObject]) throws {
         for working in objects where !working.entity.derivations.isEmpty && !working.isDeleted {
             for derivation in working.entity.derivations {
@@ -20,7 +22,7 @@ struct DerivedAttributes {
         }
     }
 
-    /// The value after the save; nil where it stays.
+    /// Returns the value after the save, or nil if it does not change.
     private func value(
         _ derivation: CompiledDerivation, of working: WorkingObject
     ) throws -> Value? {

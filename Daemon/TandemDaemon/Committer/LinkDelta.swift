@@ -1,49 +1,50 @@
 import TandemModel
 
-/// Members that a to-many relationship gains and loses with a save, against the store.
+/// The members that a save adds to and removes from a to-many relationship.
 struct LinkDelta {
     /// The slot of the relationship.
     let slot: Int
     private(set) var added = MemberSet()
     private(set) var removed = MemberSet()
-    /// The places that the save gives to members of an ordered relationship, or to what may become one.
+    /// The ranks that the save requests for members of an ordered relationship, or for later
+    /// members.
     private(set) var wanted: [ObjectReference: Rank] = [:]
-    /// The ranks of those that go or move, and of those that come or move, once the save is planned.
+    /// The ranks of removed, added and moved members; set when the save is planned.
     var ranks = RankDelta()
 
-    /// Ranks that members have in the store, and those that the save gives.
+    /// The ranks of members in the store, and those after the save.
     struct RankDelta {
         var before: [ObjectReference: Rank] = [:]
         var after: [ObjectReference: Rank] = [:]
     }
 
-    /// Nothing that comes or goes.
+    /// Creates an empty delta for the relationship at `slot`.
     init(_ slot: Int) { self.slot = slot }
 
-    /// Whether nobody comes or goes.
+    /// Whether no member is added or removed.
     var isEmpty: Bool { added.isEmpty && removed.isEmpty }
 
-    /// Notes that a member came; one that had gone is just back.
+    /// Records an added member; this cancels an earlier removal of the member.
     mutating func add(_ member: ObjectReference) {
         if removed.isEmpty || !removed.remove(member) { added.insert(member) }
     }
 
-    /// Notes that a member went; one that had just come never was.
+    /// Records a removed member; this cancels an earlier addition of the member.
     mutating func remove(_ member: ObjectReference) {
-        // Its place went with it: should it come again, it comes as the last.
+        // Drop the requested rank: a member that is removed and added again goes to the end.
         if !wanted.isEmpty { wanted[member] = nil }
         if added.isEmpty || !added.remove(member) { removed.insert(member) }
     }
 
-    /// Notes the place of a member, which counts if it is one when the save is planned.
+    /// Records the requested rank of a member; ignored unless it is a member after the save.
     mutating func place(_ member: ObjectReference, at rank: Rank) { wanted[member] = rank }
 
-    /// What the change set says of them, in its order.
+    /// The changes for the transaction, sorted.
     var changes: [LinkChange] {
         if removed.isEmpty, ranks.before.isEmpty, ranks.after.isEmpty {
             return added.inOrder.map { LinkChange(slot: slot, target: $0, .add) }
         }
-        // Whoever moves goes and comes.
+        // A moved member is recorded as a removal at its old rank and an addition at its new rank.
         let (before, after) = (ranks.before, ranks.after)
         let come = Set(added.inOrder).union(after.keys).map {
             LinkChange(slot: slot, target: $0, .add, rank: after[$0])

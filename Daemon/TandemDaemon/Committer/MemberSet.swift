@@ -1,31 +1,32 @@
 import TandemModel
 
-/// Members that a relationship gains or loses with a save, each once.
+/// A set of members that a save adds to or removes from a relationship.
 ///
-/// They come by number as a rule: then they are a list, in which one is found by bisection, without a table. The first
-/// that comes out of order, or one that goes again from among many, makes a table.
+/// Members usually arrive in the order of their numbers. They are kept in a sorted list with binary
+/// search until a member arrives out of order or is removed from a long list. Then a hash table
+/// takes over.
 struct MemberSet {
-    /// By number; not used once there is a table.
+    /// The members by number; unused once there is a table.
     private var list: [ObjectReference] = []
     private var table: Set<ObjectReference>?
-    /// From a list of more than so many nothing is removed.
+    /// The longest list from which members are removed in place.
     private static let shortList = 64
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     var isEmpty: Bool { table?.isEmpty ?? list.isEmpty }
 
-    /// How many there are.
+    /// The number of members.
     var count: Int { table?.count ?? list.count }
 
-    /// All of them by number.
+    /// The members, sorted by number.
     var inOrder: [ObjectReference] { table?.sorted() ?? list }
 
-    /// Whether a member is one of them.
+    /// Whether the set contains a member.
     func contains(_ member: ObjectReference) -> Bool {
         table?.contains(member) ?? (place(of: member) != nil)
     }
 
-    /// Adds a member; without effect for one that is there.
+    /// Inserts a member; does nothing if it is there already.
     mutating func insert(_ member: ObjectReference) {
         if table == nil {
             guard let last = list.last, last.number >= member.number else {
@@ -37,7 +38,7 @@ struct MemberSet {
         table?.insert(member)
     }
 
-    /// Takes a member out; false for one that is not there.
+    /// Removes a member; returns false if it is not there.
     mutating func remove(_ member: ObjectReference) -> Bool {
         if table == nil {
             guard let place = place(of: member) else { return false }

@@ -1,24 +1,28 @@
 import TandemModel
 import TandemStore
 
-/// Decides what becomes of the store's model, before anything is written.
+/// The decision whether a model is installed, made before anything is written.
 enum ModelChange {
-    /// What a model leads to that somebody brings.
+    /// The effect of a declared or applied model.
     enum Outcome {
         /// The store's model stays.
         case serves
-        /// This one is installed.
+        /// This model is installed.
         case installs(CompiledModel)
     }
 
     // MARK: Apps
 
-    /// What becomes of the model that an app declares in its hello.
+    /// Returns the effect of the model that an app declares in its hello.
     ///
-    /// The app goes on where its model is the store's, or one that the store has served before and of which all is still there:
-    /// an older version of it lives with the rules of today. Otherwise what it says beyond the store's, and every relaxed rule,
-    /// is taken over; what only the store has stays, as it is a sibling's.
-    /// Throws `usage` for a model that can't be used, `schemaMismatch` with every difference that is more than an addition.
+    /// The app is served without a change if its model is the store's. The same holds if the store
+    /// has served the model before and still has all of it; the older app version must then follow
+    /// the current rules. Otherwise the declared model's additions and relaxed rules are merged
+    /// into the store's model. Properties and entities that only the store has are kept, since they
+    /// belong to other apps.
+    ///
+    /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is more
+    /// than an addition.
     static func plan(
         declared: Model, hash: StableHash, store: Store
     ) throws -> Outcome {
@@ -48,9 +52,10 @@ enum ModelChange {
 
     // MARK: Whole models
 
-    /// What becomes of a model that is to be the store's, whole; an empty store takes any.
+    /// Returns the effect of applying a whole model as the store's; an empty store accepts any.
     ///
-    /// Throws `usage` for a model that can't be used, `schemaMismatch` with every difference that is no addition.
+    /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is not an
+    /// addition.
     static func plan(whole model: Model, store: Store) throws -> Outcome {
         if store.model?.hash == model.hash { return .serves }
         let compiled = try compiled(model, store)
@@ -60,16 +65,17 @@ enum ModelChange {
         return .installs(compiled)
     }
 
-    /// What becomes of a model that the store is to be migrated to, with what that does to what is stored.
+    /// Returns the effect of migrating to a model, and a report on its effect on the stored
+    /// objects.
     ///
-    /// Throws `usage` for a model that can't be used.
+    /// Throws `usage` for an invalid model.
     static func preview(_ model: Model, store: Store) throws -> (Outcome, MigrationReport) {
         let compiled = try compiled(model, store)
         if store.model?.hash == model.hash { return (.serves, MigrationReport()) }
         return (.installs(compiled), try store.preview(of: compiled))
     }
 
-    /// Throws `schemaMismatch` or `validation` for a migration that can't be made as things are.
+    /// Throws `schemaMismatch` or `validation` if the migration can't be carried out on this store.
     static func check(_ report: MigrationReport) throws(TandemError) {
         let impossible = report.items.map(\.difference).filter { $0.effect == .impossible }
         guard impossible.isEmpty else {
@@ -100,7 +106,7 @@ enum ModelChange {
         }
     }
 
-    /// In what a model differs from the store's, if that has one.
+    /// Returns the differences between a model and the store's, or none if the store has no model.
     static func differences(
         to model: Model, _ store: Store
     ) throws(StoreError) -> [ModelDifference] {
@@ -122,7 +128,7 @@ enum ModelChange {
                 + "`tandem schema migrate FILE` shows what that does, and does it")
     }
 
-    /// The refusal of an app of whose model something is gone.
+    /// Returns the error for an app whose model has declarations that were removed.
     static func refusal(ofOlder missing: [ModelDifference]) -> TandemError {
         TandemError(
             .schemaMismatch,
@@ -132,7 +138,8 @@ enum ModelChange {
 }
 
 extension CompiledModel {
-    /// Checks that slots in a request are of this model; those of another one would mean other properties.
+    /// Checks that the slots of a request belong to this model; in another one, they mean other
+    /// properties.
     ///
     /// Throws `schemaMismatch`.
     func check(slotsOf version: UInt16, _ what: String, _ advice: String) throws(TandemError) {

@@ -1,17 +1,17 @@
 import TandemModel
 
-/// What is wrong with the objects of a save: as much of it as is of use to anyone, so that no save makes an answer without bounds.
+/// The problems of a save's objects, bounded so that no answer grows without limit.
 struct ProblemList {
-    /// So many bytes of text an answer has about, whatever is wrong.
+    /// The approximate limit on the text of an answer, in bytes.
     static let mostBytes = 256 << 10
     private(set) var problems: [ValidationProblem] = []
     private var bytes = 0
 
     var isEmpty: Bool { problems.isEmpty }
-    /// Whether there is enough, and nothing more need be looked for.
+    /// Whether the limit is reached, so that the search for problems can stop.
     var isFull: Bool { bytes >= Self.mostBytes }
 
-    /// Takes one more.
+    /// Appends a problem.
     mutating func append(_ problem: ValidationProblem) {
         problems.append(problem)
         bytes += problem.textBytes
@@ -19,6 +19,6 @@ struct ProblemList {
 }
 
 extension ValidationProblem {
-    /// About the bytes that it takes.
+    /// The approximate number of bytes of the problem.
     var textBytes: Int { 64 + message.utf8.count + (property?.utf8.count ?? 0) }
 }

@@ -2,14 +2,17 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Inserts of a request that can't be carried out, with why: with each also those that link to it, as it will not be there.
+/// Inserts of a request that can't be carried out, with the reasons.
+///
+/// Inserts that link to a rejected insert are rejected, too, because its object will not exist.
 struct Refusals {
-    /// By the numbers of the objects.
+    /// The errors by object number.
     private(set) var errors: [ObjectNumber: TandemError] = [:]
     private let request: SaveRequest
     private let model: CompiledModel
     private let store: Store
-    /// The inserts of the request that link to another one of it; made when there is one to look for.
+    /// The inserts of the request that link to another insert, by the target's number; built on
+    /// demand.
     private var dependents: [ObjectNumber: [ObjectReference]]?
     private var bytes = 0
 
@@ -19,20 +22,20 @@ struct Refusals {
         self.store = store
     }
 
-    /// Whether there are as many as an answer has room for.
+    /// Whether the errors fill an answer.
     var isFull: Bool { bytes >= ProblemList.mostBytes }
 
-    /// Whether an insert was refused, or need not be judged any more.
+    /// Whether an insert is rejected, or need not be evaluated because the answer is full.
     func settles(_ object: ObjectReference) -> Bool { isFull || errors[object.number] != nil }
 
-    /// Refuses an insert, and whatever links to it.
+    /// Rejects an insert and all inserts that link to it, directly or indirectly.
     ///
-    /// Cost: that of the links that lead to what is refused; the first time of all links.
+    /// Cost: that of the links to rejected inserts; the first call visits all links of the request.
     mutating func add(_ error: TandemError, for object: ObjectReference) throws {
         note(error, object)
         var gone = [object]
         while let object = gone.popLast() {
-            // A number that is in use leads to the object that has it.
+            // A link to a number in use leads to the existing object.
             guard try store.entity(ofNumber: object.number) == nil else { continue }
             for dependent in linking(to: object) where !settles(dependent) {
                 note(
@@ -69,22 +72,23 @@ struct Refusals {
 }
 
 extension SaveOperation {
-    /// The numbers of the objects that an insert leads to.
+    /// The numbers of the objects that an insert links to.
     fileprivate var targets: [ObjectNumber] {
         guard case .insert(_, let values, let links) = self else { return [] }
         return values.compactMap { $0.value.reference?.number } + links.map(\.target.number)
     }
 }
 
-/// How much is spent on finding which inserts of a request stand in the way.
+/// A bound on the work spent to find the rejected inserts of a request.
 ///
-/// A round judges the request without what was refused before. It finds one kind of broken rules, of which there are three; what is left then is found
-/// by who tries to insert it.
+/// A round evaluates the request without the inserts rejected before. It finds inserts that break
+/// one kind of rule, of which there are three. Inserts that the rounds miss fail when they are
+/// tried.
 struct RefusalBudget {
-    /// How many rounds there were.
+    /// The number of rounds so far.
     private(set) var rounds = 0
     private let mostRounds: Int
-    /// How many more operations, values and links are looked at.
+    /// The number of operations, values and links that may still be examined.
     private var left: Int
 
     init(rounds: Int = 3, work: Int = 100_000) {
@@ -92,7 +96,9 @@ struct RefusalBudget {
         left = work
     }
 
-    /// Begins a round if there may be one more; the first costs no more than the planning that failed.
+    /// Begins a round if another one is allowed.
+    ///
+    /// The first round is always allowed: it costs no more than the planning that failed.
     mutating func begin(_ request: SaveRequest) -> Bool {
         guard rounds == 0 || (rounds < mostRounds && left > 0) else { return false }
         rounds += 1

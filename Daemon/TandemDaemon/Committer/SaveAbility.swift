@@ -1,53 +1,54 @@
 import TandemModel
 
-/// Whether the daemon takes saves; if not why, since when, and when to look again.
+/// The read-only state: whether saves are rejected for lack of space, why, since when, and the next
+/// retry.
 ///
-/// A value without a clock or a disk: its owner says what it met and what time it is. Several things can be short at once and
-/// end one by one; saves are taken while nothing is.
+/// A pure value: its owner reports shortages and the time. Several shortages can exist at once and
+/// end separately; saves are accepted while there is none.
 ///
-/// | state | a shortage is met | it is looked at and still there | it is looked at and gone |
+/// | state | a shortage is reported | a retry fails | a retry succeeds |
 /// |---|---|---|---|
-/// | writable | read-only since then | | |
-/// | read-only | read-only as before, for this too | looked at again later | writable if it was the last |
+/// | writable | read-only from now on | | |
+/// | read-only | read-only, for this shortage, too | retried later | writable if it was the last |
 struct SaveAbility: Hashable {
-    /// What can be short.
+    /// A resource that can be short.
     enum Shortage: Hashable, CaseIterable {
-        /// The journal's next segment can't be made.
+        /// The disk has no room for the journal's next segment.
         case journal
-        /// The store's file can't grow, so that a checkpoint has no room.
+        /// The store's file can't grow, so a checkpoint has no room.
         case store
-        /// The store's memory map has its largest size.
+        /// The store's memory map has its maximum size.
         case map
     }
 
-    /// One thing that is short.
+    /// An active shortage.
     struct Trouble: Hashable {
         var shortage: Shortage
-        /// What the system said, with the path and what to do.
+        /// The system's message, with the path and the remedy.
         var detail: String
-        /// The bytes that were asked for in vain.
+        /// The number of bytes that could not be reserved.
         var bytes: Int
-        /// In microseconds since 1970.
+        /// The start of the shortage, in microseconds since 1970.
         var since: Int64
-        /// When it is looked at again, in nanoseconds of the monotonic clock.
+        /// The time of the next retry, in nanoseconds of the monotonic clock.
         var nextLook: UInt64
     }
 
-    /// What is short, in the order in which it was met.
+    /// The active shortages, the most recently reported one last.
     private(set) var troubles: [Trouble] = []
 
-    /// True while saves are refused.
+    /// Whether saves are rejected.
     var isReadOnly: Bool { !troubles.isEmpty }
 
-    /// Since when saves are refused, in microseconds since 1970.
+    /// The time since which saves are rejected, in microseconds since 1970.
     var since: Int64? { troubles.map(\.since).min() }
 
-    /// Why saves are refused and what to do; empty when they are not.
+    /// The reasons why saves are rejected, and the remedies; empty if they are accepted.
     var reason: String {
         troubles.map { "\($0.shortage.sentence): \($0.detail)" }.joined(separator: "; ")
     }
 
-    /// With what a save is refused, if it is.
+    /// The error with which saves are rejected, or nil if they are accepted.
     var refusal: TandemError? {
         guard isReadOnly else { return nil }
         return TandemError(
@@ -56,7 +57,7 @@ struct SaveAbility: Hashable {
 
     func isShort(_ shortage: Shortage) -> Bool { troubles.contains { $0.shortage == shortage } }
 
-    /// Notes that something is short; what is known to be keeps its beginning.
+    /// Records a shortage; a shortage that is active already keeps its start time.
     mutating func met(
         _ shortage: Shortage, _ detail: String, bytes: Int = 0, wall: Int64, monotonic: UInt64
     ) {
@@ -68,15 +69,15 @@ struct SaveAbility: Hashable {
                 nextLook: monotonic &+ DaemonLimits.spaceRetryNanoseconds))
     }
 
-    /// Notes that something is there again.
+    /// Clears a shortage.
     mutating func ended(_ shortage: Shortage) {
         troubles.removeAll { $0.shortage == shortage }
     }
 
-    /// When something is to be looked at again, in nanoseconds of the monotonic clock.
+    /// The earliest retry time, in nanoseconds of the monotonic clock.
     var nextLook: UInt64? { troubles.map(\.nextLook).min() }
 
-    /// What is to be looked at now.
+    /// Returns the shortages whose retry is due.
     func due(at monotonic: UInt64) -> [Trouble] { troubles.filter { $0.nextLook <= monotonic } }
 }
 

@@ -2,12 +2,14 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Knows what was answered to earlier saves: those in the store, and those of this batch that wrote nothing.
+/// The idempotency table: answers to earlier saves, by user and save id.
 ///
-/// A save that wrote nothing could write something when it is carried out again later, so its answer is remembered too. It has no
-/// transaction to be remembered with: it is put into the store here, and made durable by a checkpoint before it is sent.
+/// It covers the saves in the store, and the saves without changes of this batch. The latter are
+/// recorded because they could have an effect if they were carried out again later. They have no
+/// transaction that could hold their answer, so it is written to the store directly, and a
+/// checkpoint makes it durable before it is sent.
 struct SaveMemory {
-    /// Who saved under which id.
+    /// The user and the id of a save.
     private struct Name: Hashable {
         var uid: UInt32
         var id: [UInt8]
@@ -21,7 +23,10 @@ struct SaveMemory {
     /// The number of answers that are not in the store yet.
     var unsettled: Int { unchanged.count }
 
-    /// The first answer to a save that is repeated, also "not known" to one that only asks; nil when it is to be carried out.
+    /// Returns the recorded answer to a retried save, or nil if the save must be carried out.
+    ///
+    /// A request that only asks for the outcome gets an answer in any case, if necessary that the
+    /// save is unknown.
     func answer(to request: SaveRequest, by uid: UInt32, end: UInt64) throws -> Saved? {
         guard let first = try first(request.saveID, uid) else {
             try check(request.firstSentAt, "the save", "save anew")
@@ -35,7 +40,7 @@ struct SaveMemory {
             position: first.position, wrote: first.wrote, isRepeat: true, inserted: first.inserted)
     }
 
-    /// What is known of a batch that is repeated; nil for one that is new.
+    /// Returns the recorded progress of a retried batch, or nil if the batch is new.
     func progress(of batch: Batch, by uid: UInt32) throws -> SavedOnce? {
         guard let first = try first(batch.batchID, uid) else {
             try check(batch.firstSentAt, "the batch", "begin a new batch")
@@ -46,7 +51,9 @@ struct SaveMemory {
         return first
     }
 
-    /// What is known of a batch insert that goes on or is repeated; nil for one that is new, or was forgotten since its last part.
+    /// Returns the recorded progress of a batch insert that is continued or retried.
+    ///
+    /// Returns nil if the batch insert is new, or if its record was removed since its last chunk.
     func progress(
         of insert: BatchInsert, by uid: UInt32
     ) throws -> (progress: BatchProgress, hash: StableHash, position: UInt64)? {
@@ -73,7 +80,7 @@ struct SaveMemory {
         return progress
     }
 
-    /// Refuses what was sent first so long ago that it may be forgotten that it was carried out.
+    /// Rejects a request first sent so long ago that the record of it may have been removed.
     private func check(
         _ firstSentAt: UInt64?, _ what: String, _ advice: String
     ) throws(TandemError) {
@@ -96,7 +103,7 @@ struct SaveMemory {
         return try unchanged[Name(uid: uid, id: id)] ?? store.save(by: uid, id: id)
     }
 
-    /// Notes the answer to a save that wrote nothing.
+    /// Records the answer to a save without changes.
     mutating func note(_ saved: Saved, to request: SaveRequest, by uid: UInt32) {
         guard !request.saveID.isEmpty else { return }
         unchanged[Name(uid: uid, id: request.saveID)] = SavedOnce(
@@ -104,7 +111,7 @@ struct SaveMemory {
             inserted: saved.inserted)
     }
 
-    /// Notes how a batch ended that wrote nothing.
+    /// Records the end of a batch without changes.
     mutating func note(
         _ progress: BatchProgress, of batch: Batch, by uid: UInt32, at position: UInt64
     ) {
@@ -113,16 +120,18 @@ struct SaveMemory {
             batch: progress)
     }
 
-    /// Puts what was noted into the store's open transaction; it may have to be done again until that is committed.
+    /// Writes the recorded answers to the store's open transaction.
+    ///
+    /// It may have to be called again until that transaction is committed.
     func write() throws(StoreError) {
         for (name, saved) in unchanged {
             try store.rememberUnchanged(saved, by: name.uid, id: name.id)
         }
     }
 
-    /// Notes that what was written is durable.
+    /// Marks the written answers as durable.
     mutating func settle() { unchanged.removeAll() }
 
-    /// Drops what was noted and is to be refused.
+    /// Discards the recorded answers, whose saves will be rejected.
     mutating func forget() { unchanged.removeAll() }
 }

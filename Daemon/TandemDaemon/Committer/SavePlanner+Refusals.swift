@@ -2,13 +2,18 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Which of many inserts stand in the way when they can't be carried out together.
+/// The search for the inserts that prevent a request of many inserts from being carried out.
 extension SavePlanner {
-    /// The inserts that can't be carried out, with why: each as if it came behind those before it that can, in the order of the request.
+    /// Returns the inserts that can't be carried out, with the reasons.
     ///
-    /// A request whose policy lets objects become one is not judged: there it follows from all inserts together what each becomes. Nor is what
-    /// only the objects at the other ends of links are against. Where that takes more than `budget`, or there is more to say than an answer has room
-    /// for, some are missing; none is there that can be carried out. The store is only read. Cost: that of planning, for each round.
+    /// Each insert is evaluated as if it followed only those inserts before it that can be carried
+    /// out. No insert is returned that can be carried out, but some are missing in these cases:
+    /// - The policy lets new objects become existing ones. The outcome then depends on all inserts
+    ///   together, so none is evaluated.
+    /// - Only an object at the other end of a link breaks a rule.
+    /// - The search takes more than `budget`, or the errors do not fit an answer.
+    ///
+    /// The store is only read. Cost: that of planning, for each round.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounts, budget: inout RefusalBudget
@@ -21,13 +26,17 @@ extension SavePlanner {
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
             try planner.judge(&refusals)
             if refusals.errors.count == known { break }
-            // Without these the others may be judged otherwise: what they would have taken is free.
+            // Without these inserts, the others may get another result: values that these would
+            // have taken are free.
             request.operations.removeAll { refusals.errors[$0.object.number] != nil }
         }
         return refusals.errors
     }
 
-    /// Finds the inserts that break the first kind of rule which any of them breaks: only others that break none can be in the way of a unique value.
+    /// Finds the inserts that break the first kind of rule that any insert breaks.
+    ///
+    /// Unique values come last, because only a valid insert can take a unique value from another
+    /// one.
     private mutating func judge(_ refusals: inout Refusals) throws {
         let known = refusals.errors.count
         try findUnworkable(&refusals)
@@ -48,9 +57,10 @@ extension SavePlanner {
         request.operations.compactMap { graph.objects[$0.object.number] }
     }
 
-    /// Finds the inserts that can't even be tried: of a number that is not to be had, with values of another type, or with links to nothing.
+    /// Finds the inserts that can't even be planned.
     ///
-    /// What is left in the graph of one that failed is in no other's way: nothing is planned from it.
+    /// Their number is unavailable, a value has the wrong type, or a link has no target. The
+    /// remains of such an insert in the graph do no harm, because nothing is planned from it.
     private mutating func findUnworkable(_ refusals: inout Refusals) throws {
         for operation in request.operations {
             do {
@@ -69,10 +79,12 @@ extension SavePlanner {
         }
     }
 
-    /// Before which inserts a request has to be cut, by their places in it, so that no part has two new objects with the same unique values.
+    /// Returns the indexes of inserts before which the request must be split.
     ///
-    /// With a policy that lets a new object become an existing one, the second is a part's where the first exists. Throws what stands in the way of
-    /// any insert by itself. Cost: that of planning.
+    /// The split leaves no two new objects with the same unique values in one chunk. If the policy
+    /// lets a new object become an existing one, the second object then comes in a chunk for which
+    /// the first one exists. Throws the error of any insert that fails by itself. Cost: that of
+    /// planning.
     static func cuts(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounts

@@ -2,10 +2,10 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Turns what a client wants to save into the changes of one transaction, or into the reason why not.
+/// The planner that turns a save request into the changes of one transaction or an error.
 ///
-/// Everything that a client could do wrong is found here, before the journal or the store is written: apply can't fail
-/// for a reason that a client could cause. The store is only read.
+/// Every error that a client can cause is found here, before journal or store are written, so
+/// applying a plan can't fail for such a reason. The store is only read.
 struct SavePlanner {
     let request: SaveRequest
     let model: CompiledModel
@@ -16,23 +16,24 @@ struct SavePlanner {
     let graph: WorkingGraph
     private var conflicts: [MergeConflict] = []
 
-    /// What a save comes to.
+    /// The result of planning a save.
     struct Plan {
-        /// The changes; empty when there is no net effect.
+        /// The changes; empty if the save has no net effect.
         var changes: [Change]
-        /// What each insert of the request became, in its order; nil for nothing.
+        /// The object that each insert of the request became, in the request's order; nil if it
+        /// became none.
         var inserted: [ObjectReference?]
-        /// Contents that the store does not have yet.
+        /// Blobs that the store does not have.
         var blobs: [Blob]
     }
 
     /// Plans a save.
     ///
-    /// Throws ``TandemError`` for what the client did, `StoreError` for what the store can't.
+    /// If a new object has the unique values of an existing one and the policy allows it, the two
+    /// become one. The save is then planned again with the existing object in place of the new one.
     ///
-    /// Where a new object meets an existing one with its unique values and the policy allows it, the two become one: the save
-    /// is planned again with the existing object in the place of the new one.
-    /// Throws `limitExceeded` where deletions take along more than `most` objects.
+    /// Throws ``TandemError`` for errors of the client, `StoreError` for errors of the store.
+    /// Throws `limitExceeded` if deletions cascade to more than `most` objects.
     static func plan(
         _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounts, most: Int = .max
@@ -72,12 +73,13 @@ struct SavePlanner {
 
     mutating func run(replacing replaced: [Replacement]) throws {
         let mapping = ReferenceMapping(replaced)
-        // Inserted objects may be named before their own operation comes.
+        // Operations may refer to an inserted object before the operation that inserts it.
         for case .insert(let object, _, _) in request.operations where !mapping.replaces(object) {
             try insert(object)
         }
-        // Deletions come last, in whatever order they were sent: what the save moves away from an object is neither
-        // taken along by the object's deletion nor in its way.
+        // Deletions come last, in whatever order they were sent. A member that the save moves away
+        // from a deleted object is then neither deleted by a cascade nor a reason to deny the
+        // deletion.
         var hasDeletions = false
         for operation in request.operations {
             if operation.isDeletion {
@@ -131,7 +133,7 @@ struct SavePlanner {
         }
     }
 
-    /// Whether a new object's values go into the existing one that takes its place.
+    /// Whether a new object's values are written to the existing object that replaces it.
     private var replacementTakesValues: Bool {
         request.policy == .objectTrump || request.policy == .overwrite
     }
@@ -152,12 +154,12 @@ struct SavePlanner {
         try link(object, links, mapping)
     }
 
-    /// True when the store's value is no longer the one that the save was based on.
+    /// Whether the store's value differs from the one that the save is based on.
     private func storeChanged(_ value: SaveValue, _ stored: Store.Stored?) -> Bool {
         guard let stored, let entity = model.entity(tagged: stored.object.tag),
             value.slot < entity.properties.count
         else { return false }
-        // Who does not hold the value that the save is based on can't tell that nobody changed it.
+        // Without the base value, a change by another client can't be excluded.
         guard let base = value.base else { return true }
         return stored.row.uncheckedValue(value.slot, in: entity) != base.inRow
     }
@@ -246,7 +248,7 @@ extension SaveOperation {
     fileprivate var isDeletion: Bool { if case .delete = self { true } else { false } }
 }
 
-/// A new object that becomes an existing one; its own number is never used.
+/// A new object that is replaced by an existing one; the new object's number is never used.
 struct Replacement: Hashable {
     /// The number of the new object.
     var number: ObjectNumber
@@ -254,7 +256,7 @@ struct Replacement: Hashable {
     var by: ObjectReference
 }
 
-/// Puts existing objects in the place of new ones.
+/// A map of references from replaced new objects to the existing ones.
 struct ReferenceMapping {
     private let replacements: [ObjectNumber: ObjectReference]
 

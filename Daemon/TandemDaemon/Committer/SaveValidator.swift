@@ -1,14 +1,16 @@
 import TandemModel
 import TandemStore
 
-/// Checks what a save would leave behind against the rules of the model; reports all problems at once, as far as an answer has room for them.
+/// Validation of the state after a save against the model's rules.
+///
+/// It reports all problems at once, as far as an answer has room for them.
 struct SaveValidator {
     let graph: WorkingGraph
     let model: CompiledModel
     let limits: DaemonLimits
     let counts: LimitCounts
 
-    /// Checks the objects of the save, by number.
+    /// Checks the objects of the save, which are sorted by number.
     func validate(_ objects: [WorkingObject]) throws {
         try checkDenials()
         var problems = ProblemList()
@@ -19,7 +21,7 @@ struct SaveValidator {
         guard problems.isEmpty else { throw TandemError(.validation, problems: problems.problems) }
     }
 
-    /// What is wrong with one object by itself; nil for nothing.
+    /// Returns the problems of one object as an error, or nil if there are none.
     func refusal(of working: WorkingObject) throws -> TandemError? {
         var problems = ProblemList()
         try check(working, &problems)
@@ -39,7 +41,7 @@ struct SaveValidator {
 
     private func check(_ working: WorkingObject, _ problems: inout ProblemList) throws {
         let entity = working.entity
-        // Where no rule can be broken, nothing is looked at.
+        // Slots whose rules can't be broken are skipped.
         let doubtful = entity.limited.union(entity.required.subtracting(working.filled))
         for slot in working.touched.intersection(doubtful) {
             let property = entity.properties[slot]
@@ -66,7 +68,9 @@ struct SaveValidator {
         return try property.problem(with: value, tooLong: tooLong, content: content)
     }
 
-    /// Counts no more members than it takes to tell that there are enough, and not too many; all for what is said of those.
+    /// Checks a member count, and counts only as far as needed to know that it is in bounds.
+    ///
+    /// All members are counted only for the message.
     private func problem(
         withMembersOf working: WorkingObject, _ slot: Int, _ relationship: CompiledRelationship
     ) throws -> String? {
@@ -82,7 +86,7 @@ struct SaveValidator {
         try graph.content(of: blob) ?? []
     }
 
-    /// What is wrong with a text or data that is longer than the daemon takes.
+    /// Returns the problem of a text or data value longer than the daemon's limit.
     private func tooLong(_ value: Value) -> String? {
         guard let bytes = bytes(value) else { return nil }
         let limit = limit(value)
@@ -101,7 +105,7 @@ struct SaveValidator {
         }
     }
 
-    /// The most bytes of a value: a URL stays in its row.
+    /// Returns the size limit of a value; URLs have their own because they stay in the row.
     private func limit(_ value: Value) -> Limit {
         if case .url = value { .attributeBytes } else { .blobBytes }
     }

@@ -1,22 +1,22 @@
 import TandemModel
 
-/// What kept the daemon's thread, and with it every save, for long; the longest ones since the start.
+/// The longest stalls of the daemon's thread, and so of every save, since the start.
 struct StallLog {
-    /// What was done.
+    /// The work that caused a stall.
     enum Cause: String {
         case flush, checkpoint, segment, request
     }
 
     private struct Stall {
         var cause: Cause
-        /// Nanoseconds of the monotonic clock.
+        /// The start in nanoseconds of the monotonic clock.
         var start: UInt64
         var length: UInt64
     }
 
     private var stalls: [Stall] = []
 
-    /// Notes what lasted from one time to another, if that was long.
+    /// Records work from `start` to `end` if it took long enough to count as a stall.
     mutating func note(_ cause: Cause, from start: UInt64, to end: UInt64) {
         guard end > start, end - start >= DaemonLimits.stallNanoseconds else { return }
         let stall = Stall(cause: cause, start: start, length: end - start)
@@ -26,7 +26,7 @@ struct StallLog {
         stalls[shortest] = stall
     }
 
-    /// As `tandem status -o json` shows it, in the order of time.
+    /// The stalls by start time, as `tandem status -o json` shows them.
     var json: JSON {
         .array(
             stalls.sorted { $0.start < $1.start }.map { stall in

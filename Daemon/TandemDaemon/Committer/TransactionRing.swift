@@ -1,18 +1,19 @@
 import TandemModel
 
-/// The newest transactions in memory, shared by all sessions at the tail; bounded in number and bytes.
+/// The newest transactions in memory, shared by all sessions at the tail; bounded in number and
+/// bytes.
 struct TransactionRing {
-    /// What is held from `start` on; before that nil until room is made.
+    /// The transactions from index `start` on; elements before it are nil until they are removed.
     private var transactions: [EncodedTransaction?] = []
     private var start = 0
-    /// The bytes of what is held.
+    /// The bytes of the transactions in the ring.
     private(set) var bytes = 0
-    /// The bytes of all that was ever added.
+    /// The bytes of all transactions ever added.
     private(set) var addedBytes: UInt64 = 0
     private let maximumCount: Int
     private let maximumBytes: Int
 
-    /// An empty ring of at most so many transactions and bytes.
+    /// Creates an empty ring with these limits.
     init(
         transactions: Int = DaemonLimits().ringTransactions,
         bytes: Int = DaemonLimits().ringBytes
@@ -21,13 +22,13 @@ struct TransactionRing {
         maximumBytes = bytes
     }
 
-    /// How many transactions are held.
+    /// The number of transactions in the ring.
     var count: Int { transactions.count - start }
 
-    /// How many transactions take memory.
+    /// The number of elements that take memory.
     var stored: Int { transactions.count { $0 != nil } }
 
-    /// The position of the oldest transaction held, or nil when none is.
+    /// The position of the oldest transaction in the ring, or nil if it is empty.
     var first: UInt64? { start < transactions.count ? transactions[start]?.position : nil }
 
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
@@ -36,7 +37,7 @@ struct TransactionRing {
     @discardableResult
     mutating func append(_ transaction: EncodedTransaction) -> Limit? {
         var reached: Limit?
-        // Its limit counts bytes, whatever storage these were encoded in.
+        // The ring's limit counts bytes, so the storage must have no spare capacity.
         let transaction = transaction.withoutBlobs.fitted
         transactions.append(transaction)
         bytes += transaction.bytes.count
@@ -56,7 +57,7 @@ struct TransactionRing {
         return reached
     }
 
-    /// The transaction at a position, if it is held.
+    /// Returns the transaction at a position, or nil if the ring does not have it.
     subscript(position: UInt64) -> EncodedTransaction? {
         guard let first, position >= first else { return nil }
         let index = start + Int(position - first)

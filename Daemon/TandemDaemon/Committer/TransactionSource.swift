@@ -1,9 +1,9 @@
 import TandemJournal
 import TandemModel
 
-/// Reads transactions in order, from the ring where they are held and from the journal where not.
+/// A reader of transactions in order, from the ring if it has them and otherwise from the journal.
 ///
-/// Keeps one journal cursor open between calls, for a reader that follows from behind.
+/// It keeps one journal cursor open between calls, for a lagging reader.
 final class TransactionSource {
     private let read: (UInt64) throws(JournalError) -> any ChangeCursor
     private var cursor: (any ChangeCursor)?
@@ -13,14 +13,14 @@ final class TransactionSource {
         read = { position throws(JournalError) in try log.read(from: position) }
     }
 
-    /// Finds its places by the indexes of the segments, for who reads here and there.
+    /// Creates a source for random access, which finds positions by the indexes of the segments.
     init(_ journal: Journal, _ indexes: SegmentIndexes) {
         read = { position throws(JournalError) in try journal.read(from: position, indexes) }
     }
 
-    /// The transaction at a position.
+    /// Returns the transaction at a position.
     ///
-    /// Throws `historyExpired` below the journal's first position, `storage` where it can't be read.
+    /// Throws `historyExpired` below the journal's first position, `storage` if it can't be read.
     func transaction(
         at position: UInt64, _ ring: TransactionRing
     ) throws(TandemError) -> EncodedTransaction {
@@ -48,6 +48,6 @@ final class TransactionSource {
         }
     }
 
-    /// Lets go of the open journal cursor.
+    /// Closes the journal cursor.
     func rest() { cursor = nil }
 }

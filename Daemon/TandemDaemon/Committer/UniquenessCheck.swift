@@ -2,16 +2,17 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Finds objects of a save whose unique values another object has already.
+/// The search for objects of a save whose unique values belong to another object.
 struct UniquenessCheck {
     let graph: WorkingGraph
     let model: CompiledModel
     let store: Store
     let policy: MergePolicy
 
-    /// The new objects of a save whose place an existing one takes; throws where the policy does not allow that.
+    /// Returns the new objects that existing ones replace; throws if the policy does not allow
+    /// that.
     ///
-    /// `objects` are those of the save, by number.
+    /// `objects` are those of the save, sorted by number.
     func run(_ objects: [WorkingObject]) throws -> [Replacement] {
         var problems = ProblemList()
         var replaced: [Replacement] = []
@@ -27,7 +28,7 @@ struct UniquenessCheck {
                     replacedNumbers.insert(working.object.number)
                     break
                 }
-                // An existing object that comes after the new one with its values, by number.
+                // The owner may be a new object that precedes this existing one by number.
                 if let new = graph.objects[owner.number], canBecomeOne(new, with: working.object) {
                     replaced.append(Replacement(number: owner.number, by: working.object))
                     replacedNumbers.insert(owner.number)
@@ -40,13 +41,15 @@ struct UniquenessCheck {
         return replaced
     }
 
-    /// Finds the new objects whose unique values another one has: of the store, or one before it that is not refused itself.
+    /// Finds the new objects whose unique values belong to an object of the store or to an earlier
+    /// insert.
     ///
-    /// `inserted` are in the order in which they would be inserted one by one.
+    /// Inserts that are rejected themselves own no values. `inserted` are in the order in which
+    /// they would be inserted one by one.
     func findRefusals(_ inserted: [WorkingObject], _ refusals: inout Refusals) throws {
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {
-            // What linked to one that is refused has taken nothing.
+            // An insert that links to a rejected one is rejected, so it has taken no values.
             if refusals.settles(working.object) { continue }
             var keys: [[UInt8]] = []
             var problems: [ValidationProblem] = []
@@ -66,9 +69,10 @@ struct UniquenessCheck {
         }
     }
 
-    /// Before which of some new objects they have to be parted, so that no part has two with the same unique values.
+    /// Returns the indexes before which new objects must be split.
     ///
-    /// Values that the store has are no reason: who has them becomes one with the object there.
+    /// No chunk then has two objects with the same unique values. Values that the store has require
+    /// no split, because each new object with them becomes the stored one.
     func cuts(_ inserted: [WorkingObject]) throws -> [Int] {
         var first: [[UInt8]: Int] = [:]
         var cuts: [Int] = []
@@ -87,7 +91,7 @@ struct UniquenessCheck {
         working.isInserted || !working.written.intersection(index.mask).isEmpty
     }
 
-    /// Another object with the same tuple, in this save or in the store.
+    /// Returns another object with the same tuple, in this save or in the store.
     private func owner(
         _ index: CompiledIndex, _ working: WorkingObject, _ taken: inout [[UInt8]: ObjectReference]
     ) throws -> ObjectReference? {
@@ -96,7 +100,7 @@ struct UniquenessCheck {
         return try storedOwner(index, working)
     }
 
-    /// What stands for a tuple; nil for one in which a value is missing, as that equals nothing.
+    /// Returns the key of a tuple, or nil if a value is missing: such a tuple equals no other.
     private func key(_ index: CompiledIndex, _ working: WorkingObject) -> [UInt8]? {
         guard index.slots.allSatisfy({ !working.value($0).isNull }) else { return nil }
         var key = KeyEncoder()
@@ -105,7 +109,7 @@ struct UniquenessCheck {
         return key.bytes
     }
 
-    /// The object of the store with the same tuple, as the save leaves it.
+    /// Returns the stored object that still has the same tuple after the save.
     private func storedOwner(
         _ index: CompiledIndex, _ working: WorkingObject
     ) throws -> ObjectReference? {
@@ -115,7 +119,7 @@ struct UniquenessCheck {
         return owner
     }
 
-    /// False when this very save deletes the owner or gives it other values.
+    /// Whether the owner keeps its values, that is, the save neither deletes nor changes it.
     private func holds(_ owner: ObjectReference, _ index: CompiledIndex) -> Bool {
         guard let working = graph.objects[owner.number] else { return true }
         if working.isDeleted { return false }

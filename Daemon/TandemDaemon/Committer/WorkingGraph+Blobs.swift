@@ -1,17 +1,18 @@
 import TandemModel
 import TandemStore
 
-/// Values that are too long for rows.
+/// Handling of values too long for rows.
 extension WorkingGraph {
-    /// The value as its row will hold it; a content that is too long is kept for ``newBlobs(in:)``.
+    /// Returns the value as its row holds it; an overlong content is kept for ``newBlobs(in:)``.
     ///
-    /// Throws `validation` for a reference whose content nobody has.
+    /// Throws `validation` for a reference whose content is neither in the request nor in the
+    /// store.
     func inRow(
         _ value: Value, _ object: ObjectReference, _ slot: Int, _ entity: CompiledEntity
     ) throws -> Value {
         switch value {
         case .data(let content) where content.count > BlobReference.inlineLimit:
-            // The validator refuses what is too long; it isn't worth hashing.
+            // The validator rejects values over the limit, so hashing them would be wasted.
             return content.count > limits.blobBytes ? value : .blob(keep(content).reference)
         case .string(let text) where text.utf8.count > BlobReference.inlineLimit:
             return text.utf8.count > limits.blobBytes
@@ -38,9 +39,10 @@ extension WorkingGraph {
             ])
     }
 
-    /// Whether there is such a text: contents may be any bytes, and a reference may say anything.
+    /// Whether a referenced long text exists and is valid.
     ///
-    /// Each is looked at once, however often the save names it.
+    /// A blob may have any bytes, and a reference may claim anything, so the content is checked
+    /// once per text and save.
     private func holds(_ text: TextReference) throws -> Bool {
         if texts.contains(text) { return true }
         guard let content = try content(of: text.blob), text.fits(content),
@@ -50,13 +52,14 @@ extension WorkingGraph {
         return true
     }
 
-    /// A content that the save brought or that the store has.
+    /// Returns a content from the request or the store.
     func content(of blob: BlobReference) throws -> [UInt8]? {
         if let brought = blobs[blob] { return brought.content }
         return try store.content(of: blob)
     }
 
-    /// The blobs that stand in rows after the changes and that the store does not have, by hash.
+    /// Returns the blobs that rows refer to after the changes and that the store lacks, sorted by
+    /// hash.
     func newBlobs(in changes: [Change]) throws -> [Blob] {
         if blobs.isEmpty { return [] }
         var standing: Set<BlobReference> = []

@@ -3,7 +3,7 @@ import TandemStore
 
 /// The order of ordered to-many relationships while a save is planned.
 extension WorkingGraph {
-    /// Notes the place of a member in an ordered relationship; it counts if the save leaves it a member.
+    /// Records the requested rank of a member; ignored unless it is a member after the save.
     ///
     /// Throws `usage` for a relationship without order.
     func place(
@@ -19,9 +19,10 @@ extension WorkingGraph {
         objects[owner.number]?.place(member, in: slot, at: rank)
     }
 
-    /// Settles what all members that came, went or moved have as their ranks; for when everything else is planned.
+    /// Sets the ranks of all added, removed and moved members, after everything else is planned.
     ///
-    /// Cost: a point read for each of them; where members came without a place and the last one is not known, all links of their owner.
+    /// Cost: a point read for each of these members. If members were added without a rank and the
+    /// last rank is unknown, all links of the owner are read.
     func settleOrder(_ objects: [WorkingObject]) throws {
         for working in objects {
             for index in working.links.indices {
@@ -58,7 +59,7 @@ extension WorkingGraph {
         return ranks
     }
 
-    /// Ranks behind all that are there or come with the save; nil where there is no room.
+    /// Returns ranks after those of all members, or nil if there is no room.
     private func last(
         behindAllOf owner: WorkingObject, _ relationship: CompiledRelationship,
         _ ranks: LinkDelta.RankDelta, count: Int
@@ -69,7 +70,7 @@ extension WorkingGraph {
         return Rank.between(last, nil, count: count, limit: Rank.byteLimit / 2)
     }
 
-    /// Puts members behind all others; where there is no room, others get new ranks as well.
+    /// Appends members at the end; if there is no room, other members get new ranks as well.
     private func append(
         _ members: [ObjectReference], to owner: WorkingObject,
         _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta

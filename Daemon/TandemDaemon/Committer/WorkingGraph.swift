@@ -1,22 +1,22 @@
 import TandemModel
 import TandemStore
 
-/// The part of the graph that a save touches, over the store: every link is kept at both ends.
+/// The objects that a save touches, as an overlay on the store; links are kept at both ends.
 final class WorkingGraph {
     let store: Store
     let model: CompiledModel
     let limits: DaemonLimits
-    /// How many objects deletions may take along, the deleted ones included.
+    /// The most objects that deletions may cascade to, the deleted ones included.
     private let most: Int
-    /// The contents that the save brings along for values that are too long for a row.
+    /// Contents of values too long for a row that the request includes.
     private(set) var blobs: [BlobReference: Blob] = [:]
-    /// Long texts that the save names and that are known to be there.
+    /// Long texts that the request refers to and that are known to exist.
     var texts: Set<TextReference> = []
     private(set) var objects: WorkingSet
-    /// Relationships whose rule is `deny`, to be looked at when everything else is planned.
+    /// Members under a relationship with the rule `deny`, checked after everything else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
-    /// An empty graph with room for `capacity` objects.
+    /// Creates an empty graph with capacity for `capacity` objects.
     init(
         _ store: Store, _ model: CompiledModel, _ limits: DaemonLimits, capacity: Int = 0,
         most: Int = .max
@@ -30,7 +30,8 @@ final class WorkingGraph {
 
     // MARK: Objects
 
-    /// Loads an object; nil when it does not exist, is of another entity or is deleted already.
+    /// Returns an object, or nil if it does not exist, has another entity, or is deleted by the
+    /// save.
     func load(_ object: ObjectReference) throws -> WorkingObject? {
         if let known = objects[object.number] {
             return known.object == object && !known.isDeleted ? known : nil
@@ -47,7 +48,7 @@ final class WorkingGraph {
         objects.append(WorkingObject(inserting: object, entity: entity, model))
     }
 
-    /// The objects by number; made once the save is planned.
+    /// The objects by number; computed when the save is planned.
     var inOrder: [WorkingObject] { objects.inOrder }
 
     private func relationship(
@@ -100,7 +101,7 @@ final class WorkingGraph {
         try setToOne(working, slot, value.reference)
     }
 
-    /// Keeps a content and returns it with what stands for it.
+    /// Keeps a content, and returns it as a blob with its reference.
     func keep(_ content: [UInt8]) -> Blob {
         let blob = Blob(content)
         blobs[blob.reference] = blob
@@ -109,7 +110,7 @@ final class WorkingGraph {
 
     // MARK: Links
 
-    /// Lets a to-one relationship lead to another object, and mends both inverses.
+    /// Sets a to-one relationship and updates both inverses.
     private func setToOne(_ owner: WorkingObject, _ slot: Int, _ target: ObjectReference?) throws {
         let relationship = try relationship(owner, slot)
         let old = owner.value(slot).reference
@@ -121,7 +122,7 @@ final class WorkingGraph {
         owner.set(slot, target.map { .reference($0) } ?? .null)
     }
 
-    /// Lets a to-one relationship of an object that was loaded lead to another object.
+    /// Sets a to-one relationship of a loaded object.
     private func setToOne(
         _ owner: ObjectReference, _ slot: Int, _ target: ObjectReference?
     ) throws {
@@ -153,7 +154,7 @@ final class WorkingGraph {
         target.set(relationship.inverseSlot, .reference(owner.object))
     }
 
-    /// Adds a member to a to-many relationship; one that is there already changes nothing.
+    /// Adds a member to a to-many relationship; does nothing if it is a member already.
     func add(_ member: ObjectReference, to owner: ObjectReference, _ slot: Int) throws {
         let relationship = try toMany(owner, slot)
         try require(member, relationship)
@@ -162,12 +163,12 @@ final class WorkingGraph {
         }
         guard try !isMember(member, of: owner, slot, relationship) else { return }
         objects[owner.number]?.add(member, to: slot)
-        // A relationship that is its own inverse between an object and itself is one link, not two.
+        // A link from an object to itself is one link if the relationship is its own inverse.
         guard member != owner || relationship.inverseSlot != slot else { return }
         objects[member.number]?.add(owner, to: relationship.inverseSlot)
     }
 
-    /// Removes a member from a to-many relationship; one that is not there changes nothing.
+    /// Removes a member from a to-many relationship; does nothing if it is not a member.
     func remove(_ member: ObjectReference, from owner: ObjectReference, _ slot: Int) throws {
         let relationship = try toMany(owner, slot)
         guard try load(member) != nil, try isMember(member, of: owner, slot, relationship) else {
@@ -194,7 +195,7 @@ final class WorkingGraph {
         return relationship
     }
 
-    /// Loads the object at the other end, which has to exist and be of the right entity.
+    /// Loads the object at the other end, which must exist and have the right entity.
     @discardableResult
     private func require(
         _ target: ObjectReference, _ relationship: CompiledRelationship
@@ -222,7 +223,7 @@ final class WorkingGraph {
         return try store.isMember(member.number, of: owner.number, relationship)
     }
 
-    /// The members as the save leaves them so far.
+    /// Returns the members after the operations planned so far.
     func members(
         of owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship
     ) throws -> [ObjectReference] {
@@ -236,9 +237,10 @@ final class WorkingGraph {
         return (members + delta.added.inOrder).sorted()
     }
 
-    /// How many members the save leaves so far, exactly up to `bound`, and more than that if there are more.
+    /// Returns the number of members after the operations planned so far.
     ///
-    /// Cost: that of `bound` members and of those that the save takes away, however many there are.
+    /// The result is exact up to `bound`; if there are more members, it is any larger number. Cost:
+    /// that of `bound` members plus the removed ones.
     func memberCount(
         of owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship,
         upTo bound: Int
@@ -253,7 +255,8 @@ final class WorkingGraph {
 
     // MARK: Deletion
 
-    /// Deletes an object and follows its delete rules; what the rule `deny` guards is kept for ``denials``.
+    /// Deletes an object and follows its delete rules; ``denials`` collects members under the rule
+    /// `deny`.
     func delete(_ object: ObjectReference) throws {
         var pending = [object]
         while let next = pending.popLast() {
@@ -267,7 +270,7 @@ final class WorkingGraph {
         }
     }
 
-    /// Throws `limitExceeded` when these are too many beside what deletions took along so far, before they are loaded.
+    /// Throws `limitExceeded` before loading members that would exceed the limit on cascades.
     private func checkRoom(for members: [ObjectReference]) throws(TandemError) {
         guard objects.count + members.count > most else { return }
         let new = members.count { objects[$0.number] == nil }
@@ -275,7 +278,7 @@ final class WorkingGraph {
         throw TandemError(.limitExceeded, "deletions take along more than \(most) objects")
     }
 
-    /// Takes an object out of a relationship; returns what its deletion takes along.
+    /// Removes an object from a relationship; returns the objects that its deletion cascades to.
     private func unlink(
         _ object: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship
     ) throws -> [ObjectReference] {

@@ -1,28 +1,28 @@
 import TandemModel
 import TandemStore
 
-/// One object while a save is planned: what the store has, and what the save makes of it.
+/// An object while a save is planned: its state in the store and the edits of the save.
 ///
-/// Belongs to one ``WorkingGraph``. What the store has stays in its row: what is written of fixed width goes into a copy of
-/// that, and only the rest is kept apart until the row is made.
+/// It belongs to one ``WorkingGraph``. Fixed-width values are written to a copy of the stored row.
+/// Other values are kept separately until the row is made.
 final class WorkingObject {
     let object: ObjectReference
     let entity: CompiledEntity
-    /// What the store has; nil for an object that the save inserts.
+    /// The stored object; nil for an object that the save inserts.
     let stored: Store.Stored?
-    /// The version of the model under which it is written.
+    /// The model version of the new row.
     private let version: UInt16
-    /// The row of the store with what was written of fixed width; nil before that.
+    /// The stored row with fixed-width edits; nil before the first one.
     private var patch: RowPatch?
-    /// The other values that were written, by slot in order of the first writing; each slot once.
+    /// The other edits, in the order of the first write of each slot.
     private var edits: [SlotValue] = []
-    /// All values of an object that the save inserts, by slot; empty for any other.
+    /// All values of an inserted object, by slot; empty for any other.
     private var values: [Value]
     /// The slots that were written.
     private(set) var written = PropertyMask()
-    /// The slots that a value was written to.
+    /// The slots whose last written value is not null.
     private(set) var filled = PropertyMask()
-    /// Members that came and went, one entry for each relationship that was looked at; few, so that a list beats a table.
+    /// The link deltas of the relationships accessed so far; few, so a list is faster than a table.
     private(set) var links: [LinkDelta] = []
     var isDeleted = false
 
@@ -44,14 +44,14 @@ final class WorkingObject {
 
     var isInserted: Bool { stored == nil }
 
-    /// The value of a slot after what was planned so far.
+    /// Returns the value of a slot after the operations planned so far.
     func value(_ slot: Int) -> Value {
         if stored == nil { return values[slot] }
         if !edits.isEmpty, let edit = edits.first(where: { $0.slot == slot }) { return edit.value }
         return (patch?.row ?? stored?.row)?.uncheckedValue(slot, in: entity) ?? .null
     }
 
-    /// The slots that the rules of the model have to be applied to.
+    /// The slots that must be validated.
     var touched: PropertyMask {
         isInserted
             ? entity.allSlots
@@ -74,7 +74,7 @@ final class WorkingObject {
         edits.append(SlotValue(slot: slot, value: value))
     }
 
-    /// Writes a value of fixed width over that of the store; false for any other.
+    /// Writes a fixed-width value into the copied row; returns false for any other value.
     private func patches(_ slot: Int, _ value: Value) -> Bool {
         guard let stored, entity.isFixed(slot) else { return false }
         if patch == nil { patch = RowPatch(stored.row, version: version) }
@@ -82,7 +82,7 @@ final class WorkingObject {
         return true
     }
 
-    /// The members that came and went in a relationship; nil where it was not looked at.
+    /// Returns the link delta of a relationship, or nil if it was not accessed.
     func delta(_ slot: Int) -> LinkDelta? {
         links.firstIndex { $0.slot == slot }.map { links[$0] }
     }
@@ -93,25 +93,25 @@ final class WorkingObject {
         return links.count - 1
     }
 
-    /// Notes that a member came; one that had gone is just back.
+    /// Records an added member; this cancels an earlier removal of the member.
     func add(_ member: ObjectReference, to slot: Int) { links[index(ofLinks: slot)].add(member) }
 
-    /// Notes that a member went; one that had just come never was.
+    /// Records a removed member; this cancels an earlier addition of the member.
     func remove(_ member: ObjectReference, from slot: Int) {
         links[index(ofLinks: slot)].remove(member)
     }
 
-    /// Notes the place of a member, which counts if it is one when the save is planned.
+    /// Records the requested rank of a member; ignored unless it is a member after the save.
     func place(_ member: ObjectReference, in slot: Int, at rank: Rank) {
         links[index(ofLinks: slot)].place(member, at: rank)
     }
 
-    /// Takes over what the order of a relationship comes to.
+    /// Sets the final ranks of a relationship.
     func settle(_ slot: Int, _ ranks: LinkDelta.RankDelta) {
         links[index(ofLinks: slot)].ranks = ranks
     }
 
-    /// The row as the save leaves it.
+    /// The row after the save.
     var row: Row {
         if let stored {
             let row = patch?.row ?? stored.row
@@ -120,7 +120,7 @@ final class WorkingObject {
         return Row(values, of: entity, version: version)
     }
 
-    /// The net change against the store, or nil when there is none.
+    /// The net change against the store, or nil if there is none.
     var change: Change? {
         let linkChanges = self.linkChanges
         let linkMask = PropertyMask(linkChanges.lazy.map(\.slot))
@@ -138,7 +138,7 @@ final class WorkingObject {
         return update(of: stored, linkChanges, linkMask)
     }
 
-    /// The slots that hold a value.
+    /// Returns the slots with a value.
     private func present(_ row: Row) -> PropertyMask {
         PropertyMask(entity.properties.indices.lazy.filter { !row.isNull($0, in: self.entity) })
     }

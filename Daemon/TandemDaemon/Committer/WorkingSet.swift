@@ -2,21 +2,22 @@ import TandemModel
 
 /// The objects of a save while it is planned, by number.
 ///
-/// Savers send their changes by number as a rule: then those form a run, in which an object is found by bisection. What comes out of
-/// order, as the objects at the other ends of links do, has a table.
+/// Clients usually send changes in the order of object numbers. Such objects form a sorted array
+/// with binary search. Objects that arrive out of order, such as those at the other ends of links,
+/// go to a hash table.
 struct WorkingSet {
-    /// Those whose numbers ascended as they came.
+    /// The objects whose numbers arrived in ascending order.
     private var run: [WorkingObject] = []
-    /// The others.
+    /// The other objects.
     private var others: [ObjectNumber: WorkingObject] = [:]
 
-    /// An empty set with room for `capacity` objects.
+    /// Creates an empty set with capacity for `capacity` objects.
     init(capacity: Int) { run.reserveCapacity(capacity) }
 
-    /// How many objects there are.
+    /// The number of objects.
     var count: Int { run.count + others.count }
 
-    /// The object of a number.
+    /// Returns the object with a number.
     subscript(number: ObjectNumber) -> WorkingObject? {
         if let first = run.first, let last = run.last,
             (first.object.number...last.object.number).contains(number)
@@ -27,7 +28,7 @@ struct WorkingSet {
         return others.isEmpty ? nil : others[number]
     }
 
-    /// Adds an object whose number is not there.
+    /// Adds an object whose number is not in the set.
     mutating func append(_ working: WorkingObject) {
         let number = working.object.number
         if let last = run.last, last.object.number > number {
@@ -53,7 +54,7 @@ struct WorkingSet {
         return all + run[next...]
     }
 
-    /// The first place with this number or a higher one, of which there is one.
+    /// Returns the first index whose number is `number` or higher; there must be one.
     private func place(of number: ObjectNumber) -> Int {
         var (low, high) = (0, run.count - 1)
         while low < high {

@@ -2,19 +2,22 @@ import TandemJournal
 import TandemModel
 import TandemStore
 
-/// Registered consumers: how they come, move on and go.
+/// Registration, acknowledgement, reset and removal of consumers.
 extension Committer {
-    /// The consumer of a name as it stands, or nil; throws `usage` for what can be no name, `storage` for one that can't be read.
+    /// Returns the consumer with a name, or nil if there is none.
+    ///
+    /// Throws `usage` for an invalid name, `storage` if the consumer can't be read.
     func consumer(named name: String) throws -> Consumer? {
         try checkName(name)
         return try readable { () throws(StoreError) in try consumers.consumer(named: name) }
     }
 
-    /// Registers a consumer that needs everything above a position, durable on return.
+    /// Registers a consumer that needs every transaction after a position; durable on return.
     ///
-    /// One that is registered keeps its place, unless it is expired: then it begins anew. Throws
-    /// `usage` for a bad name or a position beyond the end, `historyExpired` for one that is no
-    /// longer kept, `limitExceeded` when there are too many, `readOnly` without room; then it is not registered.
+    /// A registered consumer keeps its position, unless it is expired: then it starts again at
+    /// `position`. Throws `usage` for an invalid name or a position after the tail,
+    /// `historyExpired` for a position that was removed, `limitExceeded` if there are too many
+    /// consumers, `readOnly` without room. After an error nothing has changed.
     func register(
         _ name: String, at position: UInt64, owner: UInt32 = 0
     ) throws -> Consumer {
@@ -41,10 +44,10 @@ extension Committer {
         }
     }
 
-    /// Notes that a consumer needs nothing up to a position any more; it never goes back.
+    /// Records that a consumer needs nothing up to a position; the position never moves back.
     ///
-    /// Durable with the next checkpoint. Throws `usage` for a name that is not registered or a
-    /// position beyond the end, `historyExpired` when the consumer is expired.
+    /// Durable with the next checkpoint. Throws `usage` for an unregistered name or a position
+    /// after the tail, `historyExpired` if the consumer is expired.
     @discardableResult
     func acknowledge(_ name: String, _ position: UInt64) throws -> Consumer {
         guard var consumer = try consumer(named: name) else {
@@ -61,10 +64,11 @@ extension Committer {
         return consumer
     }
 
-    /// Puts a consumer at a position, also back or out of its expiry; durable on return.
+    /// Moves a consumer to a position; durable on return.
     ///
-    /// Throws `usage` for a name that is not registered or a position beyond the end, `historyExpired` for one that is no
-    /// longer kept, `readOnly` without room; then it stays where it was.
+    /// The move may go back, and ends an expiry. Throws `usage` for an unregistered name or a
+    /// position after the tail, `historyExpired` for a position that was removed, `readOnly`
+    /// without room. After an error the position is unchanged.
     func reset(_ name: String, to position: UInt64) throws -> Consumer {
         guard var consumer = try consumer(named: name) else {
             throw TandemError(.usage, "there is no consumer \(name); register it first")
@@ -76,9 +80,10 @@ extension Committer {
         return consumer
     }
 
-    /// Removes a consumer, durable on return; nil when there was none.
+    /// Removes a consumer, durable on return; returns nil if there is none.
     ///
-    /// Throws `readOnly` when the store has no room to note it; a journal without room does not matter, as this may make some.
+    /// Throws `readOnly` if the store has no room for the removal. A journal without room is no
+    /// obstacle, because the removal may free some.
     func removeConsumer(_ name: String) throws -> Consumer? {
         guard let known = try consumer(named: name) else { return nil }
         if ability.isShort(.store) || ability.isShort(.map), let refusal = ability.refusal {
@@ -94,7 +99,7 @@ extension Committer {
         throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
     }
 
-    /// What can't be read of a consumer is who asks for it told, and ends nobody else's work.
+    /// Runs `read`, and reports damage to the caller only, so that other clients are unaffected.
     func readable<Result>(_ read: () throws(StoreError) -> Result) throws -> Result {
         do throws(StoreError) {
             return try read()
@@ -109,7 +114,7 @@ extension Committer {
         consumer.acknowledged < journal.bounds.first - 1
     }
 
-    /// Names stand in lines of the log and of commands.
+    /// Checks that a name can be printed in log lines and commands.
     private func checkName(_ name: String) throws(TandemError) {
         guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, name.isPrintable
         else {

@@ -1,43 +1,46 @@
 import TandemStore
 
-/// Knows what consumers acknowledged since the last checkpoint, which puts it into the store.
+/// The consumers' acknowledgements since the last checkpoint, which writes them to the store.
 ///
-/// So what the store says of them is durable whenever retention asks it, an acknowledgement costs no write, and none is lost
-/// when the store has to go back to its last checkpoint.
+/// As a result, the store's record of consumers is durable whenever retention reads it, an
+/// acknowledgement costs no write, and no acknowledgement is lost if the store is reverted.
 struct ConsumerBook {
     private let store: Store
-    /// By the bytes of their names, as the store has them: strings that look alike may be two names.
+    /// The consumers by the bytes of their names, since equal strings may be different names in the
+    /// store.
     private var moved: [[UInt8]: Consumer] = [:]
-    /// When one was last noted, in nanoseconds of the monotonic clock.
+    /// The time of the last acknowledgement, in nanoseconds of the monotonic clock.
     private(set) var lastNoted: UInt64 = 0
 
     init(_ store: Store) { self.store = store }
 
-    /// Whether anything waits for a checkpoint.
+    /// Whether acknowledgements wait for a checkpoint.
     var isUnsettled: Bool { !moved.isEmpty }
 
-    /// A consumer as it stands, or nil.
+    /// Returns the current state of a consumer, or nil if there is none.
     func consumer(named name: String) throws(StoreError) -> Consumer? {
         if let consumer = moved[Array(name.utf8)] { return consumer }
         return try store.consumer(named: name)
     }
 
-    /// All consumers as they stand, by name.
+    /// Returns the current state of all consumers, sorted by name.
     func all() throws(StoreError) -> [Consumer] {
         try store.consumers().map { moved[Array($0.name.utf8)] ?? $0 }
     }
 
-    /// Notes what a registered consumer acknowledged.
+    /// Records the acknowledgement of a registered consumer.
     mutating func note(_ consumer: Consumer, at time: UInt64) {
         moved[Array(consumer.name.utf8)] = consumer
         lastNoted = time
     }
 
-    /// Puts what was noted into the store's open transaction; it may have to be done again until that is committed.
+    /// Writes the acknowledgements to the store's open transaction.
+    ///
+    /// It may have to be called again until that transaction is committed.
     func write() throws(StoreError) {
         for consumer in moved.values { try store.put(consumer) }
     }
 
-    /// Notes that what was written is durable.
+    /// Marks the written acknowledgements as durable.
     mutating func settle() { moved.removeAll() }
 }

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemWire
 
-/// What clients ask for about consumers.
+/// Requests of clients about consumers.
 extension Engine {
-    /// Carries out a request about a consumer; done between batches.
+    /// Carries out a request about a consumer; called between batches.
     ///
-    /// To register takes the role writer; for another user's consumer only admins speak.
+    /// Registering and resetting require the role writer. Using another user's consumer requires
+    /// admin.
     func answer(
         _ request: ConsumerRequest, _ session: Session
     ) throws -> ConsumerAnswer {
@@ -33,7 +34,8 @@ extension Engine {
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .remove:
             let removed = try committer.removeConsumer(request.name)
-            // Nobody may save for long, and what it held back may be what the disk lacks.
+            // Without saves there may be no checkpoint soon, and the removed consumer may have kept
+            // the disk full.
             if removed != nil { retention.lookSoon(clock.monotonicNanoseconds) }
             return ConsumerAnswer(acknowledged: removed?.acknowledged)
         }

@@ -1,19 +1,19 @@
 import TandemModel
 import TandemWire
 
-/// A position that a client goes on reading at; until it ends, what was saved since stays in the journal.
+/// A position at which a client reads; the journal keeps later transactions until the pin ends.
 struct PinLease {
     let position: UInt64
-    /// When it ends, by the monotonic clock.
+    /// The end of the pin, in nanoseconds of the monotonic clock.
     let ends: UInt64
 }
 
-/// The pins of sessions, which end with these.
+/// The pins of sessions; they end with their sessions.
 extension Engine {
-    /// Takes, moves or gives up a pin; one that can't be moved stays where it is.
+    /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
     ///
-    /// Throws `limitExceeded` when there are too many or the position is too far back, `historyExpired` when nobody can tell any
-    /// more what there was.
+    /// Throws `limitExceeded` if there are too many pins or the position is too far back,
+    /// `historyExpired` if the state at that position can no longer be reconstructed.
     func answer(_ request: PinRequest, _ session: Session) throws -> PinAnswer {
         guard request.lease != 0 else { throw TandemError(.usage, "a pin has a number, not 0") }
         endPins(of: session)
@@ -53,12 +53,12 @@ extension Engine {
         return sessions.values.flatMap { $0.pins.values.map(\.position) }
     }
 
-    /// When the next pin ends, by the monotonic clock.
+    /// The earliest end of a pin, in nanoseconds of the monotonic clock.
     var nextPinEnd: UInt64? {
         sessions.values.lazy.compactMap { $0.pins.values.map(\.ends).min() }.min()
     }
 
-    /// Ends pins that need what is given up.
+    /// Ends pins whose transactions are being removed.
     func endPins(below position: UInt64) {
         for session in sessions.values {
             let before = session.pins.count
@@ -67,7 +67,7 @@ extension Engine {
         }
     }
 
-    /// Ends the pins of a session whose time is over.
+    /// Ends the expired pins of a session.
     private func endPins(of session: Session) {
         guard !session.pins.isEmpty else { return }
         let now = clock.monotonicNanoseconds
@@ -79,6 +79,9 @@ extension Engine {
         retention.counters.expiredPins += UInt64(ended)
     }
 
-    /// Nobody may save for long, and what a pin held back may be what the disk lacks.
+    /// Schedules retention now that a pin, reset or session no longer holds segments.
+    ///
+    /// Without saves there may be no checkpoint soon, and those segments may have kept the disk
+    /// full.
     func letGo() { retention.lookSoon(clock.monotonicNanoseconds) }
 }

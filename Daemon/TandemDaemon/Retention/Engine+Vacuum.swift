@@ -3,12 +3,15 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Giving up journal because somebody asks for it.
+/// Removal of segments on request.
 extension Engine {
-    /// Gives up what is asked for, as far as nobody needs it or it is forced; done between batches.
+    /// Removes the requested segments unless they are needed and not forced; called between
+    /// batches.
     ///
-    /// Takes the role admin, but for a dry run. As nobody may save for long, a request gives up a bounded number of segments
-    /// and is repeated. Without room for a checkpoint it goes as far as the last one: it may be what makes room.
+    /// Requires the role admin, except for a dry run. One request removes a bounded number of
+    /// segments, and the client repeats it: without saves, no checkpoint would continue the
+    /// removal. Without room for a checkpoint, segments up to the last checkpoint are removed,
+    /// which may make room.
     func answer(_ request: VacuumRequest, _ session: Session) throws -> Vacuumed {
         if !request.isDryRun {
             try demand(.admin, of: session, to: "vacuum the journal")
@@ -38,10 +41,10 @@ extension Engine {
         note(plan, try committer.consumers.all(), from: first)
     }
 
-    /// Everybody who may need something of the journal.
+    /// Returns the consumers, clients and pins that may need a part of the journal.
     private func holders(_ consumers: [Consumer]) -> [Vacuumed.Holder] {
         let sessions = sessions.values.filter(\.isReady).sorted { $0.id < $1.id }
-        // Asking ends those whose time is up.
+        // Reading `pinned` ends expired pins.
         _ = pinned
         return consumers.map {
             Vacuumed.Holder(kind: .consumer, name: $0.name, position: $0.acknowledged)
@@ -58,12 +61,12 @@ extension Engine {
 }
 
 extension Session {
-    /// What people know a client by.
+    /// The name of a client in messages.
     fileprivate var nameForPeople: String { "\(id) (\(author), pid \(peer.pid))" }
 }
 
 extension Vacuum {
-    /// The bounds of a request.
+    /// Creates the bounds of a request.
     init(_ request: VacuumRequest) {
         self.init(
             keepBytes: request.keepBytes, keepSeconds: request.keepSeconds,
@@ -72,7 +75,7 @@ extension Vacuum {
 }
 
 extension Vacuumed {
-    /// What a plan comes to, with those who need something of it.
+    /// Creates the answer for a plan, with the holders of segments.
     init(_ plan: VacuumPlan, of segments: [JournalSegment], _ holders: [Holder]) {
         let bytes = segments.reduce(0) { $0 + $1.bytes }
         self.init(

@@ -2,20 +2,20 @@ import TandemJournal
 import TandemModel
 import TandemStore
 
-/// The policy at work: what was given up so far, and how old the oldest segment is.
+/// The retention policy, its counters, and the ages of segments.
 struct Retention {
     let policy: RetentionPolicy
     var counters = RetentionCounters()
-    /// The time of the last transaction of a segment, by its first position.
+    /// The time of the last transaction of each segment, by the segment's first position.
     private var times: [UInt64: Int64] = [:]
-    /// The segment whose age can't be read, and why: it and all after it are kept.
+    /// The segment whose age can't be read, with the reason; it and all later segments are kept.
     private var unreadable: (segment: UInt64, reason: String)?
-    /// When age makes it worth looking again, on the monotonic clock; nil for never.
+    /// The time of the next run without a checkpoint, in monotonic nanoseconds; nil for none.
     private(set) var nextLook: UInt64?
 
     init(_ policy: RetentionPolicy = RetentionPolicy()) { self.policy = policy }
 
-    /// Decides what goes now.
+    /// Decides which segments to remove now.
     ///
     /// Reads one transaction of each segment whose age matters, once.
     mutating func plan(_ state: RetentionState, _ journal: Journal) -> RetentionPlan {
@@ -27,16 +27,16 @@ struct Retention {
         }
     }
 
-    /// Decides what goes because it is asked for.
+    /// Decides which segments to remove for a vacuum request.
     mutating func plan(
         _ vacuum: Vacuum, _ state: RetentionState, _ journal: Journal, limit: Int
     ) -> VacuumPlan {
         vacuum.plan(state, limit: limit) { time(of: $0, journal) }
     }
 
-    /// Notes when to look again without a checkpoint; what should have gone and did not is left alone for a while.
+    /// Schedules the next run without a checkpoint, by age and by the end of a pin.
     ///
-    /// The end of a pin is looked at as well.
+    /// If segments are overdue but were not removed, the run is delayed for a while.
     mutating func schedule(
         _ state: RetentionState, _ journal: Journal, monotonic: UInt64, pinEnd: UInt64? = nil
     ) {
@@ -49,7 +49,7 @@ struct Retention {
         nextLook = min(nextLook ?? .max, monotonic + seconds * 1_000_000_000)
     }
 
-    /// Lets the policy look again now.
+    /// Schedules a run now.
     mutating func lookSoon(_ now: UInt64) { nextLook = now }
 
     private mutating func time(of segment: JournalSegment, _ journal: Journal) -> Int64? {
@@ -70,7 +70,7 @@ struct Retention {
         return try EncodedTransaction(bytes: entry.payload).decoded().time
     }
 
-    /// What `status` shows.
+    /// Returns the report for `status`.
     func status(of journal: Journal) -> JSON {
         func number(_ value: UInt64?) -> JSON { value.map { .int(Int64(clamping: $0)) } ?? .null }
         let segments = journal.segments
@@ -87,21 +87,21 @@ struct Retention {
     }
 }
 
-/// What retention did since the start.
+/// Counters of retention since the start.
 struct RetentionCounters {
     var segments: UInt64 = 0
     var bytes: UInt64 = 0
     var expiredConsumers: UInt64 = 0
     var expiredSessions: UInt64 = 0
     var expiredPins: UInt64 = 0
-    /// Why the last attempt did not succeed; nil if it did.
+    /// The error of the last attempt; nil if it succeeded.
     var failure: String?
 }
 
 extension Engine {
-    /// Gives up what the policy allows; called behind a checkpoint, where no save waits.
+    /// Removes the segments that the policy allows; called while no save waits.
     ///
-    /// What can't be removed is tried again after the next one.
+    /// A failed removal is retried after the next checkpoint.
     func retain() {
         var isMore = false
         defer {
@@ -112,13 +112,15 @@ extension Engine {
         }
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         do {
-            // Those of the last checkpoint: an acknowledgement that a crash would take back gives nothing up.
+            // The consumers of the last checkpoint: an acknowledgement that a crash could undo
+            // removes nothing.
             let consumers = try committer.store.consumers()
             let plan = retention.plan(state(consumers), committer.journal)
             guard plan.segments > 0 else { return }
             let first = committer.journal.bounds.first
             try committer.journal.trim(below: plan.trimBelow)
-            // Nobody may save for long: what one look may not give up goes in the next rounds.
+            // Without saves there may be no checkpoint soon, so the next rounds continue a bounded
+            // removal.
             isMore = plan.segments == DaemonLimits.trimmedSegments
             note(plan, try committer.consumers.all(), from: first)
         } catch {
@@ -129,7 +131,7 @@ extension Engine {
         }
     }
 
-    /// Whether a segment may have become too old since the last look.
+    /// Whether a run without a checkpoint is due.
     var isRetentionDue: Bool {
         retention.nextLook.map { $0 <= clock.monotonicNanoseconds } ?? false
     }
@@ -142,7 +144,7 @@ extension Engine {
             now: clock.wallMicroseconds)
     }
 
-    /// Counts and says what went; sessions that needed it are told when they are next served.
+    /// Counts and logs removed segments; sessions that need them fail when they are next served.
     func note(_ plan: RetentionPlan, _ consumers: [Consumer], from first: UInt64) {
         retention.counters.failure = nil
         retention.counters.segments += UInt64(plan.segments)

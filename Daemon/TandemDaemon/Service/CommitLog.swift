@@ -1,18 +1,19 @@
-/// When commits of the store were made and how much they wrote, to tell how far a reader of the store's file lags.
+/// The times and sizes of recent commits of the store, to compute the lag of its readers.
 ///
-/// Of the last ones only; whoever lags more than these lags at least as much as the oldest of them.
+/// Only the most recent commits are kept. For a reader older than all of them, the lag of the
+/// oldest kept commit is a lower bound.
 struct CommitLog {
-    /// How far a reader lags.
+    /// The lag of a reader.
     struct Lag: Hashable {
         var seconds: UInt64 = 0
-        /// The bytes that were committed since.
+        /// The bytes committed since.
         var bytes: UInt64 = 0
     }
 
     private struct Commit {
         var number: UInt64
         var time: UInt64
-        /// The bytes of all commits before it.
+        /// The bytes of all earlier commits.
         var bytesBefore: UInt64
     }
 
@@ -20,14 +21,14 @@ struct CommitLog {
     private var bytes: UInt64 = 0
     private static let kept = 4_096
 
-    /// Notes the last commit, which wrote about so many bytes, at a time of the monotonic clock.
+    /// Records a commit of about `bytes` bytes, at a time in nanoseconds of the monotonic clock.
     mutating func note(_ number: UInt64, bytes: UInt64, at time: UInt64) {
         commits.append(Commit(number: number, time: time, bytesBefore: self.bytes))
         self.bytes += bytes
         if commits.count > 2 * Self.kept { commits.removeFirst(Self.kept) }
     }
 
-    /// How far a reader that sees a commit lags.
+    /// Returns the lag of a reader that sees a commit.
     func lag(behind commit: UInt64, now: UInt64) -> Lag {
         guard let missed = commits.first(where: { $0.number > commit }) else { return Lag() }
         return Lag(

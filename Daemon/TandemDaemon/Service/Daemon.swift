@@ -4,41 +4,41 @@ public import TandemModel
 import TandemStore
 import TandemWire
 
-/// The daemon as a library: opens journal and store, recovers, listens, and runs until it is told to stop.
+/// The daemon as a library: opens journal and store, recovers, listens, and runs until stopped.
 ///
 ///     let daemon = try Daemon.open(DaemonConfiguration(store: "/var/lib/tandem/default",
 ///                                                      socket: "/run/tandem/default.sock"))
 ///     try daemon.run()
 ///
-/// A daemon belongs to the thread that opened it: open and run it on one. ``Handle`` is what other threads may hold.
+/// A daemon is bound to one thread, which must open and run it. Other threads use a ``Handle``.
 public final class Daemon {
     private let configuration: DaemonConfiguration
     private let engine: Engine
     private let loop: ServiceLoop
     private let lock: LockFile
 
-    /// What other threads may do with a daemon.
+    /// A thread-safe reference to a daemon.
     public struct Handle: Sendable {
         fileprivate let wakeUp: WakeUp
         fileprivate let inbox: Inbox
 
-        /// Tells the daemon to stop: it finishes what it accepted, makes a checkpoint and returns from `run`.
+        /// Stops the daemon: `run` completes accepted work, makes a checkpoint and returns.
         public func stop() {
             inbox.state.withLock { $0.isStopping = true }
             wakeUp.signal()
         }
 
-        /// Hands a connected socket to the daemon, as a client without a socket path.
+        /// Passes a connected socket to the daemon, as the connection of a client.
         public func connect(_ socket: Socket) {
             inbox.state.withLock { $0.sockets.append(socket) }
             wakeUp.signal()
         }
     }
 
-    /// Opens the store, recovers it from the journal, and begins to listen.
+    /// Opens the store, recovers it from the journal, and starts to listen.
     ///
-    /// Throws ``DaemonError``: `inUse` when another daemon holds the store or the socket, `storage` when journal or store
-    /// can't be trusted, with the file and what to do.
+    /// Throws ``DaemonError``: `inUse` if another daemon holds the store or the socket, `storage`
+    /// if journal or store can't be trusted. The message names the file and the remedy.
     public static func open(
         _ configuration: DaemonConfiguration, adopting descriptor: Int32? = nil
     ) throws(DaemonError) -> Daemon {
@@ -74,7 +74,7 @@ public final class Daemon {
     private static func remedy(for error: IOError) -> String {
         if error.isLocked { return "stop the other daemon or choose another store and socket" }
         if error.isPathTooLong { return "choose a shorter path" }
-        // Its detail says what to do.
+        // The error's detail states the remedy.
         if error.alreadyExists || error.isLink || error.isNotRegular { return "then start again" }
         return "check the owner, the mode and the disk, then start again"
     }
@@ -103,15 +103,17 @@ public final class Daemon {
         self.lock = lock
     }
 
-    /// What other threads may hold.
+    /// A reference to the daemon for other threads.
     public var handle: Handle { Handle(wakeUp: loop.wakeUp, inbox: loop.inbox) }
 
-    /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a checkpoint.
+    /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a
+    /// checkpoint.
     ///
-    /// With SIGHUP, and when an administrator says so, `reload` reads the configuration again; roles and limits are taken over.
-    /// It throws `usage` with all that is wrong.
+    /// On SIGHUP, or on an administrator's request, `reload` reads the configuration again; its
+    /// roles and limits take effect. `reload` throws `usage` with a list of all errors.
     ///
-    /// Throws ``DaemonError`` when journal or store failed: nothing was acknowledged that is not durable.
+    /// Throws ``DaemonError`` if journal or store failed; everything acknowledged before is
+    /// durable.
     public func run(
         signals: SignalSource? = nil,
         reload: (() throws(TandemError) -> DaemonConfiguration)? = nil
@@ -128,7 +130,7 @@ public final class Daemon {
         }
     }
 
-    /// The formats on the disk and the protocol that this build knows.
+    /// The disk formats and the protocol version of this build.
     public static let versions =
         "store format \(Store.format), journal format \(Journal.format), "
         + "protocol \(WireLimits.protocolVersion)"
@@ -150,7 +152,7 @@ public final class Daemon {
         return lock
     }
 
-    /// Refuses a file that LMDB would write to if it is a link, which could lead to any file.
+    /// Rejects a file that LMDB would write to if it is a link, which could lead to any file.
     private static func checkFile(_ path: String) throws {
         do throws(IOError) {
             guard try DirectoryAccess(of: path, followsLinks: false).kind != .file else { return }
@@ -163,7 +165,7 @@ public final class Daemon {
             "\(path) is not a regular file; remove it, or put the file itself in its place")
     }
 
-    /// Refuses a directory in which others could put files and links of theirs in place of the store's.
+    /// Rejects a directory in which other users could replace the store's files or add links.
     private static func checkAccess(_ path: String, followsLinks: Bool = true) throws {
         let access: DirectoryAccess
         do throws(IOError) {
@@ -189,7 +191,7 @@ public final class Daemon {
         )
     }
 
-    /// Opens store and journal, brings one in step with the other, and gives both to a committer.
+    /// Opens store and journal, applies what the store lacks, and returns a committer for both.
     static func recover(
         _ configuration: DaemonConfiguration, _ surroundings: Surroundings
     ) throws -> Committer {
@@ -211,7 +213,7 @@ public final class Daemon {
         options.verification = try verification(journalPath, surroundings.fileSystem)
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
         if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
-        // What lies in memory is as quickly read as its index.
+        // Reading a journal in memory is as fast as reading its index.
         if !configuration.isInMemory { options.payloadReading = PayloadKeys.ofTransaction }
         let identity = store.identity
         supervision?.begins(
@@ -236,7 +238,8 @@ public final class Daemon {
             supervision: surroundings.supervision)
     }
 
-    /// Damage anywhere in the journal is refused at the start, unless there is so much of it that reading it would take too long.
+    /// Returns the verification of the journal at the start: complete, unless the journal is so
+    /// long that reading it would take too long.
     private static func verification(
         _ journal: String, _ files: any FileSystem
     ) throws(IOError) -> JournalOptions.Verification {
@@ -245,7 +248,7 @@ public final class Daemon {
         return segments <= DaemonLimits.segmentsVerified ? .full : .tail
     }
 
-    /// The bytes of a journal's segments, as far as they can be told.
+    /// Returns the bytes of a journal's segments; segments that can't be read count as empty.
     private static func bytes(ofJournal path: String, _ files: any FileSystem) -> UInt64 {
         let names = (try? files.list(path)) ?? []
         return names.filter { $0.hasSuffix(".journal") }.reduce(0) { sum, name in
@@ -253,11 +256,11 @@ public final class Daemon {
         }
     }
 
-    /// A journal with transactions had a store: a new one in its place would be of another log.
+    /// Throws if there is a journal but no store, since a new store would belong to another log.
     private static func refuseLostStore(
         _ store: String, _ journal: String, _ files: any FileSystem
     ) throws {
-        // The store is in LMDB's own files, wherever the journal is.
+        // The store always uses LMDB's own files, wherever the journal is.
         guard !RealFileSystem().exists(store + "/data.mdb"), files.exists(journal),
             try files.list(journal).contains(where: { $0.hasSuffix(".journal") })
         else { return }
@@ -267,7 +270,8 @@ public final class Daemon {
                 + "store from the journal with `tandem rebuild`, or restore both from one backup")
     }
 
-    /// Journal and store have to be of one log; the journal's epoch is the newer one.
+    /// Checks that journal and store belong to the same log, and sets the store's epoch to the
+    /// journal's.
     private static func agree(
         _ identity: LogIdentity, _ store: Store, _ configuration: DaemonConfiguration
     ) throws {
@@ -299,7 +303,7 @@ public final class Daemon {
     }
 }
 
-/// What other threads leave for the daemon's; guarded by the mutex.
+/// The mailbox for input that other threads leave for the daemon's thread.
 final class Inbox: Sendable {
     struct State {
         var isStopping = false

@@ -1,13 +1,13 @@
-/// When what follows checkpoints is done, which are many while reads wait for them.
+/// A rate limit on the work that follows checkpoints, which are frequent while reads wait for them.
 ///
 ///     if housekeeping.takeDue(checkpoints: count, now) { markProgress() }
 struct Housekeeping {
-    /// When it is done next; nil where nothing was committed since the last time.
+    /// The time when the work is due; nil if there was no checkpoint since the last time.
     private(set) var due: UInt64?
     private var lastCount: UInt64 = 0
     private var lastTime: UInt64 = 0
 
-    /// Whether it is time, which is said once.
+    /// Returns true once when the work is due.
     mutating func takeDue(checkpoints count: UInt64, _ now: UInt64) -> Bool {
         guard count > lastCount else { return false }
         let time = lastTime == 0 ? now : lastTime + DaemonLimits.housekeepingNanoseconds

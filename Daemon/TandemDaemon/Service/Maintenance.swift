@@ -1,22 +1,22 @@
 import TandemStore
 
-/// What is looked at now and then behind a checkpoint: readers of the store that died, and how full its map is.
+/// Periodic checks after a checkpoint: dead readers of the store, and how full its map is.
 ///
-/// Only commits need what a dead reader holds back, so no timer wakes an idle daemon for it.
+/// Only commits need the pages that a dead reader holds, so no timer wakes an idle daemon.
 struct Maintenance {
-    /// How many readers died without letting go of the store.
+    /// The number of readers that died without releasing their slot in the store.
     private(set) var deadReaders = 0
     private var lastLook: UInt64 = 0
     private var isNearlyFull = false
 
-    /// What an operator is to be told.
+    /// A notice for the operator.
     enum Notice: Hashable {
         case deadReaders(Int)
         case oldReader(CommitLog.Lag)
         case nearlyFull(percent: Int)
     }
 
-    /// Looks if it is time to; returns what is new.
+    /// Runs the checks if they are due; returns new notices.
     mutating func look(at committer: Committer, now: UInt64) throws -> [Notice] {
         guard now >= lastLook + DaemonLimits.readerCheckNanoseconds || lastLook == 0 else {
             return []
@@ -28,7 +28,9 @@ struct Maintenance {
             dead: dead, lag: committer.readerLag, percent: Self.percent(committer.store))
     }
 
-    /// What is worth a line; that the map fills up is said once until it is emptier again.
+    /// Returns the notices worth logging.
+    ///
+    /// A nearly full map is reported once, and again after it was less full in between.
     mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }
@@ -42,14 +44,14 @@ struct Maintenance {
         return notices
     }
 
-    /// How many percent of the store's quota are in use.
+    /// Returns the used percentage of the store's quota.
     static func percent(_ store: Store) -> Int {
         store.usedBytes / max(1, store.quotaBytes / 100)
     }
 }
 
 extension Maintenance.Notice {
-    /// What it is in the log.
+    /// The log event of the notice.
     var event: LogEvent {
         switch self {
         case .deadReaders: .readersFreed
@@ -58,7 +60,7 @@ extension Maintenance.Notice {
         }
     }
 
-    /// Its number.
+    /// The fields of the log line.
     var fields: KeyValuePairs<String, any CustomStringConvertible> {
         switch self {
         case .deadReaders(let count): ["readers": count]
@@ -67,7 +69,7 @@ extension Maintenance.Notice {
         }
     }
 
-    /// What it means and what to do.
+    /// The meaning of the notice and the remedy.
     var advice: String {
         switch self {
         case .deadReaders: "readers of the store died; what they held is freed"

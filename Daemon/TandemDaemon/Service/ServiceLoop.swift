@@ -1,6 +1,6 @@
 import TandemIO
 
-/// The daemon's one thread: waits for sockets, feeds the engine, lets it take its turn.
+/// The loop of the daemon's thread: waits for sockets, passes bytes to the engine, runs its turns.
 final class ServiceLoop {
     let wakeUp: WakeUp
     let inbox = Inbox()
@@ -10,14 +10,14 @@ final class ServiceLoop {
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
     private var lastHandshakeCheck: UInt64 = 0
-    /// When the last wait ended: what came while the daemon was busy came after that.
+    /// The end of the last wait: bytes that arrived while the daemon was busy arrived after it.
     private var waitEnded: UInt64?
-    /// How it waits for the next question of who has just been answered; nil for always asleep.
+    /// The policy for busy-waiting after an answer; nil if the loop never busy-waits.
     private var spin: SpinPolicy?
-    /// A descriptor to give up when there are no others left.
+    /// A descriptor to close when the process has no other left.
     private var reserve = try? WakeUp()
 
-    // Tokens of the poller; sessions have theirs above.
+    // Tokens of the poller; the tokens of sessions are their ids, which lie between these.
     private static let listenerToken: UInt64 = 0
     private static let wakeToken = UInt64.max
     private static let signalToken = UInt64.max - 1
@@ -46,7 +46,8 @@ final class ServiceLoop {
         engine.supervision.stopping()
     }
 
-    /// One round: a checkpoint if it is due, a wait, and what came of it; true when it is time to stop.
+    /// Runs one round: a due checkpoint, a wait, and the events; returns true if the daemon must
+    /// stop.
     func pass(_ signals: SignalSource? = nil) throws -> Bool {
         var isStopping = false
         try engine.committer.lookAgainIfDue()
@@ -83,9 +84,9 @@ final class ServiceLoop {
         return isStopping
     }
 
-    /// Waits until something happens or the time is up; where a question was answered just now, awake at first.
+    /// Waits for events or the timeout; busy-waits first if a read request was just answered.
     ///
-    /// Whatever happens ends it, not only another question, so nobody waits for it.
+    /// Any event ends the busy-wait, not only another request, so no client is delayed.
     private func wait(milliseconds: Int32) throws {
         let hasAnswered = engine.takeHasAnswered()
         guard milliseconds != 0, hasAnswered, let budget = spin?.budget else {
@@ -105,9 +106,10 @@ final class ServiceLoop {
         spin?.waited(nanoseconds: waited)
     }
 
-    /// Takes the saves that arrived while others were planned, so that one flush serves them too.
+    /// Plans the saves that arrived while others were planned, so that one flush serves them as
+    /// well.
     ///
-    /// It waits for nobody. Everything else that happened stays for the next round, which finds it again.
+    /// It never blocks. All other events stay pending for the next round.
     private func gather() throws {
         for _ in 0..<DaemonLimits.gatherRounds {
             try engine.takeSaves()
@@ -117,12 +119,13 @@ final class ServiceLoop {
         }
     }
 
-    /// Reads what came meanwhile; true when that is nothing.
+    /// Reads new bytes without waiting; returns true if there were none.
     private func readMore() throws -> Bool {
         try poller.wait(timeoutMilliseconds: 0, into: &events)
         var isQuiet = true
         for event in events where event.isReadable {
-            // What is queued for a session may speak of saves that are not durable yet: it must not go out.
+            // Queued output may refer to saves that are not durable yet, so it must not be sent
+            // now.
             guard let session = engine.sessions[event.token], session.outboundBytes == 0,
                 session.waitingSaves == 0, !session.awaitsRefusal
             else { continue }
@@ -140,7 +143,10 @@ final class ServiceLoop {
         return false
     }
 
-    /// Sleeps until something happens, a checkpoint or a waiting sync is due, handshakes are to be looked at, or what is short.
+    /// Returns the timeout of the next wait in milliseconds: 0 with work to do, -1 without a limit.
+    ///
+    /// The wait ends for a due checkpoint, sync, handshake check, retry after a shortage, or other
+    /// scheduled work.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
         if engine.hasWork { return 0 }
         var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
@@ -172,7 +178,9 @@ final class ServiceLoop {
 
     // MARK: Sockets
 
-    /// Takes some of those who wait; the next wait tells of the others, so that a stream of them holds nobody up.
+    /// Accepts a bounded number of connections.
+    ///
+    /// The next wait reports the others, so a flood of connections does not delay the clients.
     private func accept() {
         for _ in 0..<DaemonLimits.acceptsInTurn {
             do {
@@ -184,7 +192,8 @@ final class ServiceLoop {
         }
     }
 
-    /// Without descriptors a connection can't even be refused: the reserve makes room to take it and drop it.
+    /// Rejects a connection when no descriptor is free; closing the reserve frees one to accept it
+    /// with.
     private func dropWaiting(because error: IOError) {
         engine.refuse("\(error)", .descriptors)
         reserve = nil
@@ -199,7 +208,7 @@ final class ServiceLoop {
         watch(session)
     }
 
-    /// Follows what a session's client sends.
+    /// Watches a session's socket for input.
     func watch(_ session: Session) {
         do {
             try poller.add(session.socket.descriptor, token: session.id, interest: .read)
@@ -220,14 +229,15 @@ final class ServiceLoop {
 
     private func handle(_ event: Poller.Event) {
         guard let session = engine.sessions[event.token] else { return }
-        // While saves of it wait, what it sends stays in the socket.
+        // While the session has queued saves, its further bytes stay in the socket.
         if event.isReadable || event.isClosed, session.waitingSaves == 0 { read(session) }
-        // Of one that has left while its saves wait for room only writing tells.
+        // If a client disconnects while its saves wait for room, only a write detects it.
         guard event.isWritable || (event.isClosed && session.isOverfull) else { return }
         if !session.isClosing { engine.resume(session) }
     }
 
-    /// Reads once; what is left makes the next wait return at once, so that no client keeps others waiting.
+    /// Reads once; remaining bytes end the next wait immediately, so that no client delays the
+    /// others.
     private func read(_ session: Session) {
         let result = buffer.withUnsafeMutableBytes { bytes in
             Result { try session.socket.read(into: bytes) }
@@ -247,7 +257,10 @@ final class ServiceLoop {
         }
     }
 
-    /// Asks to be told when sockets that are full take bytes again, and not of bytes that nothing can be done with yet.
+    /// Updates the poller's interest of sessions.
+    ///
+    /// Full sockets are watched for writing. Sockets whose bytes can't be processed yet are not
+    /// watched for reading.
     private func watchAnew() throws {
         for session in engine.takeRewatched() where !session.isClosing {
             guard session.wants != session.watched else { continue }

@@ -2,52 +2,53 @@ import TandemIO
 import TandemModel
 import TandemStore
 
-/// The daemon's end of a client's connection: a socket, in simulations a pipe in memory.
+/// The daemon's end of a client's connection: a socket, or a pipe in memory in simulations.
 ///
-/// It never blocks. A call through it costs about a nanosecond, the kernel's part of one a thousand times that.
+/// It never blocks. A call through the protocol costs about a nanosecond; the system call costs a
+/// thousand times that.
 protocol Connection: AnyObject {
-    /// The number by which a ``Readiness`` knows it.
+    /// The number that identifies the connection to a ``Readiness``.
     var descriptor: Int32 { get }
 
-    /// Reads what is there, up to the buffer's size.
+    /// Reads the available bytes, up to the buffer's size.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(IOError) -> ReadResult
 
-    /// Writes as many of the bytes as are taken at once.
+    /// Writes as many of the bytes as are accepted immediately.
     func write(_ bytes: UnsafeRawBufferPointer) throws(IOError) -> WriteResult
 
-    /// Ends the conversation in both directions.
+    /// Shuts down both directions.
     func shutdown()
 }
 
 extension Socket: Connection {}
 
-/// Tells which connections can be read and written.
+/// A poller, which reports the connections that can be read or written.
 protocol Readiness: AnyObject {
     /// Watches a descriptor; its events carry `token`.
     func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError)
 
-    /// Changes what a watched descriptor is watched for.
+    /// Changes the events for which a descriptor is watched.
     func modify(_ target: Int32, token: UInt64, interest: Interest) throws(IOError)
 
-    /// Waits until something is ready and puts it into `events`, which is emptied first.
+    /// Waits until a descriptor is ready or the timeout ends; replaces the contents of `events`.
     func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) throws(IOError)
 }
 
 extension Poller: Readiness {}
 
-/// What a daemon stands on: the real system, or a simulated one.
+/// The daemon's injected dependencies: the real system, or a simulated one.
 struct Surroundings {
-    /// Where the journal lies.
+    /// The file system of the journal.
     var fileSystem: any FileSystem = RealFileSystem()
-    /// Where the time comes from.
+    /// The source of time.
     var clock: any Clock = SystemClock()
-    /// Settings of the store, which is in LMDB's own files in any case.
+    /// Options of the store, which always uses LMDB's own files.
     var store = StoreOptions()
-    /// Names a new log.
+    /// Creates the id of a new log.
     var newLog: () -> LogID = Surroundings.randomLog
-    /// Who is told how the daemon gets on, if anybody.
+    /// The service manager's notifier, if there is one.
     var supervision: Supervision?
-    /// Makes the salt of a segment; nil for a random one.
+    /// Creates the salt of a segment; nil for a random one.
     var makeSalt: (@Sendable () -> UInt32)?
 
     private static func randomLog() -> LogID {

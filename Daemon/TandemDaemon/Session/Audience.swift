@@ -1,14 +1,14 @@
 import TandemModel
 
-/// The sessions that follow the same entities.
+/// The sessions with the same interests.
 final class Audience {
-    /// Names the audience as long as the daemon lives.
+    /// Identifies the audience for the daemon's lifetime.
     let number: UInt64
-    /// What its sessions follow.
+    /// The entities its sessions subscribe to.
     let interests: Set<EntityTag>
-    /// How many sessions it has.
+    /// The number of its sessions, lagging ones included.
     fileprivate(set) var count = 0
-    /// Those that were served up to the journal's end, in the order in which they got there.
+    /// The sessions served up to the tail, in the order in which they reached it.
     fileprivate(set) var current: [Session] = []
 
     fileprivate init(_ number: UInt64, _ interests: Set<EntityTag>) {
@@ -16,27 +16,28 @@ final class Audience {
         self.interests = interests
     }
 
-    /// What its sessions get of a transaction; nil for nothing.
+    /// Returns the transaction reduced to the audience's interests, or nil if nothing is left.
     func part(of transaction: EncodedTransaction) -> EncodedTransaction? {
         transaction.filtered { interests.contains($0) }
     }
 }
 
-/// All sessions by what they follow, so that a transaction finds those that it interests without a look at the others.
+/// All sessions, indexed by interest, so that a transaction finds its subscribers without a scan.
 ///
-/// A session is *current* when everything up to the journal's end was considered for it; that stays so, at no cost,
-/// while the journal grows by what does not interest it. What does makes it one that is *behind* the position where it was.
+/// A session is *current* if every transaction up to the tail has been considered for it. It stays
+/// current, at no cost, while irrelevant transactions are appended. The first relevant one makes
+/// the session *lag*; its `behind` is the last position considered for it.
 struct Audiences {
     private var byInterests: [Set<EntityTag>: Audience] = [:]
     private var byTag: [EntityTag: [Audience]] = [:]
     private var created: UInt64 = 0
 
-    /// How many different sets of interests there are.
+    /// The number of distinct sets of interests.
     var count: Int { byInterests.count }
 
     // MARK: Members
 
-    /// Puts a session where its interests are; it leaves where it was.
+    /// Moves a session to the audience with these interests.
     mutating func move(_ session: Session, to interests: Set<EntityTag>) {
         if let old = session.audience {
             guard old.interests != interests else { return }
@@ -48,7 +49,7 @@ struct Audiences {
         if session.behind == nil { audience.current.append(session) }
     }
 
-    /// Forgets a session.
+    /// Removes a session, and its audience if that is empty now.
     mutating func remove(_ session: Session) {
         guard let audience = session.audience else { return }
         session.audience = nil
@@ -57,18 +58,20 @@ struct Audiences {
         if audience.count == 0 { forget(audience) }
     }
 
-    /// Notes that a session was served up to the journal's end.
+    /// Marks a session as current.
     func reachedEnd(_ session: Session) {
         guard session.behind != nil else { return }
         session.behind = nil
         session.audience?.current.append(session)
     }
 
-    // MARK: News
+    // MARK: New transactions
 
-    /// Lets fall behind whom any of these transactions, which came after `position`, interests; tells whom.
+    /// Marks the current subscribers of these transactions as lagging since `position`.
     ///
-    /// Returns whether they interest anybody, those included who are behind already.
+    /// `position` is the last one before the transactions. Passes each newly lagging session to
+    /// `tell`. Returns whether the transactions have any subscriber, sessions included that lagged
+    /// before.
     func fallBehind(
         _ transactions: [EncodedTransaction], after position: UInt64, _ tell: (Session) -> Void
     ) -> Bool {
@@ -88,9 +91,9 @@ struct Audiences {
         return isNews
     }
 
-    /// Lets fall behind everybody: a new model interests all.
+    /// Marks every current session as lagging: a model change concerns all sessions.
     func allFallBehind(after position: UInt64, _ tell: (Session) -> Void) {
-        // In an order that no hash decides.
+        // Sorted, so that the order does not depend on hashing.
         for audience in byInterests.values.sorted(by: { $0.number < $1.number }) {
             release(audience, position, tell)
         }

@@ -1,12 +1,13 @@
 import TandemModel
 import TandemWire
 
-/// Questions to which their clients, or an administrator, want no answer any more.
+/// Requests cancelled by their clients or by an administrator.
 extension Engine {
-    /// Ends a question, wherever it waits or is carried out; it is answered by `cancelled`.
+    /// Cancels a request, whether it waits or runs, and answers it with `cancelled`.
     ///
-    /// What is no question goes on. One that is not there was answered meanwhile, as far as anybody can tell: that is the
-    /// client's answer then. Cost: a look at what the session asked, at most `limits.requestsInFlight`.
+    /// Requests that cannot be cancelled continue. A request that is not found is assumed to have
+    /// been answered already; that answer is then the one the client gets. Cost: a scan of the
+    /// session's requests, at most `limits.requestsInFlight`.
     func cancel(_ id: UInt32, _ session: Session) {
         guard end(question: id, session) else { return metrics.lateCancels += 1 }
         metrics.cancelledRequests += 1
@@ -14,7 +15,8 @@ extension Engine {
         session.answer(.failure(error), to: id)
     }
 
-    /// Ends a question of another client, or all of them if `id` is 0; false if there is none.
+    /// Cancels a request of another client, or all of them if `id` is 0; returns false if there is
+    /// none.
     func cancel(
         _ id: UInt32, ofClient client: UInt64, for session: Session
     ) throws(TandemError) -> Bool {
@@ -32,7 +34,7 @@ extension Engine {
         return !ended.isEmpty
     }
 
-    /// Forgets a question; false if there is none of that id.
+    /// Removes a cancellable request; returns false if there is none with this id.
     private func end(question id: UInt32, _ session: Session) -> Bool {
         if session.read?.id == id {
             drop(session)

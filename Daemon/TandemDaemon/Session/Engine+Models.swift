@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// What apps and tools say of the store's model.
+/// Requests and declarations of apps and tools about the store's model.
 extension Engine {
     func schema(_ request: SchemaRequest, _ id: UInt32, _ session: Session) throws {
         var report: MigrationReport?
@@ -54,10 +54,10 @@ extension Engine {
         }
     }
 
-    /// Takes the model that an app declares in its hello.
+    /// Processes the model that an app declares in its hello.
     func take(declared text: String, _ session: Session) throws {
         let hash = StableHash(Array(text.utf8))
-        // What most apps bring needs not even be read.
+        // Most apps declare the store's own model, which need not be parsed.
         if committer.store.model?.hash == hash { return session.declaredHash = hash }
         let model = try parsed(text)
         session.declaredHash = model.hash
@@ -69,9 +69,10 @@ extension Engine {
         try install(outcome, session, declared: model.hash)
     }
 
-    /// Keeps a model that sessions declare, and forgets what none declares any more.
+    /// Keeps a model that a session declares, if necessary in place of models no longer declared.
     ///
-    /// Beyond ``DaemonLimits/declaredModels`` it is not kept: who declares it hears only at its next hello that it is outdated.
+    /// At most ``DaemonLimits/declaredModels`` models are kept. A session whose model is not kept
+    /// learns only at its next hello that the model is outdated.
     private func note(_ model: Model, _ hash: StableHash) {
         if declaredModels.count >= DaemonLimits.declaredModels {
             let used = Set(sessions.values.compactMap(\.declaredHash))
@@ -96,16 +97,16 @@ extension Engine {
                 model, declared: declared, by: try session.principal(author: nil, context: ""))
         }
         guard committer.position > before else { return }
-        // What there was under another model can't be read any more.
+        // Positions before the model change can no longer be read.
         endPins(below: committer.store.modelPosition)
         letGo()
         if !wasEmpty { endOutdated(but: session) }
-        // Tags mean something else under another model only for new entities; interests stay valid.
+        // Only new entities get new tags, so existing interests stay valid.
         audiences.allFallBehind(after: before) { following.append($0) }
         wakeSyncs()
     }
 
-    /// Ends the sessions of apps that can't go on: something that they declare is not there any more.
+    /// Ends the sessions of apps that declare something the store's model no longer has.
     private func endOutdated(but installer: Session) {
         guard let store = committer.store.model?.model else { return }
         for session in sessions.values.sorted(by: { $0.id < $1.id })

@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// The requests that are no saves.
+/// The requests other than saves.
 extension Engine {
     func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         do {
@@ -41,7 +41,7 @@ extension Engine {
             default: return try read(message, id, session)
             }
             switch message {
-            // Who waits for a position, or for a batch, knows why.
+            // Syncs and batches take as long as what they wait for, so their time isn't recorded.
             case .sync, .batch: break
             default: noteAnswered(message, session, since: session.askedAt)
             }
@@ -50,9 +50,10 @@ extension Engine {
         }
     }
 
-    /// Lets a session, which is at the journal's end, follow more entities from there on.
+    /// Adds entities to the interests of a session that is current, effective from the tail.
     ///
-    /// Everything up to the answer's position was pushed under the old interests. Tags that no entity has are left out.
+    /// Everything up to the answer's position was pushed under the old interests. Unknown tags are
+    /// ignored.
     func follow(_ tags: [EntityTag], _ session: Session) {
         guard let model = committer.store.model else { return }
         let known = tags.filter { model.entity(tagged: $0) != nil }
@@ -103,7 +104,9 @@ extension Engine {
         try pump(session)
     }
 
-    /// The numbers of a greeting; none for who may not save, and none from a store without room for their mark.
+    /// Returns the first lease of a session.
+    ///
+    /// It is empty for a client that may not save, or if the store has no room to record a lease.
     private func firstLease(of session: Session, _ wanted: UInt32?) throws -> Lease {
         let none = Lease(first: 0, count: 0, epoch: position.epoch)
         let most = UInt32(limits.leaseNumbers)
@@ -116,7 +119,8 @@ extension Engine {
         }
     }
 
-    /// True when everything after a position is still in the journal, under the model of today.
+    /// Whether the journal still has all transactions after a position, all under the current
+    /// model.
     private func canResume(_ resume: Position) -> Bool {
         position.isComparable(with: resume) && resume.number <= position.number
             && resume.number + 1 >= committer.journal.bounds.first

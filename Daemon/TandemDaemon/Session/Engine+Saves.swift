@@ -2,14 +2,14 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// From the bytes of a client to a durable batch.
+/// The path of saves from received bytes to a durable batch.
 extension Engine {
-    /// Decodes what a client sent and queues its requests; damaged bytes close the connection.
+    /// Decodes received bytes and queues the requests; malformed bytes close the connection.
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
         session.noteArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
-        // A message that was complete before has ended; another one begins with these bytes.
+        // A message that was complete before has ended, so these bytes begin another one.
         var isAnother = session.unfinishedSince == nil
         do {
             var buffered = session.decoder.bufferedBytes
@@ -36,7 +36,7 @@ extension Engine {
         schedule(session)
     }
 
-    /// Queues a request; false when it ends the connection.
+    /// Queues a request; returns false if the request ends the connection.
     private func admit(
         _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
     ) -> Bool {
@@ -49,7 +49,7 @@ extension Engine {
             return true
         }
         if case .cancel = envelope.message, session.isReady {
-            // It is about a request that was admitted.
+            // A cancel message carries the id of a request that was admitted before.
             cancel(envelope.id, session)
             return true
         }
@@ -58,7 +58,7 @@ extension Engine {
         case .refuse(let error):
             limitCounts.note(.requestsInFlight)
             guard !session.isOverfull else {
-                // It goes on asking and does not read the answers.
+                // The client keeps sending requests without reading the answers.
                 end(session, error, .queue)
                 return false
             }
@@ -71,10 +71,11 @@ extension Engine {
         return true
     }
 
-    /// Plans saves, one of each session in turn, until nobody has any, the batch is full, or each has had its share of a round.
+    /// Plans saves, one per session and round, until none is left or a limit is reached.
     ///
-    /// What is left waits for the next call, behind the saves of those who come meanwhile with their first. Nothing of what
-    /// is planned is told or read before ``turn()`` has flushed it.
+    /// The limits are a full batch and ``DaemonLimits/savesInTurn`` rounds. The remaining saves
+    /// wait for the next call, after sessions whose first save arrives meanwhile. No planned
+    /// save is answered or visible to reads before ``turn()`` has flushed it.
     func takeSaves() throws {
         for _ in 0..<DaemonLimits.savesInTurn {
             for _ in 0..<saving.count {
@@ -110,7 +111,7 @@ extension Engine {
         }
     }
 
-    /// One flush; then those whose saves it took hear of them, before anybody else does.
+    /// Flushes the batch, then answers its savers before any other session is served.
     func commit() throws {
         let before = committer.position
         if let transactions = try flush() {
@@ -143,12 +144,14 @@ extension Engine {
         wakeSyncs()
     }
 
-    /// A save's own transaction goes to its saver before the answer, and in one write with it.
+    /// Pushes a save's own transaction to its saver before the answer, and in the same write.
     private func pumpSavers() throws {
         for session in savers where session.isReady { try pump(session) }
     }
 
-    /// A save that wrote nothing did not happen if there was no room to keep its answer.
+    /// Rejects saves without changes if there was no room to record their answers.
+    ///
+    /// Such a save did not happen.
     private func refuseUnkept() {
         guard let refusal = committer.unkeptRefusal else { return }
         for save in planned where save.needsKeeping && !save.session.isClosing {
@@ -178,9 +181,10 @@ extension Engine {
         refusals.removeAll(keepingCapacity: true)
     }
 
-    /// Returns nil when nothing of the batch happened, which its savers are told.
+    /// Flushes the batch; returns nil if the flush failed and no save of it happened.
     ///
-    /// So are those whom it refused: that may have been because of what did not happen.
+    /// In that case all its saves are answered with the error. This includes the rejected ones,
+    /// because their reason may have been a save that did not happen.
     private func flush() throws -> [EncodedTransaction]? {
         do {
             return try committer.flush()

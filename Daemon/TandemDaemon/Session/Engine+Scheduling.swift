@@ -1,24 +1,25 @@
 import TandemWire
 
-/// Where a session waits for its next turn, so that none with something to be done waits nowhere.
+/// The assignment of sessions to queues, so that every session with work has a turn coming.
 ///
-/// A session that has a turn is served and then put where it waits by ``Engine/schedule(_:)``, or it is closed. What comes to one that waits
-/// for nothing (bytes, news, a state, the end of a sync) does the same. So between two turns ``Engine/isScheduled(_:)`` is
-/// true for every session, which the tests look at after each turn.
+/// A session is served in its turn and then either closed or queued again by
+/// ``Engine/schedule(_:)``. A session that waits for nothing is queued by whatever gives it work:
+/// bytes, relevant transactions, a state change, or the end of a sync. So between two turns
+/// ``Engine/isScheduled(_:)`` is true for every session; the tests check this after each turn.
 extension Engine {
-    /// What a session waits for, apart from the turns of its saves.
+    /// The reason why a session waits, apart from its queued saves.
     enum Wait: Equatable {
-        /// There is nothing to be done for it until its client sends something, or others save.
+        /// No work until its client sends something or other clients save.
         case nothing
-        /// Its socket is full; the poller tells when it takes bytes again.
+        /// A full socket; the poller reports when it accepts bytes again.
         case socket
-        /// A reader, who tells when there is something of an answer.
+        /// A reader, which reports when it has a part of the answer.
         case reader
-        /// Its turn in the queue with this mark.
+        /// A turn in the queue with this mark.
         case turn(Session.Marks)
     }
 
-    /// What a session waits for next.
+    /// Returns what a session waits for next.
     func wait(of session: Session) -> Wait {
         if session.isWaitingToWrite { return .socket }
         if session.behind != nil || session.hasNews || isToldLess(session) { return .turn(.pushes) }
@@ -26,7 +27,7 @@ extension Engine {
         return session.hasQuestion ? .turn(.requests) : .nothing
     }
 
-    /// Puts a session where it waits for what can be done for it next.
+    /// Adds a session to the queues for its next work.
     func schedule(_ session: Session) {
         guard !session.isClosing else { return }
         if session.hasSave { saving.append(session) }
@@ -44,12 +45,13 @@ extension Engine {
         }
     }
 
-    /// Goes on with a session whose socket takes bytes again, when its turn comes.
+    /// Queues a session whose socket accepts bytes again.
     func resume(_ session: Session) { following.append(session) }
 
-    /// Whether a session, between two turns, is where something makes it go on with what it waits for.
+    /// Whether a session, between two turns, is in a queue, or waits for an event that will queue
+    /// it.
     ///
-    /// A turn in any queue but that of saves serves it with everything and puts it where it belongs.
+    /// A turn in any queue except `saving` serves all the session's needs and queues it again.
     func isScheduled(_ session: Session) -> Bool {
         if session.hasSave, !session.marks.contains(.saves) { return false }
         if session.hasRows, !session.marks.contains(.rows) { return false }
@@ -64,7 +66,7 @@ extension Engine {
 }
 
 extension Session {
-    /// Whether, at the journal's end, it is to be written to without having asked anything more.
+    /// Whether a session at the tail has output that needs no further request.
     fileprivate var hasNews: Bool {
         owesProgress || outboundBytes > 0 || syncs.contains { $0.number <= sent }
     }

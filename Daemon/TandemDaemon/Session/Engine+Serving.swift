@@ -2,14 +2,16 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// What sessions wait for, in slices, so that a saver never waits for all of them.
+/// Service of waiting sessions in slices, so that a saver never waits for all of them.
 extension Engine {
-    /// Serves a number of sessions that asked and a number that follow; the others have their turns in later slices.
+    /// Serves a number of sessions with requests and a number with output; the rest waits for later
+    /// slices.
     func serveSlice() throws {
         sliceBegan = clock.monotonicNanoseconds
         try deliverReads()
         try answerSlice()
-        // Who follows gets as much as is saved, or it falls behind for as long as that goes on.
+        // A subscriber must get as many bytes as are saved, or it lags for as long as the saves
+        // continue.
         try serve(DaemonLimits.sliceSessions, max(DaemonLimits.sliceBytes, news)) {
             following.popFirst()
         }
@@ -17,7 +19,9 @@ extension Engine {
         noteFanOuts()
     }
 
-    /// Answers who asked, until that took too long; who asks more comes behind those who were not heard.
+    /// Answers requests until the slice's time is up.
+    ///
+    /// A session with more requests is queued after the sessions that were not served.
     private func answerSlice() throws {
         sliceBytes = 0
         var answered: [Session] = []
@@ -33,7 +37,7 @@ extension Engine {
         for session in answered { schedule(session) }
     }
 
-    /// Notes how long it took from each flush until everybody was served what it brought.
+    /// Records how long each completed flush took to reach all its subscribers.
     private func noteFanOuts() {
         guard fanOuts.count > 0 else { return }
         let now = clock.monotonicNanoseconds
@@ -50,19 +54,21 @@ extension Engine {
         }
     }
 
-    /// Whether what was asked took so long that saves go first; those who greet are not kept waiting.
+    /// Whether the slice's time is up, so that saves go first; sessions before their hello don't
+    /// wait.
     private func isLate(_ session: Session) -> Bool {
         session.isReady
             && clock.monotonicNanoseconds >= sliceBegan + DaemonLimits.sliceNanoseconds
     }
 
-    /// A session's turn: what is new to it, then answers, each as far as there is room and one turn goes.
+    /// Runs a session's turn: pushes, then answers, each up to the session's room and the turn's
+    /// limits.
     func serve(_ session: Session) throws { try serve(session, then: schedule) }
 
     private func serve(_ session: Session, then next: (Session) -> Void) throws {
         if try serveAlike(session) { return }
         if session.isWaitingToWrite { finish(session) }
-        // What its socket took may have made room for the answers to its saves.
+        // Bytes accepted by its socket may have made room for the answers to its saves.
         guard !session.isClosing, !session.isWaitingToWrite else { return schedule(session) }
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
@@ -80,16 +86,17 @@ extension Engine {
 
     // MARK: Pushes
 
-    /// Queues what is new to a session as far as it has room and one turn goes; then what waited for that.
+    /// Queues pushes up to the session's room and the turn's limits, then the answers held for
+    /// them.
     func pump(_ session: Session) throws {
         guard !session.isClosing, !session.isWaitingToWrite else { return }
         do {
             try queuePushes(session)
         } catch let error as TandemError {
-            // What is queued goes out whole before.
+            // Queued bytes must be sent completely before the error.
             finish(session)
             guard session.outboundBytes == 0, !session.isClosing else { return }
-            // What one client needs and can't be read is not the others' trouble.
+            // A transaction that can't be read ends only the session that needs it.
             guard error.code == .historyExpired else { return end(session, error, .unreadable) }
             retention.counters.expiredSessions += 1
             return end(session, error, .expired)
@@ -100,13 +107,13 @@ extension Engine {
         release(session)
     }
 
-    /// Queues pushes as far as there is room and one turn goes.
+    /// Queues pushes up to the outbound limit and the turn's limits.
     func queuePushes(_ session: Session) throws {
         let last = committer.position
         var left = DaemonLimits.turnTransactions
         let room = min(DaemonLimits.turnBytes, limits.outboundBytes)
         while left > 0, let sent = session.behind, session.outboundBytes < room {
-            // Of what is behind the model nothing interests whom no entity does.
+            // A session without interests receives nothing after the last model change.
             let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
             guard sent < last, !isIdle else { return audiences.reachedEnd(session) }
             if let body = try body(at: sent + 1, for: session) { session.push(body) }
@@ -116,7 +123,10 @@ extension Engine {
         if session.behind == last { audiences.reachedEnd(session) }
     }
 
-    /// From the ring the body is made once for all who follow the same; who reads the segments is mostly alone there.
+    /// Returns the push of a transaction to a session, or nil if the transaction is irrelevant.
+    ///
+    /// A body from the ring is made once per audience. A session that reads from segments is mostly
+    /// the only one at its position, so that body isn't cached.
     func body(at position: UInt64, for session: Session) throws -> PushBody? {
         guard let audience = session.audience else { return nil }
         if let first = committer.ring.first, position >= first {
@@ -128,9 +138,10 @@ extension Engine {
         return try audience.part(of: transaction).map { try PushBody($0) }
     }
 
-    /// Lets sessions know how far the journal is where nothing was of interest to them.
+    /// Queues progress marks for subscribers that have received nothing of the latest transactions.
     ///
-    /// Done after a checkpoint, so at most a few times a second: what they resume from and show is never far behind.
+    /// Called after a checkpoint, so at most a few times a second. It keeps the positions that
+    /// clients resume from and display close to the tail.
     func markProgress() {
         for session in sessions.values where session.isReady && !session.interests.isEmpty {
             guard session.machine.cursor < session.sent else { continue }
@@ -147,9 +158,9 @@ extension Engine {
 
     // MARK: State
 
-    /// Tells sessions whether saves are taken, when that has changed since it was last asked.
+    /// Announces the read-only state to all sessions if it has changed since the last call.
     func tellAbility() {
-        // Asked in every round, so nothing is put into words where there is nothing to tell.
+        // Called in every round, so texts are made only if there is something to announce.
         guard committer.ability.isReadOnly || told.ability.isReadOnly,
             committer.ability.reason != told.ability.reason
         else { return }
@@ -160,12 +171,12 @@ extension Engine {
         }
     }
 
-    /// Whether a session has yet to hear of the latest state.
+    /// Whether a session has not been sent the latest read-only state.
     func isToldLess(_ session: Session) -> Bool {
         session.isReady && session.toldAbility != told.changes
     }
 
-    /// A session without room hears of the latest state when it has some again.
+    /// Sends the latest read-only state, or leaves it until the session has room again.
     private func tellAbility(_ session: Session) {
         guard isToldLess(session), session.hasRoom else { return }
         session.toldAbility = told.changes

@@ -4,7 +4,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// What `tandem status` and `tandem clients` show.
+/// The data of `tandem status` and `tandem clients`.
 extension Engine {
     var status: JSON {
         let now = clock.monotonicNanoseconds
@@ -76,7 +76,7 @@ extension Engine {
         ])
     }
 
-    /// What readers do, and how long the oldest snapshot has been read.
+    /// Returns the state of the readers, with the age of the oldest snapshot being read.
     private func readStatus(_ now: UInt64) -> JSON {
         let reading = running.filter { $0.job?.isReading ?? false }
         let starts = reading.compactMap(\.start)
@@ -96,7 +96,7 @@ extension Engine {
         sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
     }
 
-    /// The consumers, or why they can't be read.
+    /// Returns the consumers, or the reason why they can't be read.
     private func consumerStatus() -> (list: [JSON], failure: String?) {
         do {
             return (consumerList(try committer.consumers.all()), nil)
@@ -134,7 +134,7 @@ extension Engine {
         ])
     }
 
-    /// The entities that a session follows, by name.
+    /// Returns the names of the entities that a session subscribes to.
     private func entities(_ session: Session) -> [String] {
         guard let model = committer.store.model else { return [] }
         return session.interests.compactMap { model.entity(tagged: $0)?.name }.sorted()
@@ -142,7 +142,7 @@ extension Engine {
 }
 
 extension IndexingState {
-    /// How the indexes of the journal's segments get on.
+    /// The progress of indexing the journal's segments.
     fileprivate var json: JSON {
         .object([
             "waiting": .int(Int64(waiting)), "made": .int(Int64(made)),

@@ -1,9 +1,9 @@
 import TandemModel
 import TandemWire
 
-/// Answers that wait for pushes to go first, and syncs that wait for a position.
+/// Answers that must follow pushes, and syncs that wait for a position.
 extension Engine {
-    /// Sends answers that waited for pushes, and answers syncs that are reached.
+    /// Sends held answers whose pushes are queued, and answers syncs whose position is reached.
     func release(_ session: Session) {
         while let first = session.held.first, first.position <= session.sent {
             session.answer(first.message, to: first.id)
@@ -17,23 +17,23 @@ extension Engine {
         noteSyncs(session)
     }
 
-    /// Notes what a session's syncs wait for next.
+    /// Updates the queues `syncs` and `deadlines` for a session.
     func noteSyncs(_ session: Session) {
         syncs.set(session.id, session.syncs.lazy.map(\.number).min())
         deadlines.set(session.id, session.syncs.lazy.map(\.deadline).min())
     }
 
-    /// Gives a turn to sessions whose syncs are reached; nobody else is looked at.
+    /// Queues the sessions whose syncs are reached, without a scan of the others.
     func wakeSyncs() {
         let last = committer.position
         while let first = syncs.first, first.number <= last {
-            // Its turn notes what it waits for then.
+            // The session's turn sets the next position it waits for.
             syncs.set(first.id, nil)
             if let session = sessions[first.id] { following.append(session) }
         }
     }
 
-    /// Answers syncs whose time is up.
+    /// Answers syncs whose timeout has expired.
     func expireSyncs() throws {
         guard deadlines.first != nil else { return }
         let now = clock.monotonicNanoseconds
@@ -55,11 +55,12 @@ extension Engine {
         }
         session.syncs.removeAll { $0.deadline <= now }
         noteSyncs(session)
-        // It may have waited for its socket, which took everything now: the poller would not tell of it.
+        // If the session waited for its socket and all bytes are accepted now, the poller reports
+        // nothing more.
         finish(session)
         schedule(session)
     }
 
-    /// The earliest deadline of a waiting sync, if any.
+    /// The earliest deadline of a waiting sync; nil if there is none.
     var nextDeadline: UInt64? { deadlines.first?.number }
 }

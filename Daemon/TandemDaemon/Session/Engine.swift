@@ -4,103 +4,113 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Sessions and committer on one thread: takes what clients sent, commits it in batches, answers.
+/// Sessions and committer on one thread: receives requests, commits saves in batches, answers.
 ///
-/// A turn is: bytes in (``receive(_:from:)``), saves planned and applied, in rounds over the sessions that have any, one flush for
-/// all of them, their pushes and answers, then a slice of what the other sessions wait for: pushes, and reads at the position that is
-/// durable. While the thread waits in the flush other clients' saves gather in their sockets: that is the group commit.
+/// A turn consists of these steps:
+/// 1. Received bytes are decoded (``receive(_:from:)``).
+/// 2. Saves are planned and applied, in rounds over the sessions that have any.
+/// 3. One flush makes them all durable; their sessions get pushes and answers.
+/// 4. The other sessions get a slice of what they wait for: pushes, and reads at the durable
+///    position.
+///
+/// While the thread waits in the flush, saves of other clients collect in their sockets. This is
+/// the group commit.
 ///
 /// State:
-/// - `saving`, `asking`, `reading`, `following`: sessions with saves, with other requests, with something of an answer from a reader, and with
-///   anything to be sent, in the order of their turns. A session whose socket is full is in none of them for what it is to be sent: the poller tells when to go on.
-/// - `planned`, `refusals`, `savers`: the saves of the batch that is being built, those that it refuses, and the sessions
-///   that hear of it first.
-/// - `audiences`, `cache`: who follows what, and what that is in bytes.
+/// - `saving`, `asking`, `reading`, `following`: queues of the sessions with saves, with other
+///   requests, with chunks of an answer from a reader, and with any output. A session whose socket
+///   is full is in none of the queues for output; it resumes when the poller reports its socket as
+///   writable.
+/// - `planned`, `refusals`, `savers`: the saves of the batch being built, the rejected saves, and
+///   the sessions of both, which are answered first.
+/// - `audiences`, `cache`: the sessions by interests, and the encoded pushes for them.
 final class Engine {
     let committer: Committer
     let clock: any Clock
     var limits: DaemonLimits { committer.limits }
     let log: DaemonLog
-    /// Who is told how the daemon gets on.
+    /// The notifier that sends the daemon's state to the service manager.
     let supervision: Supervision
     var metrics = EngineMetrics()
     var limitCounts: LimitCounts { committer.limitCounts }
-    /// Who may do what.
+    /// The rules that assign roles to users.
     var roles: RolePolicy
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
     var saving = Turns(.saves)
     var asking = Turns(.requests)
     var following = Turns(.pushes)
-    /// Sessions for which there is something of an answer.
+    /// Sessions that have chunks of an answer to send.
     var reading = Turns(.reads)
-    /// Who carries out reads of snapshots.
+    /// The executor of reads of snapshots.
     var readers: any ReadExecutor = ReadsInTurns()
     /// Reads that wait for a checkpoint and a reader.
     var readQueue = ReadQueue()
-    /// Reads that readers have, or whose answers are not encoded to their end.
+    /// Reads that readers have, or whose answers are not completely encoded yet.
     var running: [PendingRead] = []
-    /// When to retry reads that wait for a checkpoint or for a read transaction; nil if there are none.
+    /// The time to retry reads that wait for a checkpoint or for a read transaction; nil if there
+    /// are none.
     var readsDue: UInt64?
-    /// How many objects a read that is answered at once looks at.
+    /// The most objects that a read may examine if it is answered immediately, without a reader.
     var littleWork = DaemonLimits.littleWork
-    /// How many related objects a question for verdicts may look at, if that is not what a request may.
+    /// The most related objects that a verdict request may examine; nil for the limit of any
+    /// request.
     var verdictReads: Int?
-    /// The bytes that reads hold which wait, are carried out, or are being answered.
+    /// The bytes held by waiting and running reads and by answers being sent.
     var heldBytes = 0
-    /// The memory of the reads that run.
+    /// The memory of the running reads.
     let readMemory = ReadMemory()
-    /// What such reads freed.
+    /// The heap-trim schedule for memory freed by reads.
     var freed = FreedMemory()
-    /// Limits the log lines that clients cause.
+    /// The throttles of log lines that clients cause.
     var throttles: [LogEvent: LogThrottle] = [:]
-    /// When the bytes that are being read may have arrived at the earliest; nil for just now.
+    /// The earliest possible arrival time of the bytes being received; nil for the current time.
     var arrivedAt: UInt64?
-    /// The bytes received of incomplete messages.
+    /// The received bytes of incomplete messages.
     var unfinished = UnfinishedMessages()
     var planned: [PlannedSave] = []
-    /// Who is to hear after the flush that a save was refused.
+    /// The rejected saves, which are answered after the flush.
     var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
     var savers: [Session] = []
-    /// The batch delete or update that is under way, and those that wait for their turn.
+    /// The running batch and the waiting ones.
     var batches = BatchQueue()
     var audiences = Audiences()
     var cache = PushCache()
-    /// What the next one of those to be served very likely gets too.
+    /// The last shared push batch, which very likely suits the next session as well.
     var run: PushRun?
-    /// Sessions with syncs that wait, by the next position that one of them waits for, and by the next deadline.
+    /// Sessions with waiting syncs: `syncs` by the next position awaited, `deadlines` by deadline.
     var syncs = WaitingQueue()
     var deadlines = WaitingQueue()
-    /// Sessions that have yet to say hello.
+    /// Sessions whose hello has not arrived.
     private var greeting: Set<UInt64> = []
-    /// Sessions of which the poller watches something else than it should, since ``takeRewatched()`` was last called.
+    /// Sessions whose poller interest may have changed since the last ``takeRewatched()``.
     private var rewatched: [Session] = []
-    /// Whether saves are taken as sessions are told, and how often that changed.
+    /// The read-only state as announced to sessions, and the number of its changes.
     var told = (ability: SaveAbility(), changes: UInt64(0))
     let startedAt: UInt64
-    /// When the last flush returned, by the monotonic clock.
+    /// The time when the last flush returned, in nanoseconds of the monotonic clock.
     var flushedAt: UInt64 = 0
-    /// Flushes that sessions are yet to be served.
+    /// Flushes whose pushes have not reached all subscribers.
     var fanOuts = FanOuts()
-    /// The bytes that this turn's flush brought.
+    /// The bytes of the transactions of this turn's flush.
     var news = 0
     let storePath: String
-    /// The models that sessions declare and the store does not have as such, by hash.
+    /// Models that sessions declare and that differ from the store's model, by hash.
     var declaredModels: [StableHash: Model] = [:]
-    /// How much of the journal is kept.
+    /// The retention policy and its counters.
     var retention = Retention()
     /// The settings in effect, each with its source.
     var configuration = JSON.null
-    /// Reads the configuration again; nil for a daemon without configuration sources.
+    /// The means to reload the configuration; nil for a daemon without configuration sources.
     var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
     private(set) var housekeeping = Housekeeping()
     private let buffer = GatherBuffer()
-    /// The bytes written since the slice began.
+    /// The bytes written since the current slice began.
     var sliceBytes = 0
-    /// When it began, by the monotonic clock.
+    /// The start of the current slice, in nanoseconds of the monotonic clock.
     var sliceBegan: UInt64 = 0
-    /// Whether a question was answered since ``takeHasAnswered()`` was last called.
+    /// Whether a read request was answered since the last ``takeHasAnswered()``.
     private var hasAnswered = false
 
     init(
@@ -123,14 +133,14 @@ final class Engine {
 
     // MARK: Connections
 
-    /// Takes a connection in, or says why not and drops it.
+    /// Accepts a connection, or rejects it with a reason and returns nil.
     func connect(_ socket: Socket) -> Session? {
         guard let peer = try? socket.peerCredentials() else { return nil }
         let unit = ThisProcess.systemdUnits(ofProcess: peer.pid)?.description ?? ""
         return connect(socket, of: peer, unit: unit)
     }
 
-    /// Takes a connection of a known peer in, or says why not and drops it.
+    /// Accepts a connection of a known peer, or rejects it with a reason and returns nil.
     func connect(
         _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
@@ -149,18 +159,18 @@ final class Engine {
         return session
     }
 
-    /// The role of a peer as things are.
+    /// Returns the role of a peer by the current rules.
     func role(of peer: PeerCredentials) -> Role {
         roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
     }
 
-    /// Notes a connection that could not even be taken in.
+    /// Counts and logs a connection that failed before a session could be made for it.
     func refuse(_ reason: String, _ refusal: Refusal) {
         metrics.note(refusal)
         logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
     }
 
-    /// Forgets a session, which is no refusal without a reason.
+    /// Removes a session; without a reason, this counts as a regular close.
     func disconnect(
         _ session: Session, because reason: String?, _ refusal: Refusal = .usage
     ) {
@@ -180,12 +190,12 @@ final class Engine {
         note(session, .connectionDropped, reason, refusal)
     }
 
-    /// Tells a session why it is closed, and closes it.
+    /// Sends a session the reason for its end, and closes it.
     func fail(_ session: Session, _ reason: String, _ refusal: Refusal = .usage) {
         end(session, TandemError(.usage, "the connection is closed: \(reason)"), refusal)
     }
 
-    /// Ends a connection over bytes that break the protocol or its limits.
+    /// Ends a connection whose bytes violate the protocol or its limits.
     func fail(_ session: Session, _ error: WireError) {
         switch error.code {
         case .frameTooLarge:
@@ -196,17 +206,17 @@ final class Engine {
         }
     }
 
-    /// Tells a client why its connection ends, and ends it.
+    /// Sends a client the error that ends its connection, and closes it.
     func end(_ session: Session, _ error: TandemError, _ refusal: Refusal = .usage) {
         session.answer(.failure(error), to: 0)
         _ = session.write(through: buffer)
         disconnect(session, because: error.message, refusal)
     }
 
-    /// Whether any connection has yet to say hello, or to send the rest of a message.
+    /// Whether any connection still has to send its hello or the rest of a message.
     var hasHandshakes: Bool { !greeting.isEmpty || unfinished.bytes > 0 }
 
-    /// Closes connections that did not say hello in time.
+    /// Closes connections whose hello did not arrive in time.
     func expireHandshakes() {
         let limit = UInt64(limits.handshakeMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
@@ -225,7 +235,7 @@ final class Engine {
 
     // MARK: Writing
 
-    /// Writes what is queued; a connection that is gone is forgotten.
+    /// Writes queued bytes; removes the session if its connection is closed.
     func finish(_ session: Session) {
         guard !session.isClosing else { return }
         let before = session.outboundBytes
@@ -236,21 +246,21 @@ final class Engine {
         rewatch(session)
     }
 
-    /// Lets the poller hear of a session of which it watches something else than it should.
+    /// Schedules a session for ``takeRewatched()`` if the poller watches for the wrong events.
     func rewatch(_ session: Session) {
         if session.wants != session.watched { rewatched.append(session) }
     }
 
-    /// The sessions of which the poller is to watch something else since this was last asked.
+    /// Returns the sessions whose poller interest may have changed since the last call.
     func takeRewatched() -> [Session] {
         defer { rewatched.removeAll(keepingCapacity: true) }
         return rewatched
     }
 
-    /// Notes that a question was answered, whose client may have another one soon.
+    /// Records that a read request was answered, whose client may send another one soon.
     func noteAnsweredQuestion() { hasAnswered = true }
 
-    /// Whether a question was answered since this was last called.
+    /// Returns whether a read request was answered since the last call.
     func takeHasAnswered() -> Bool {
         defer { hasAnswered = false }
         return hasAnswered
@@ -258,9 +268,9 @@ final class Engine {
 
     // MARK: A turn
 
-    /// Carries out what was received, as far as it is this turn's; returns when that is durable and answered.
+    /// Runs one turn; returns when its saves are durable and answered.
     ///
-    /// Throws what is final for the daemon: a failed journal or store.
+    /// Throws only errors that are fatal to the daemon: a failed journal or store.
     func turn() throws {
         try takeSaves()
         try planBatch()
@@ -273,13 +283,13 @@ final class Engine {
         try expireSyncs()
     }
 
-    /// Whether sessions wait for nothing but the daemon's next turn.
+    /// Whether any session needs nothing but the daemon's next turn to proceed.
     var hasWork: Bool {
         !saving.isEmpty || !asking.isEmpty || !following.isEmpty || !reading.isEmpty
             || readers.hasWork || hasReadsToStart || batches.hasWork
     }
 
-    /// Whether reads wait for nothing but the daemon's next turn.
+    /// Whether any read needs nothing but the daemon's next turn to start.
     private var hasReadsToStart: Bool {
         readsDue == nil && hasReadToStart
     }
@@ -287,13 +297,13 @@ final class Engine {
     /// Whether saves wait for the next round.
     var hasSaves: Bool { !saving.isEmpty }
 
-    /// Whether it is time for what follows checkpoints.
+    /// Whether the work that follows checkpoints is due.
     func isHousekeepingDue() -> Bool {
         housekeeping.takeDue(
             checkpoints: committer.counters.checkpoints.count, clock.monotonicNanoseconds)
     }
 
-    /// Looks after the store, if it is time to; done after a checkpoint.
+    /// Maintains the store if that is due; called after a checkpoint.
     func maintain() throws {
         let now = clock.monotonicNanoseconds
         for notice in try maintenance.look(at: committer, now: now) {

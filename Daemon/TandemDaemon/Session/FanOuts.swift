@@ -1,25 +1,27 @@
-/// The flushes whose news not everybody has had who waited for them.
+/// A tracker of the time that flushes take to reach all their subscribers.
 ///
-/// A flush is over when all who stood in the queue when it came have had their turns. Who had a turn and has not got
-/// everything yet is waited for longer, but not who was behind already when it came: it has its own pace.
+/// A flush is complete when every session queued at its start has had its turn. A session that has
+/// had its turn and still lacks some of the transactions extends the wait. A session that lagged
+/// before the flush does not: it catches up at its own pace.
 struct FanOuts {
     private struct FanOut {
-        /// What it brought lies behind this position, up to the other.
+        /// The last position before the flush's transactions; `end` is their last position.
         let after: UInt64
         var end: UInt64
         let begun: UInt64
-        /// So many turns are taken when it is over.
+        /// The turn count at which the flush is complete.
         var turns: UInt64
     }
 
     private var open: [FanOut] = []
 
-    /// How many flushes are waited for.
+    /// The number of incomplete flushes.
     var count: Int { open.count }
 
-    /// A flush brought news, to be told in the turns up to this one.
+    /// Begins the measurement of a flush whose transactions are sent in the turns up to `turns`.
     ///
-    /// Beyond ``DaemonLimits/fanOuts`` it is timed as part of the one before.
+    /// Beyond ``DaemonLimits/fanOuts`` measurements, the flush is measured as part of the previous
+    /// one.
     mutating func begin(after: UInt64, upTo end: UInt64, at now: UInt64, turns: UInt64) {
         guard open.count < DaemonLimits.fanOuts else {
             open[open.count - 1].end = end
@@ -29,7 +31,7 @@ struct FanOuts {
         open.append(FanOut(after: after, end: end, begun: now, turns: turns))
     }
 
-    /// Somebody had a turn, has everything up to a position, and will have another turn, which is this one.
+    /// Extends the wait until turn `turns`, for a session that was served only up to `position`.
     mutating func waits(at position: UInt64, turns: UInt64) {
         guard let first = open.first, position >= first.after else { return }
         for index in open.indices where open[index].end > position {
@@ -37,7 +39,7 @@ struct FanOuts {
         }
     }
 
-    /// Tells of each flush that is over, by when it began.
+    /// Removes completed flushes, and passes the start time of each to `over`.
     mutating func end(turns: UInt64, _ over: (UInt64) -> Void) {
         guard !open.isEmpty else { return }
         open.removeAll {

@@ -1,23 +1,24 @@
 import TandemIO
 import TandemWire
 
-/// What waits for a socket: a session's own bytes, and references to bodies of pushes between them.
+/// The outbound queue of a socket: a session's own bytes, and references to shared push bodies.
 ///
-/// `own` has short answers and heads of pushes in their order; each of `bodies` goes out when `own` has gone out up to its `offset`.
-/// A body is never copied to wait here: a hundred sessions that stand at the same push hold it once.
+/// `own` has short answers and the heads of pushes in their order. Each of `bodies` is sent after
+/// `own` has been sent up to the body's `offset`. Bodies are never copied into the queue: sessions
+/// with the same push share one copy.
 struct Outbound {
     private struct Body {
         let offset: Int
         let bytes: [UInt8]
     }
 
-    /// What came of writing.
+    /// The result of a write.
     enum Outcome {
-        /// Everything was taken.
+        /// All bytes were accepted.
         case done
         /// The socket is full.
         case waits
-        /// The other side is gone.
+        /// The peer has closed the connection.
         case closed
     }
 
@@ -25,28 +26,28 @@ struct Outbound {
     private var ownStart = 0
     private var bodies: [Body] = []
     private var firstBody = 0
-    /// So many bytes of the first body have gone out.
+    /// The number of bytes of the first body that were sent.
     private var bodyStart = 0
     private var bodyBytes = 0
 
-    /// The bytes that wait, bodies included.
+    /// The number of queued bytes, bodies included.
     var count: Int { own.count - ownStart + bodyBytes }
 
     // MARK: Queueing
 
-    /// Lets a caller append bytes of this session alone.
+    /// Passes the buffer of this session's own bytes to `append`.
     mutating func withOwn<Failure: Error>(
         _ append: (inout [UInt8]) throws(Failure) -> Void
     ) throws(Failure) { try append(&own) }
 
-    /// Appends a push behind a predecessor.
+    /// Appends a push with its predecessor's position.
     mutating func append(_ body: PushBody, after previous: UInt64) {
         body.appendHead(previous: previous, to: &own)
         bodies.append(Body(offset: own.count, bytes: body.bytes))
         bodyBytes += body.bytes.count
     }
 
-    /// Appends whole messages, which are not copied.
+    /// Appends complete messages without copying them.
     mutating func append(_ messages: [UInt8]) {
         bodies.append(Body(offset: own.count, bytes: messages))
         bodyBytes += messages.count
@@ -54,7 +55,8 @@ struct Outbound {
 
     // MARK: Writing
 
-    /// Writes as much as the socket takes, gathered in `buffer`; what is long goes out from where it is.
+    /// Writes as much as the socket accepts; short runs are coalesced in `buffer`, long ones are
+    /// not copied.
     mutating func write(to socket: any Connection, through buffer: GatherBuffer) -> Outcome {
         while count > 0 {
             let result = Result { try offer(to: socket, buffer) }
@@ -83,7 +85,7 @@ struct Outbound {
         }
     }
 
-    /// What goes out next from one place.
+    /// The next contiguous bytes to send.
     private var nextRun: (bytes: [UInt8], range: Range<Int>) {
         guard firstBody < bodies.count else { return (own, ownStart..<own.count) }
         let body = bodies[firstBody]
@@ -117,7 +119,7 @@ struct Outbound {
         return at
     }
 
-    /// Takes away bytes that went out.
+    /// Removes bytes that were sent.
     mutating func drop(_ taken: Int) {
         var rest = taken
         while rest > 0 {
@@ -144,7 +146,7 @@ struct Outbound {
         (ownStart, firstBody, bodyStart) = (0, 0, 0)
     }
 
-    /// A session that has to wait keeps no body that went out, and of its own bytes at most as many as are to come.
+    /// Releases sent bodies, and sent bytes of `own` if they are more than half of it.
     private mutating func compact() {
         bodies.removeFirst(firstBody)
         firstBody = 0
@@ -159,11 +161,11 @@ struct Outbound {
     private static let keptBodies = 64
 }
 
-/// Where what goes to a socket is put together; one for all sessions of a thread.
+/// A buffer that coalesces small pieces into one write; one serves all sessions of a thread.
 ///
-/// Copying a few hundred bytes costs less than the kernel's look at another vector.
+/// Copying a few hundred bytes costs less than another element in a vectored write.
 final class GatherBuffer {
-    /// Longer runs are written from where they are.
+    /// The length up to which bytes are coalesced; longer runs are written without a copy.
     static let longRun = 16 << 10
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 

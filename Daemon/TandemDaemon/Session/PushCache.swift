@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// The bodies of the newest pushes, each made once for all sessions of an audience; bounded in bytes.
+/// The newest push bodies, each made once for all sessions of an audience; bounded in bytes.
 struct PushCache {
     private struct Key: Hashable {
         let audience: UInt64
@@ -9,24 +9,28 @@ struct PushCache {
     }
 
     private var bodies: [Key: PushBody?] = [:]
-    /// The keys in the order in which they came, from `start` on.
+    /// The keys in order of insertion; those before `start` are removed.
     private var keys: [Key] = []
     private var start = 0
     private(set) var bytes = 0
     private let maximumBytes: Int
-    /// What was asked for last, which is what the next session asks for when one transaction goes to many.
+    /// The last result, which is the next one as well when one transaction is pushed to many
+    /// sessions.
     private var last: (key: Key, body: PushBody?)?
 
-    /// What an entry counts beside its body's bytes.
+    /// The bytes counted for each entry in addition to its body.
     private static let entryBytes = 256
 
-    /// An empty cache of at most so many bytes, but for the newest entry.
+    /// Creates an empty cache of at most `bytes` bytes; the newest entry may exceed them.
     init(bytes: Int = DaemonLimits.pushCacheBytes) { maximumBytes = bytes }
 
-    /// How many bodies are held.
+    /// The number of cached bodies.
     var count: Int { bodies.count }
 
-    /// What an audience gets of the transaction at a position, nil for nothing; made if it is not here.
+    /// Returns an audience's push body of the transaction at a position, or nil if it is
+    /// irrelevant.
+    ///
+    /// Calls `make` if the body is not cached.
     mutating func body(
         at position: UInt64, for audience: Audience, _ make: () throws -> EncodedTransaction
     ) throws -> PushBody? {

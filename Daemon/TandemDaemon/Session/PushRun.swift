@@ -1,34 +1,37 @@
 import TandemIO
 import TandemWire
 
-/// The pushes that take a session to the journal's end, put together once for all who stand at the same place.
+/// A shared push batch: pushes up to the tail, made once for all sessions at the same cursor.
 ///
-/// When one change goes to many, the first of them has it made, and for each of the others it is one write of the same bytes.
+/// When one change goes to many sessions, the first one builds the batch, and each of the others
+/// costs one write of the same bytes.
 struct PushRun {
-    /// What two sessions have in common that are to get the same bytes.
+    /// The state that two sessions must share to get the same bytes.
     struct Place: Hashable {
-        /// Names the audience.
+        /// Identifies the audience.
         let audience: UInt64
-        /// Everything up to here was considered for the session.
+        /// The position up to which every transaction was considered.
         let behind: UInt64
-        /// The last position that it was told.
+        /// The last position announced to the client.
         let cursor: UInt64
     }
 
-    /// For whom it is.
+    /// The state of the sessions that the batch suits.
     let place: Place
-    /// Everything up to here is considered.
+    /// The position up to which the batch considers every transaction.
     let end: UInt64
-    /// The last position that it tells.
+    /// The last position that the batch announces.
     private(set) var cursor: UInt64
-    /// How many transactions are pushed.
+    /// The number of pushes.
     private(set) var pushes: UInt64 = 0
-    /// The frames of all of them.
+    /// The encoded frames of all pushes.
     private(set) var bytes: [UInt8] = []
-    /// Whether that is all that there is up to the end; if not, each session gets its own, by reference and in turns.
+    /// Whether the batch has everything up to `end`.
+    ///
+    /// If not, each session gets its own pushes, by reference and in turns.
     let isWhole: Bool
 
-    /// Puts together what follows a place, from the bodies by position; nil is of no interest.
+    /// Encodes the pushes after a place; `body` returns nil for an irrelevant position.
     init(
         from place: Place, to end: UInt64, atMost limit: Int, _ body: (UInt64) throws -> PushBody?
     ) rethrows {
@@ -50,20 +53,21 @@ struct PushRun {
 }
 
 extension Session {
-    /// Whether nothing of it waits on either side, so that a push is all that there is to be done.
+    /// Whether the session has no requests and no output, so that pushes are all it needs.
     var isAtRest: Bool {
         isReady && !isClosing && !isWaitingToWrite && !owesProgress && outboundBytes == 0
             && inbox.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
     }
 
-    /// What it has in common with others who are to get the same; nil at the journal's end.
+    /// The state shared with sessions that get the same bytes; nil if the session is current.
     var place: PushRun.Place? {
         behind.map { PushRun.Place(audience: audienceNumber, behind: $0, cursor: machine.cursor) }
     }
 }
 
 extension Engine {
-    /// Serves a session that waits for nothing but what many others wait for too; false if it has to be served by itself.
+    /// Serves an idle session with a shared push batch; returns false if it must be served
+    /// separately.
     func serveAlike(_ session: Session) throws -> Bool {
         guard session.isAtRest, session.toldAbility == told.changes,
             let run = try run(for: session)
@@ -87,7 +91,7 @@ extension Engine {
         return true
     }
 
-    /// What the socket did not take waits like everything else: by reference.
+    /// Queues the rest of a batch, by reference, after the socket accepted only `taken` bytes.
     private func goOn(_ session: Session, behind taken: Int) throws {
         try queuePushes(session)
         session.drop(taken)
@@ -95,7 +99,9 @@ extension Engine {
         schedule(session)
     }
 
-    /// The run that takes a session to the journal's end; nil if there is none, or nobody to share it with.
+    /// Returns the batch that takes a session to the tail.
+    ///
+    /// Returns nil if there is none, or no other session to share it with.
     private func run(for session: Session) throws -> PushRun? {
         guard let place = session.place else { return nil }
         let end = committer.position

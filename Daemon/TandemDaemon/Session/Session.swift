@@ -5,15 +5,17 @@ import TandemWire
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
 /// State:
-/// - `behind`: every transaction up to here was considered for this client, pushed or of no interest; nil at the journal's
-///   end, where it stays while nothing comes that interests it. Changed by ``Audiences`` and ``Engine`` alone.
-/// - `machine`: hello, requests in flight, and the last position that the client was told, by a push or by an answer: the
-///   next push names it as its predecessor, so that the client notices a gap.
-/// - `inbox`: requests that wait for their turn or for the session to reach the end; `held`: answers that wait for pushes to
-///   go first.
-/// - `outbound`: what the socket has not yet taken.
+/// - `behind`: the position up to which every transaction was considered for this client, pushed or
+///   irrelevant. It is nil while the session is current, and stays nil while irrelevant
+///   transactions are appended. Only ``Audiences`` and ``Engine`` change it.
+/// - `machine`: the hello, the requests in flight, and the last position announced to the client by
+///   a push or an answer. The next push names that position as its predecessor, so that the client
+///   notices a gap.
+/// - `inbox`: requests that wait for their turn, or for the session to become current.
+/// - `held`: answers that must follow pushes still to be queued.
+/// - `outbound`: the bytes that the socket has not accepted yet.
 final class Session {
-    /// In which queues of the engine a session is.
+    /// The engine's queues that contain a session.
     struct Marks: OptionSet {
         let rawValue: UInt8
         static let saves = Marks(rawValue: 1)
@@ -23,12 +25,12 @@ final class Session {
         static let rows = Marks(rawValue: 16)
     }
 
-    /// A request that waits for its turn.
+    /// A queued request.
     struct Waiting {
         let id: UInt32
         let message: ClientMessage
         let bytes: Int
-        /// When its last bytes arrived.
+        /// The arrival time of its last bytes.
         let arrival: UInt64
     }
 
@@ -36,67 +38,69 @@ final class Session {
     let socket: any Connection
     let peer: PeerCredentials
     let unit: String
-    /// What it may do.
+    /// The permissions of the client.
     var role: Role
     let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
     var isClosing = false
-    /// The bytes of a message that did not arrive completely, as ``UnfinishedMessages`` counts them.
+    /// The bytes of an incomplete message, as counted by ``UnfinishedMessages``.
     var unfinishedBytes = 0
-    /// When the first bytes of that message arrived; nil without one.
+    /// The arrival time of that message's first bytes; nil if there is none.
     var unfinishedSince: UInt64?
     var author = ""
-    /// Stands for the model that it declared; nil for one that takes the store's.
+    /// The hash of the model that the client declared; nil if it uses the store's model.
     var declaredHash: StableHash?
-    /// Whom it follows with; nil before its hello.
+    /// The sessions with the same interests, this one included; nil before the hello.
     ///
-    /// Held by ``Audiences`` as long as it has sessions, which it holds in turn: a daemon that goes must let go of both.
+    /// ``Audiences`` retains an audience while it has sessions, and the audience retains its
+    /// sessions. A daemon that is torn down must therefore release both.
     unowned var audience: Audience? { didSet { audienceNumber = audience?.number ?? 0 } }
     private(set) var audienceNumber: UInt64 = 0
     var behind: UInt64?
     var marks: Marks = []
-    /// When the last bytes arrived.
+    /// The arrival time of the last bytes.
     private var arrival: UInt64 = 0
     private(set) var inbox: [Waiting] = []
-    /// Parts of batch inserts, which let what comes behind them go first.
+    /// Chunks of batch inserts; requests that arrive after them may be handled first.
     private var rows: [Waiting] = []
-    /// How many rows of them a transaction has.
+    /// The adaptive number of rows per transaction of a batch insert.
     var pace = BatchPace()
-    /// The bytes of the requests in the inbox, and of those parts.
+    /// The bytes of the requests in the inbox and of the batch-insert chunks.
     private(set) var inboundBytes = 0
-    /// The bytes of the request that was taken out of it last.
+    /// The bytes of the request most recently removed from the inbox.
     private(set) var askedBytes = 0
-    /// When the request arrived that was taken out of it last.
+    /// The arrival time of the request most recently removed from the inbox.
     private(set) var askedAt: UInt64 = 0
-    /// How many saves are in the inbox; while there are any, no more is read from the socket.
+    /// The number of saves in the inbox; the socket is not read while there are any.
     private(set) var waitingSaves = 0
     var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
-    /// The fetch that is being carried out; later questions wait for it.
+    /// The running read; later requests wait for it.
     var read: PendingRead?
-    /// Where transactions are read for it.
+    /// The source of the transactions that the running read needs.
     let readSource: TransactionSource
-    /// The positions that it has pinned, by its numbers for them.
+    /// The pinned positions, by the client's pin numbers.
     var pins: [UInt32: PinLease] = [:]
-    /// Whether it is to hear after the flush that a save was refused; nothing more of it is read before.
+    /// Whether a rejected save is still to be answered after the flush; the socket is not read
+    /// before.
     var awaitsRefusal = false
-    /// Whether it is to be told how far it was served, if it does not know.
+    /// Whether the client is to be sent a progress mark, unless it knows the position.
     var owesProgress = false
     let source: TransactionSource
     private let committer: Committer
-    /// How many changes of the daemon's ability to take saves were there when it was last told.
+    /// The number of changes of the read-only state when it was last sent to this client.
     var toldAbility: UInt64 = 0
     private var outbound = Outbound()
     private(set) var isWaitingToWrite = false
-    /// What the poller watches the socket for.
+    /// The socket events for which the poller watches.
     var watched = Interest.read
-    /// Whether more than may wait for the client did, when it was written to last.
+    /// Whether the outbound queue was at its limit after the last write.
     var wasOverfull = false
     private(set) var pushes: UInt64 = 0
-    /// The bytes that the socket took.
+    /// The bytes that the socket has accepted.
     private(set) var written: UInt64 = 0
-    /// When it had last taken all there was of an answer in parts.
+    /// The last time when the socket had accepted everything sent so far of a chunked answer.
     var tookAt: UInt64 = 0
     private(set) var requests: UInt64 = 0
 
@@ -117,9 +121,9 @@ final class Session {
             requestsInFlight: committer.limits.requestsInFlight)
     }
 
-    /// Who a save of this session is by.
+    /// Returns the principal of a save of this session.
     ///
-    /// Throws `usage` for names that are too long (``WireLimits/nameBytes``).
+    /// Throws `usage` for names longer than ``WireLimits/nameBytes``.
     func principal(author: String?, context: String) throws(TandemError) -> Principal {
         if let author { try WireLimits.check(name: author, of: "author") }
         try WireLimits.check(name: context, of: "context")
@@ -128,31 +132,34 @@ final class Session {
             gid: peer.gid, pid: UInt32(bitPattern: peer.pid))
     }
 
-    /// Every transaction up to here was considered for this client.
+    /// The position up to which every transaction was considered for this client.
     var sent: UInt64 { behind ?? committer.position }
 
-    /// It needs every transaction behind this one: to be sent, or for its fetch.
+    /// The position after which the session needs every transaction, for pushes or for its running
+    /// read.
     var needed: UInt64 { min(sent, read?.retained ?? .max) }
 
-    /// The entities that it follows.
+    /// The entities that the client subscribes to.
     var interests: Set<EntityTag> { audience?.interests ?? [] }
 
-    /// The bytes that wait to be written; those of pushes are shared with other sessions.
+    /// The bytes in the outbound queue; those of pushes are shared with other sessions.
     var outboundBytes: Int { outbound.count }
 
-    /// Whether more than what may wait for a client does.
+    /// Whether the outbound queue has reached its limit.
     var isOverfull: Bool { outboundBytes >= committer.limits.outboundBytes }
 
-    /// Whether more may be queued; if not, the session stays where it is until the client reads.
+    /// Whether more may be queued; if not, the session waits until the client reads.
     var hasRoom: Bool { !isWaitingToWrite && !isOverfull }
 
-    /// Whether saves of it wait and their answers have room; what it sends behind them stays in the socket until then.
+    /// Whether saves wait and there is room for their answers.
+    ///
+    /// Bytes that the client sends after these saves stay in the socket until then.
     var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
 
-    /// Whether parts of batch inserts wait and their answers have room.
+    /// Whether chunks of batch inserts wait and there is room for their answers.
     var hasRows: Bool { isReady && !rows.isEmpty && !isOverfull }
 
-    /// What the socket has to be watched for.
+    /// The socket events for which the poller should watch.
     var wants: Interest {
         let waits = read != nil || !rows.isEmpty
         let isBusy = waits && inboundBytes > committer.limits.inboundBytes
@@ -160,14 +167,14 @@ final class Session {
         return isWaitingToWrite ? reads.union(.write) : reads
     }
 
-    /// Whether hello and welcome are exchanged.
+    /// Whether hello and welcome have been exchanged.
     var isReady: Bool { machine.state == .ready }
 
     // MARK: Requests
 
     func noteRequest() { requests += 1 }
 
-    /// Bytes came; the requests that they complete wait since then.
+    /// Records the arrival time of received bytes, and so of the requests that they complete.
     func noteArrival(at time: UInt64) { arrival = time }
 
     /// Queues a request.
@@ -180,7 +187,7 @@ final class Session {
         if envelope.message.isSave { waitingSaves += 1 }
     }
 
-    /// Takes the first save out of the inbox.
+    /// Removes and returns the first save in the inbox.
     func takeSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
         guard waitingSaves > 0, let index = inbox.firstIndex(where: { $0.message.isSave }) else {
             return nil
@@ -190,7 +197,7 @@ final class Session {
         return (first.id, request, first.arrival)
     }
 
-    /// Takes the first part of a batch insert.
+    /// Removes and returns the first chunk of a batch insert.
     func takeRows() -> (insert: BatchInsert, id: UInt32)? {
         guard let first = rows.first, case .insert(let insert) = first.message else { return nil }
         rows.removeFirst()
@@ -198,22 +205,24 @@ final class Session {
         return (insert, first.id)
     }
 
-    /// Whether the first request is one that can be answered: after the hello not a save, which waits for a batch.
+    /// Whether the first request can be answered now.
+    ///
+    /// After the hello, a save cannot: it waits for a batch.
     var hasQuestion: Bool {
         guard let first = inbox.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
     }
 
-    /// Whether it was told of everything up to the journal's end, and takes an answer.
+    /// Whether the session is current and has room for an answer.
     var canBeAnswered: Bool { behind == nil && hasRoom }
 
-    /// Whether something of the answer to its read can be sent.
+    /// Whether a part of the answer to the running read can be sent.
     var hasAnswer: Bool {
         guard let job = read?.job, hasRoom else { return false }
         return job.hasMessages || job.hasFailed
     }
 
-    /// Takes the first request out of the inbox, if it can be answered.
+    /// Removes and returns the first request in the inbox, if it can be answered.
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
         let first = remove(at: 0)
@@ -221,7 +230,7 @@ final class Session {
         return (first.id, first.message)
     }
 
-    /// Takes a question out of the inbox that its client gave up; false if it is not in it.
+    /// Removes a request cancelled by its client from the inbox; returns false if it is not there.
     func giveUp(question id: UInt32) -> Bool {
         guard let index = inbox.firstIndex(where: { $0.id == id && $0.message.isQuestion }) else {
             return false
@@ -230,7 +239,7 @@ final class Session {
         return true
     }
 
-    /// The unanswered requests, the running one first.
+    /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
         let waiting = inbox.filter { $0.message.isQuestion }.map(\.id)
         return [read?.id].compactMap(\.self) + waiting + syncs.map(\.id)
@@ -245,9 +254,10 @@ final class Session {
 
     // MARK: Sending
 
-    /// Queues an answer; a position in it counts as announced.
+    /// Queues an answer; a position in the answer counts as announced.
     ///
-    /// An answer that is too large for the wire becomes an error; then it is false, and nothing more of it is to be sent.
+    /// If the answer is too large for the wire, an error is queued in its place, and the result is
+    /// false. The caller must then send no more chunks of the answer.
     @discardableResult
     func answer(_ message: DaemonMessage, to id: UInt32) -> Bool {
         do {
@@ -262,29 +272,29 @@ final class Session {
         }
     }
 
-    /// Queues a message of an answer that a reader encoded; a position in it counts as announced.
+    /// Queues a message of an answer that a reader encoded; its position counts as announced.
     func answer(_ message: EncodedMessage, to id: UInt32) {
         outbound.append(message.bytes)
         _ = machine.answered(id: id, position: message.position, isLast: message.isLast)
     }
 
-    /// Queues a push of a transaction, or of what interests this session in it.
+    /// Queues a push of a transaction, or of its part that matches the session's interests.
     func push(_ body: PushBody) {
         guard let previous = machine.pushing(body.position) else { return }
         outbound.append(body, after: previous)
         pushes += 1
     }
 
-    /// Queues a mark of how far this session was served, if it does not know yet.
+    /// Queues a progress mark, unless the client knows the position already.
     func pushProgress() {
         guard let previous = machine.pushing(sent) else { return }
-        // A mark is a few bytes: it always fits a frame.
+        // A mark is a few bytes, so it always fits a frame.
         try? queue(.progress(ProgressPush(previous: previous, position: sent)), id: 0)
     }
 
-    /// Queues whether saves are taken.
+    /// Queues a message with the read-only state.
     func push(_ state: StatePush) {
-        // The reason names a file or two: it always fits a frame.
+        // The reason names a file or two, so it always fits a frame.
         try? queue(.state(state), id: 0)
     }
 
@@ -294,14 +304,14 @@ final class Session {
         }
     }
 
-    /// Offers the socket a run that is made for where this session stands.
+    /// Writes a shared push batch made for this session's cursor to the socket.
     func offer(_ run: PushRun) -> WriteResult {
         let result = run.bytes.withUnsafeBytes { bytes in Result { try socket.write(bytes) } }
         guard case .success(let taken) = result else { return .closed }
         return taken
     }
 
-    /// Notes that the socket took a run whole.
+    /// Records that the socket accepted a complete shared push batch.
     func took(_ run: PushRun) {
         _ = machine.pushing(run.cursor)
         pushes += run.pushes
@@ -309,15 +319,15 @@ final class Session {
         source.rest()
     }
 
-    /// Takes away queued bytes that the socket has taken already.
+    /// Removes queued bytes that the socket has accepted already.
     func drop(_ taken: Int) {
         outbound.drop(taken)
         written += UInt64(taken)
     }
 
-    /// Writes as much as the socket takes.
+    /// Writes as much as the socket accepts.
     ///
-    /// Returns false when the connection is gone.
+    /// Returns false if the connection is closed.
     func write(through buffer: GatherBuffer) -> Bool {
         let before = outbound.count
         let outcome = outbound.write(to: socket, through: buffer)

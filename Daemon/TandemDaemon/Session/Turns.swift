@@ -1,29 +1,29 @@
-/// Sessions in the order in which their turns come; each is in it once.
+/// A FIFO queue of sessions in which each session occurs at most once.
 ///
-/// A closed session stays until its turn comes.
+/// A closed session stays in the queue until its turn.
 struct Turns {
     private let mark: Session.Marks
     private var sessions: [Session] = []
     private var start = 0
-    /// How many turns were given.
+    /// The number of sessions removed so far.
     private(set) var taken: UInt64 = 0
 
-    /// No sessions; the mark is set on those that are in it.
+    /// Creates an empty queue; `mark` is set on the sessions in the queue.
     init(_ mark: Session.Marks) { self.mark = mark }
 
     var isEmpty: Bool { start == sessions.count }
     var count: Int { sessions.count - start }
-    /// How many turns are given when all who are in it have had theirs.
+    /// The value of `taken` after every session now in the queue is removed.
     var expected: UInt64 { taken + UInt64(count) }
 
-    /// Lets a session have a turn behind all others, unless one is coming already.
+    /// Appends a session, unless it is in the queue already.
     mutating func append(_ session: Session) {
         guard !session.marks.contains(mark) else { return }
         session.marks.insert(mark)
         sessions.append(session)
     }
 
-    /// The session whose turn it is.
+    /// Removes and returns the first session.
     mutating func popFirst() -> Session? {
         guard start < sessions.count else { return nil }
         let session = sessions[start]

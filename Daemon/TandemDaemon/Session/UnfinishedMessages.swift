@@ -1,15 +1,15 @@
 import TandemModel
 import TandemWire
 
-/// The bytes of messages that did not arrive completely, of all connections and by user.
+/// The bytes of incomplete messages on all connections, in total and by user.
 struct UnfinishedMessages {
     private(set) var bytes = 0
     private var bytesByUser: [UInt32: Int] = [:]
 
-    /// The bytes of one user.
+    /// Returns the bytes of one user.
     func bytes(of user: UInt32) -> Int { bytesByUser[user] ?? 0 }
 
-    /// Replaces what counts for a connection of a user.
+    /// Replaces the bytes counted for a connection of a user.
     mutating func replace(_ old: Int, by new: Int, of user: UInt32) {
         guard old != new else { return }
         bytes += new - old
@@ -19,7 +19,9 @@ struct UnfinishedMessages {
 }
 
 extension Engine {
-    /// Counts what a connection has sent of a message that is not complete; beyond a limit it ends the connection, and is false.
+    /// Counts the bytes of a connection's incomplete message.
+    ///
+    /// If a limit is exceeded, ends the connection and returns false.
     func countUnfinished(_ session: Session) -> Bool {
         let bytes = session.decoder.bufferedBytes
         unfinished.replace(session.unfinishedBytes, by: bytes, of: session.peer.uid)
@@ -46,20 +48,21 @@ extension Engine {
         )
     }
 
-    /// Forgets what a connection has sent of a message.
+    /// Stops counting a connection's incomplete message.
     func forgetUnfinished(_ session: Session) {
         unfinished.replace(session.unfinishedBytes, by: 0, of: session.peer.uid)
         session.unfinishedBytes = 0
         session.unfinishedSince = nil
     }
 
-    /// Closes connections that began a message and did not send the rest in time.
+    /// Closes connections that did not send the rest of a message in time.
     func expireUnfinished() {
         guard unfinished.bytes > 0 else { return }
         let limit = UInt64(limits.messageMilliseconds) * 1_000_000
         let now = clock.monotonicNanoseconds
         for session in sessions.values.sorted(by: { $0.id < $1.id }) {
-            // A client is not blamed for bytes that wait in its socket until its saves are answered.
+            // A client isn't at fault for bytes that wait in its socket until its saves are
+            // answered.
             guard let since = session.unfinishedSince, session.isReady, now > since + limit,
                 session.waitingSaves == 0, session.wants.contains(.read)
             else { continue }
@@ -70,7 +73,8 @@ extension Engine {
         }
     }
 
-    /// Refuses a message of several frames at its first one if the role of its session does not allow it.
+    /// Rejects a message of several frames at its first frame if the session's role does not allow
+    /// it.
     func demandRoleOfUnfinished(_ session: Session) {
         guard session.isReady, let (type, id) = session.decoder.unfinished,
             let action = ClientMessage.Kind(rawValue: type)?.writersAction
@@ -87,7 +91,9 @@ extension Engine {
 }
 
 extension ClientMessage.Kind {
-    /// What a message does that only writers may; nil for others, and for those that always fit a frame.
+    /// The action of a message that requires the role writer.
+    ///
+    /// It is nil for other messages, and for those that always fit one frame.
     fileprivate var writersAction: String? {
         switch self {
         case .save: "save"

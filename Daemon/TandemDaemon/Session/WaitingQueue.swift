@@ -1,17 +1,17 @@
-/// Who waits for a number, the one with the least number first.
+/// An indexed min-heap of the numbers that sessions wait for.
 ///
-/// A heap that knows where everybody stands in it: to come, to go and to wait for something else takes as many steps as it is deep.
+/// The heap knows each element's index, so insertion, removal and change take logarithmic time.
 struct WaitingQueue {
     private var heap: [(number: UInt64, id: UInt64)] = []
     private var places: [UInt64: Int] = [:]
 
-    /// How many wait.
+    /// The number of waiting sessions.
     var count: Int { heap.count }
 
-    /// Who waits for the least number.
+    /// The session with the lowest number.
     var first: (number: UInt64, id: UInt64)? { heap.first }
 
-    /// Notes the number that somebody waits for from now on; nil for none.
+    /// Sets the number that a session waits for; nil removes the session.
     mutating func set(_ id: UInt64, _ number: UInt64?) {
         guard let place = places[id] else {
             guard let number else { return }
