@@ -70,8 +70,7 @@ extension ManagedObjectContext {
 
     /// Returns the number of rows that the daemon has inserted for a batch id.
     ///
-    /// Returns 0 if the batch has not begun. Throws `usage` if the id belongs to another batch or
-    /// save.
+    /// Returns 0 if the batch has not begun. Throws `usage` if the id was used for something else.
     package nonisolated(nonsending) func insertedRows(
         _ entity: String, _ policy: MergePolicy, id: [UInt8]
     ) async throws -> Int {

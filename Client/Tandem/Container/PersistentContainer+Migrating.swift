@@ -18,9 +18,13 @@ extension PersistentContainer {
     /// be converted; check ``preview(of:)`` first. Apps whose model has a removed entity or
     /// property are disconnected with `schemaMismatch`.
     ///
-    /// Throws `validation` with objects that violate a rule of the model, `schemaMismatch` if the
-    /// change needs several steps, `denied` if the user is not an administrator, and `readOnly` if
-    /// there is no space to rewrite all rows. After an error nothing was changed.
+    /// After an error nothing was changed:
+    ///
+    /// - `validation` with the objects that violate a rule of the model,
+    /// - `schemaMismatch` if the change needs several steps,
+    /// - `denied` if the user is not an administrator,
+    /// - `readOnly` if there is no space to rewrite all rows.
+    ///
     /// - Returns: The position of the migration's transaction, and its effects.
     @discardableResult
     public func migrate(to model: Model) throws -> (position: Position, report: MigrationReport) {

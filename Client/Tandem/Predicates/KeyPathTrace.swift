@@ -72,7 +72,7 @@ final class KeyPathTrace {
         reads.append((place, shown, object))
     }
 
-    // MARK: What was found
+    // MARK: Results
 
     private func path(_ value: Any, _ keyPath: AnyKeyPath) throws(TandemError) -> Path {
         let isChain = reads.indices.allSatisfy { reads[$0].place == $0 }
