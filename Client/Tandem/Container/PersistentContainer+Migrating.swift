@@ -18,7 +18,7 @@ extension PersistentContainer {
     /// be converted; check ``preview(of:)`` first. Apps whose model has a removed entity or
     /// property are disconnected with `schemaMismatch`.
     ///
-    /// After an error nothing was changed:
+    /// Throws one of these errors, after which nothing was changed:
     ///
     /// - `validation` with the objects that violate a rule of the model,
     /// - `schemaMismatch` if the change needs several steps,
