@@ -1,4 +1,4 @@
-// An app imports Tandem and has the words it needs: models and ids, predicates and requests, change values.
+// Re-exported for apps: models and ids, predicates and requests, and changes of results.
 @_exported public import TandemModel
 @_exported public import TandemQuery
 @_exported public import TandemResults

@@ -3,10 +3,11 @@ public import Tandem
 public import TandemDaemon
 import TandemIO
 
-/// A daemon inside this process, on a thread of its own: for single-process apps and for tests.
+/// A daemon inside this process, on its own thread, for single-process apps and tests.
 ///
-/// It is the very daemon that `tandemd` runs, with journal and store in a directory; clients reach it over socket pairs, and, if the
-/// configuration names a socket, other processes reach it there.
+/// It is the same daemon that `tandemd` runs, with its journal and store in a directory. Clients
+/// connect over socket pairs. If the configuration names a socket, other processes can connect
+/// there.
 ///
 ///     let daemon = try EmbeddedDaemon(DaemonConfiguration(store: directory))
 ///     let container = PersistentContainer(model: model, transport: daemon.transport)
@@ -17,7 +18,7 @@ public final class EmbeddedDaemon: Sendable {
     private let thread: KernelThread
     private let outcome: Outcome
 
-    /// What the daemon's thread reports; guarded by the mutex, the semaphore says that it is there.
+    /// The reports of the daemon's thread; the semaphore is signalled when it has opened or failed.
     private final class Outcome: Sendable {
         let opened = DispatchSemaphore(value: 0)
         let handle = Locked<Result<Daemon.Handle, DaemonError>?>(nil)
@@ -29,9 +30,9 @@ public final class EmbeddedDaemon: Sendable {
         }
     }
 
-    /// Starts the daemon; returns when it has recovered and takes connections.
+    /// Starts the daemon; blocks until it has recovered and accepts connections.
     ///
-    /// Throws ``DaemonError`` as ``Daemon/open(_:adopting:)`` does.
+    /// Throws the ``DaemonError`` of ``Daemon/open(_:adopting:)``.
     public init(_ configuration: DaemonConfiguration) throws(DaemonError) {
         let outcome = Outcome()
         do {
@@ -63,13 +64,13 @@ public final class EmbeddedDaemon: Sendable {
 
     deinit { handle.stop() }
 
-    /// How a container of this process reaches the daemon; each connection is a pair of sockets.
+    /// The transport for containers of this process; each connection is a socket pair.
     public var transport: Transport {
         let handle = handle
         return .connected { try Self.connect(to: handle) }
     }
 
-    /// The same; the daemon stays for as long as the transport does.
+    /// A transport that also retains the daemon.
     var keptByTransport: Transport { .connected { [self] in try Self.connect(to: handle) } }
 
     private static func connect(to handle: Daemon.Handle) throws -> Socket {
@@ -78,9 +79,9 @@ public final class EmbeddedDaemon: Sendable {
         return mine
     }
 
-    /// Stops the daemon after what it accepted, and waits for its checkpoint.
+    /// Stops the daemon after it has processed the accepted requests; blocks until its checkpoint.
     ///
-    /// Throws ``DaemonError`` if journal or store failed while it ran.
+    /// Throws ``DaemonError`` if the journal or the store failed while it ran.
     public func stop() throws(DaemonError) {
         handle.stop()
         thread.join()

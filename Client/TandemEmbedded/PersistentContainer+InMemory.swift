@@ -3,19 +3,21 @@ import TandemDaemon
 public import TandemModel
 
 extension PersistentContainer {
-    /// A container for tests: the daemon that an app has, inside the process, over a store that is on no disk.
+    /// Returns a container for tests: its daemon runs inside the process, with a store in memory.
     ///
-    /// Every call makes a store of its own, which goes with the container and its contexts. For several clients of one
-    /// store make an ``EmbeddedDaemon`` of `DaemonConfiguration.inMemory()`, and containers with its transport.
+    /// Each call creates a separate store, which is deleted with the container and its contexts.
+    /// For several clients of one store, create an ``EmbeddedDaemon`` with
+    /// `DaemonConfiguration.inMemory()`, and containers with its transport.
     ///
     ///     let container = try PersistentContainer.inMemory(model: model)
     ///     let context = container.makeContext(name: "test")
     /// - Parameters:
     ///   - model: The model.
-    ///   - author: What the journal calls the container's saves.
-    ///   - limits: Other limits than the defaults.
-    /// - Returns: A container whose daemon runs.
-    /// - Throws: `storage` when the daemon can't be started, for instance without room in `/dev/shm`.
+    ///   - author: The author that the journal records for the container's saves.
+    ///   - limits: The limits and timeouts.
+    /// - Returns: A container whose daemon is running.
+    /// - Throws: `storage` if the daemon can't be started, for example for lack of space in
+    ///   `/dev/shm`.
     public static func inMemory(
         model: Model, author: String? = nil, limits: ClientLimits = ClientLimits()
     ) throws(TandemError) -> PersistentContainer {
@@ -23,7 +25,9 @@ extension PersistentContainer {
             model: model, author: author, transport: try memoryTransport(), limits: limits)
     }
 
-    /// A container for tests whose model is what classes declare; objects come as instances of these classes.
+    /// Returns a container for tests whose model is declared by classes.
+    ///
+    /// Its objects are instances of these classes.
     ///
     ///     let container = try PersistentContainer.inMemory(entities: [Team.self, Player.self])
     public static func inMemory(
@@ -34,7 +38,7 @@ extension PersistentContainer {
             entities: types, author: author, transport: try memoryTransport(), limits: limits)
     }
 
-    /// A way to a daemon of its own, which it keeps running.
+    /// Returns a transport to a new daemon, which the transport keeps running.
     private static func memoryTransport() throws(TandemError) -> Transport {
         let daemon: EmbeddedDaemon
         do throws(DaemonError) {

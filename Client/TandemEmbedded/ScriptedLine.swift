@@ -2,14 +2,14 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// One connection of a script: two threads that carry messages, one in each direction.
+/// One connection of a script: two threads that forward messages, one in each direction.
 final class ScriptedLine: Sendable {
     private struct State {
         var isOver = false
         var isHolding = false
-        /// What the daemon said while it was held back.
+        /// Messages of the daemon that are held back.
         var held: [UInt8] = []
-        /// The requests whose answers get lost.
+        /// The requests whose answers are dropped.
         var losing: Set<UInt32> = []
     }
 
@@ -17,7 +17,8 @@ final class ScriptedLine: Sendable {
     private let daemon: Socket
     private let fate: @Sendable () -> ScriptedTransport.Fate
     private let noteQuestion: @Sendable () -> Void
-    /// Whoever writes to the client holds it, so that messages stay whole and in order.
+    /// The state; also locked during writes to the client, so that messages stay complete and in
+    /// order.
     private let state = Locked(State())
 
     init(
@@ -41,7 +42,7 @@ final class ScriptedLine: Sendable {
         }
     }
 
-    /// Cuts the connection; what was held back is lost.
+    /// Cuts the connection; messages that are held back are lost.
     func end() {
         state.withLock { $0.isOver = true }
         client.shutdown()
@@ -58,7 +59,7 @@ final class ScriptedLine: Sendable {
         }
     }
 
-    /// Hands on message after message until one side is gone or a message ends the connection.
+    /// Forwards messages until one side closes or a message ends the connection.
     private func carry<Message>(
         from source: Socket, _ take: (Envelope<Message>) throws -> Bool
     ) {
@@ -79,7 +80,7 @@ final class ScriptedLine: Sendable {
         }
     }
 
-    /// Takes what the client says; false ends the connection.
+    /// Handles a message of the client; returns false to end the connection.
     private func ask(_ envelope: Envelope<ClientMessage>) throws -> Bool {
         if envelope.message.saves {
             switch fate() {
@@ -93,13 +94,13 @@ final class ScriptedLine: Sendable {
         }
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
-        // Before the daemon can answer: who has the answer finds it counted.
+        // Counted before the daemon can answer, so that a client with the answer finds it counted.
         if envelope.message.isQuestion { noteQuestion() }
         try daemon.writeAll(bytes)
         return true
     }
 
-    /// Takes what the daemon says; false ends the connection.
+    /// Handles a message of the daemon; returns false to end the connection.
     private func answer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
         let isLost = state.withLock { envelope.id != 0 && $0.losing.remove(envelope.id) != nil }
         if isLost { return false }
@@ -121,7 +122,7 @@ final class ScriptedLine: Sendable {
 }
 
 extension ClientMessage {
-    /// Whether it is a save, or rows of a batch insert.
+    /// Whether the message is a save, or rows of a batch insert.
     fileprivate var saves: Bool {
         switch self {
         case .save: true

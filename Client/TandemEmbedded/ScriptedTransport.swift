@@ -3,10 +3,11 @@ import TandemIO
 public import TandemModel
 import TandemWire
 
-/// A way to a daemon that a test drives by hand: it decides what becomes of saves, what is heard, and when a connection is cut.
+/// A transport that a test controls: the fate of saves, delayed messages, and lost connections.
 ///
-/// Everything that passes is the real daemon's word, so that a script can hold it back, lose or refuse it, but never tell a
-/// client what no daemon would. What others do, do by another container of the same daemon.
+/// All messages come from a real daemon. A script can delay, drop or refuse them, but can't send a
+/// client what no daemon would send. To simulate other clients, use another container of the same
+/// daemon.
 ///
 ///     let daemon = try EmbeddedDaemon(.inMemory())
 ///     let script = ScriptedTransport(daemon.transport)
@@ -14,17 +15,17 @@ import TandemWire
 ///     script.next(.lost)          // the save happens, its answer gets lost
 ///     try context.save()          // … and is asked for again, under the save's id
 ///
-/// Any thread may call it.
+/// It can be used from any thread.
 public final class ScriptedTransport: Sendable {
-    /// What becomes of a save, or of a part of a batch insert.
+    /// The fate of a save, or of a chunk of a batch insert.
     public enum Fate: Sendable {
-        /// It is carried out and answered.
+        /// The request is carried out and answered.
         case answered
-        /// It is carried out; instead of the answer the connection is cut.
+        /// The request is carried out; the connection is cut instead of sending the answer.
         case lost
-        /// The connection is cut before the daemon hears of it.
+        /// The connection is cut before the daemon receives the request.
         case cut
-        /// The daemon never hears of it; the client is told this.
+        /// The daemon never receives the request; the client receives this error.
         case refused(TandemError)
     }
 
@@ -40,24 +41,25 @@ public final class ScriptedTransport: Sendable {
     private let base: Transport
     private let state = Locked(State())
 
-    /// A script that lets everything pass until it is told something else.
+    /// Creates a script that forwards everything until it is changed.
     public init(_ transport: Transport) { base = transport }
 
-    /// What the container is given.
+    /// The transport for the container.
     public var transport: Transport { .connected { [self] in try connect() } }
 
-    /// Sets what becomes of the next saves, one after another; those that follow are answered.
+    /// Sets the fates of the next saves, in order; later saves are answered.
     public func next(_ fates: Fate...) { state.withLock { $0.fates += fates } }
 
-    /// How many saves and parts of batch inserts came by, their repetitions too.
+    /// The number of saves and chunks of batch inserts that were sent, repetitions included.
     public var saves: Int { state.withLock { $0.saves } }
 
-    /// How many questions came by that do nothing else: fetches, reads, waits for a position; their repetitions too.
+    /// The number of read-only requests that were sent, repetitions included.
     ///
-    /// So the round trips of what reads are counted.
+    /// These are fetches, reads, waits for a position, and the like; the count gives the round
+    /// trips of reading code.
     public var questions: Int { state.withLock { $0.questions } }
 
-    /// Cuts all connections; clients connect anew.
+    /// Cuts all connections; clients reconnect.
     public func cut() {
         let lines = state.withLock { state in
             defer { state.lines = [] }
@@ -66,16 +68,17 @@ public final class ScriptedTransport: Sendable {
         for line in lines { line.end() }
     }
 
-    /// Cuts all connections and refuses others, until ``comeBack()``.
+    /// Cuts all connections and refuses new ones until ``comeBack()``.
     public func goAway() {
         state.withLock { $0.isAway = true }
         cut()
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     public func comeBack() { state.withLock { $0.isAway = false } }
 
-    /// Holds back whatever the daemon says, pushes and answers alike, in its order; who blocks meanwhile waits.
+    /// Holds back all messages of the daemon, pushes and answers, in order; blocked callers keep
+    /// waiting.
     public func hold() {
         let lines = state.withLock { state in
             state.isHolding = true
@@ -84,7 +87,7 @@ public final class ScriptedTransport: Sendable {
         for line in lines { line.hold() }
     }
 
-    /// Hands out what was held back.
+    /// Forwards the messages that were held back.
     public func release() {
         let lines = state.withLock { state in
             state.isHolding = false

@@ -6,16 +6,16 @@ import TandemWire
 ///     let rows = FileHandle.standardInput.bytes.lines.map { BatchValues(["name": .string($0)]) }
 ///     try await context.execute(AsyncBatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// No more rows are asked for than two parts have, and one: at most 2,001.
+/// At most 2,001 rows are held at a time: two chunks and one row.
 public struct AsyncBatchInsertRequest<Rows: AsyncSequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String
-    /// What is set in each object; relationships lead to objects that exist.
+    /// The values of each object; relationships may refer to existing objects only.
     public var rows: Rows
-    /// What happens where an existing object has the unique values of a row.
+    /// The policy for a row whose unique values an existing object already has.
     public var policy: MergePolicy
 
-    /// Inserts objects of an entity.
+    /// Creates a request that inserts objects of an entity.
     public init(entity: String, rows: Rows, policy: MergePolicy = .error) {
         self.entity = entity
         self.rows = rows
@@ -26,10 +26,11 @@ public struct AsyncBatchInsertRequest<Rows: AsyncSequence> where Rows.Element ==
 extension AsyncBatchInsertRequest: Sendable where Rows: Sendable {}
 
 extension ManagedObjectContext {
-    /// Inserts an object for each row as it comes; the actor is free meanwhile.
+    /// Inserts an object for each row as it arrives, without blocking the actor.
     ///
-    /// As with a ``BatchInsertRequest``. An error that the sequence itself throws is thrown on, when what was inserted before
-    /// is merged; rows that came since the last part was sent are not inserted.
+    /// Works like a ``BatchInsertRequest``. If the sequence throws an error, the rows already sent
+    /// are inserted and merged, and the error is rethrown. Rows that arrived after the last sent
+    /// chunk are not inserted.
     @discardableResult
     public nonisolated(nonsending) func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
@@ -37,11 +38,12 @@ extension ManagedObjectContext {
         try await execute(request, id: id, author: author, refusing: nil)
     }
 
-    /// Inserts an object for each row as it arrives, and skips rows that are refused.
+    /// Inserts an object for each row as it arrives, and skips rejected rows.
     ///
-    /// `refusing` receives the refused rows, as indexes among all rows with their errors, before any later row is inserted. To repeat
-    /// the batch, leave out the refused rows. `numbering` receives the object numbers of each part before the part is sent; a part that
-    /// is sent again may get other numbers.
+    /// `refusing` receives the rejected rows, as indexes among all rows with their errors, before
+    /// any later row is inserted. To repeat the batch, leave out the rejected rows. `numbering`
+    /// receives the object numbers of each chunk before the chunk is sent. A chunk that is sent
+    /// again may get other numbers.
     @discardableResult
     package nonisolated(nonsending) func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,
@@ -56,9 +58,9 @@ extension ManagedObjectContext {
         do {
             try await insert(request.rows, work)
         } catch {
-            // What the sequence's error left under way is inserted as well.
+            // Chunks in flight when the sequence threw are inserted as well.
             try await connection.quietStep(work).runAsync(on: connection)
-            // Whether that can be merged now or not: the error says what there is to say.
+            // A failure to merge is ignored: the original error is the one to report.
             _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))
             guard let error = error as? TandemError else { throw error }
             throw connection.failure(error, of: work)
@@ -66,9 +68,9 @@ extension ManagedObjectContext {
         return try await finish(work, nil)
     }
 
-    /// How many rows of a batch insert are inserted; none of one that has not begun.
+    /// Returns the number of rows that the daemon has inserted for a batch id.
     ///
-    /// Throws `usage` for an id that something else has.
+    /// Returns 0 if the batch has not begun. Throws `usage` if the id was used for something else.
     package nonisolated(nonsending) func insertedRows(
         _ entity: String, _ policy: MergePolicy, id: [UInt8]
     ) async throws -> Int {
@@ -94,7 +96,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges what was inserted, and tells of it as of a save.
+    /// Merges the inserted objects, and traces the batch like a save.
     @discardableResult
     private nonisolated(nonsending) func finish(
         _ work: BatchInserting, _ error: TandemError?

@@ -2,46 +2,53 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// A batch insert under way: the rows of its next parts, and how far it came.
+/// The state of a running batch insert: the rows of its next chunks, and its progress.
 ///
-/// While the daemon inserts one part the next one is made and sent, so that neither waits for the other. It holds two parts and one row more,
-/// whatever there is to come. Rows that the daemon has already, from an earlier attempt, are passed over as they come; what
-/// stands for them has to be the same.
+/// While the daemon inserts one chunk, the next one is filled and sent, so that neither side waits
+/// for the other. At most two chunks and one row are held, whatever the length of the sequence.
+/// Rows that the daemon has from an earlier attempt are skipped as they arrive; their hash has to
+/// match.
 ///
 /// State:
-/// - `rows`: rows that came and are not known to be inserted, and what stands for all rows up to each.
-/// - `sent`, `underWay`: how many of these were sent, and where the answers to their parts arrive.
-/// - `cut`: where the part behind those ends, once it is known whether rows come behind it.
-/// - `known`: how far the daemon has come, where that is beyond the rows that have come here.
+/// - `rows`: the rows that arrived and are not known to be inserted, each with the hash of all rows
+///   up to it.
+/// - `sent`, `underWay`: the number of those rows that were sent, and the replies of their chunks.
+/// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
+/// - `known`: the daemon's progress, while it is ahead of the rows that have arrived here.
 final class BatchInserting {
     let entity: String
     private let policy: MergePolicy
     private let id: [UInt8]
     private let author: String?
     private let context: String
-    /// The most bytes that the rows of a part are expected to take.
+    /// The maximum estimated size of a chunk's rows in bytes.
     private let partBytes: Int
-    /// Takes rows that the daemon refuses, by their numbers among all that came, so that the batch goes on without them; nil ends it.
+    /// Receives rows that the daemon rejects, by index among all rows; the batch continues without
+    /// them.
+    ///
+    /// If nil, a rejected row ends the batch.
     private let refusing: ((BatchRefusals) throws -> Void)?
-    /// Receives the rows of each part, by their numbers among all that came, and the numbers of their objects, before the part is sent.
+    /// Receives the object numbers of a chunk's rows, by index among all rows, before the chunk is
+    /// sent.
     private let numbering: ((BatchNumbers) throws -> Void)?
     private var rows: [InsertRow] = []
     private var sent = 0
     private var cut: Int?
-    /// The bytes of the rows behind those that were sent, up to the cut.
+    /// The estimated size in bytes of the rows after the sent ones, up to the cut.
     private var bytes = 0
-    /// The numbers of the first objects of `rows`, as far as there are any.
+    /// The object numbers of the first rows in `rows`; the later rows have none yet.
     var numbers: [ObjectNumber] = []
     private var underWay: [Reply<DaemonMessage>] = []
-    /// How often in a row a part met another model than it was made for.
+    /// The number of consecutive chunks that failed because the model had changed.
     var modelAttempts = 0
     private var known: (rows: Int, hash: StableHash)?
-    /// What stands for all rows that came, and for those that are inserted.
+    /// The hash of all rows that arrived.
     private var taken: StableHash
+    /// The hash of the inserted rows.
     private var inserted: StableHash
-    /// How many rows came, refused ones included.
+    /// The number of rows that arrived, rejected ones included.
     private var came = 0
-    /// How many rows are inserted.
+    /// The number of inserted rows.
     private(set) var count = 0
     /// The position of the last transaction.
     private(set) var position: UInt64?
@@ -49,7 +56,7 @@ final class BatchInserting {
     private var asks: Bool
     private var hasEnded = false
 
-    /// A batch under an id of its own, or one that may have begun before.
+    /// Creates a batch insert under a new id, or under one that may have begun before.
     init(
         entity: String, policy: MergePolicy, id: [UInt8], mayBeRepeat: Bool, author: String?,
         context: String, partBytes: Int = WireLimits.frameBytes,
@@ -69,39 +76,41 @@ final class BatchInserting {
         inserted = taken
     }
 
-    /// So many parts at most are sent without an answer: one that the daemon inserts, and one that waits for it.
+    /// The maximum number of unanswered chunks: one that the daemon inserts, and one in its queue.
     static let partsUnderWay = 2
 
-    /// Whether the next part needs more rows, before which nothing has to be waited for.
+    /// Whether the next chunk needs more rows and there is nothing to wait for first.
     var wantsMore: Bool {
         !asks && !isExhausted && cut == nil && underWay.count < Self.partsUnderWay
     }
 
-    /// Whether the next part, or the question how far the batch came, can be sent now.
+    /// Whether the next chunk, or the request for the batch's progress, can be sent now.
     var canSend: Bool {
         if asks { return underWay.isEmpty }
         if cut == nil { return isExhausted && rows.isEmpty && underWay.isEmpty && !hasEnded }
         return underWay.count < Self.partsUnderWay
     }
 
-    /// Whether all rows are inserted and the daemon knows that these are all.
+    /// Whether all rows are inserted and the daemon knows that the batch is complete.
     var isDone: Bool { isExhausted && rows.isEmpty && underWay.isEmpty && hasEnded }
 
-    /// Whether it is not known yet how far the batch came.
+    /// Whether the daemon has yet to report the progress of an earlier attempt.
     var isUnsettled: Bool { asks }
 
-    /// Whether rows of the next part are without a number.
+    /// Whether rows of the next chunk lack an object number.
     var lacksNumber: Bool { numbers.count < cut ?? sent }
 
-    /// How many rows it holds.
+    /// The number of rows held.
     var heldRows: Int { rows.count }
 
-    /// How many rows the daemon has, from this attempt or an earlier one.
+    /// The number of rows that the daemon has, from this attempt or an earlier one.
     var knownRows: Int { known?.rows ?? count }
 
     // MARK: Rows
 
-    /// Takes the next row.
+    /// Adds the next row.
+    ///
+    /// Throws `usage` if the rows differ from those of an earlier attempt.
     func add(_ values: BatchValues) throws(TandemError) {
         taken = values.hash(behind: taken)
         let row = InsertRow(number: came, values: values, hash: taken, bytes: values.expectedBytes)
@@ -111,14 +120,16 @@ final class BatchInserting {
         place(rows.count - 1)
     }
 
-    /// Notes that there are no more rows.
+    /// Marks the end of the rows.
+    ///
+    /// Throws `usage` if an earlier attempt had more rows.
     func end() throws(TandemError) {
         isExhausted = true
         if known != nil { throw isOther }
         if cut == nil, sent < rows.count { cut = rows.count }
     }
 
-    /// Puts a row into the part that is being made, or cuts that before it.
+    /// Adds a row to the chunk being filled, or ends the chunk before it if the row does not fit.
     private func place(_ index: Int) {
         guard cut == nil else { return }
         let isFull =
@@ -126,14 +137,14 @@ final class BatchInserting {
         if index > sent, isFull { cut = index } else { bytes += rows[index].bytes }
     }
 
-    /// Makes a part of what was not sent.
+    /// Fills a chunk with the rows that were not sent.
     private func makePart() {
         (cut, bytes) = (nil, 0)
         for index in sent..<rows.count where cut == nil { place(index) }
         if isExhausted, cut == nil, sent < rows.count { cut = rows.count }
     }
 
-    /// Drops a row that the daemon has.
+    /// Skips a row that the daemon has.
     private func passOver(
         _ row: InsertRow, _ known: (rows: Int, hash: StableHash)
     ) throws(TandemError) {
@@ -152,7 +163,9 @@ final class BatchInserting {
 
     // MARK: Messages
 
-    /// The next part under a model, up to a row that does not fit it; and what is wrong with that one.
+    /// Returns the next chunk for a model, up to the first row that does not fit the model.
+    ///
+    /// The second element of the result is the error of that row, or nil if all rows fit.
     func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, BatchRefusal?) {
         guard let entity = model.entity(named: entity) else {
             throw TandemError(.unknownEntity, "there is no entity `\(entity)`")
@@ -176,27 +189,27 @@ final class BatchInserting {
         return (message, nil)
     }
 
-    /// Reports the object numbers of the next part, which has `count` rows.
+    /// Reports the object numbers of the next chunk, which has `count` rows.
     func reportNumbers(_ count: Int) throws {
         try numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
     }
 
-    /// Notes that so many rows of the next part were sent, whose answer arrives at `reply`.
+    /// Records that `count` rows of the next chunk were sent, with the reply of their answer.
     func noteSent(_ count: Int, _ reply: Reply<DaemonMessage>) {
         underWay.append(reply)
         sent += count
         makePart()
     }
 
-    /// Takes out where the answer to the first part under way arrives.
+    /// Removes and returns the reply of the first chunk in flight.
     func takeReply() -> Reply<DaemonMessage>? {
         underWay.isEmpty ? nil : underWay.removeFirst()
     }
 
-    /// Whether nothing is under way.
+    /// Whether no chunk is in flight.
     var isQuiet: Bool { underWay.isEmpty }
 
-    /// Lets everything that is not inserted be sent again, once nothing is under way any more.
+    /// Marks all rows that are not inserted as unsent; call it only if no chunk is in flight.
     func sendAgain() {
         sent = 0
         makePart()
@@ -204,7 +217,10 @@ final class BatchInserting {
 
     // MARK: Answers
 
-    /// Notes what the daemon answered to a part.
+    /// Records the daemon's answer to a chunk.
+    ///
+    /// Throws the error that the answer contains. Also throws `unknownOutcome` if the daemon has
+    /// fewer rows than before, and `usage` if it has other rows.
     func settle(_ answer: BatchInserted) throws(TandemError) {
         asks = false
         let reached = Int(clamping: answer.rows)
@@ -222,7 +238,7 @@ final class BatchInserting {
         if let error = answer.failure { throw failure(error, at: answer.failedRow) }
     }
 
-    /// Lets go of rows that are inserted.
+    /// Removes the first rows, which are inserted now.
     private func drop(_ gone: Int) {
         guard gone > 0 else { return }
         inserted = rows[gone - 1].hash
@@ -238,7 +254,7 @@ final class BatchInserting {
         }
     }
 
-    /// Compares what the daemon has with what came.
+    /// Compares the daemon's progress with the rows that arrived.
     private func meet(_ reached: Int, _ hash: StableHash) throws(TandemError) {
         if reached > count {
             known = (reached, hash)
@@ -248,9 +264,9 @@ final class BatchInserting {
         }
     }
 
-    /// Goes on without the rows that were refused; false where that ends the batch.
+    /// Continues without the rejected rows; returns false if the batch has to end.
     ///
-    /// Nothing may be under way. They are handed over before anything behind them is sent.
+    /// No chunk may be in flight. The rows are passed to `refusing` before any later row is sent.
     func leaveOut(_ refused: [BatchRefusal]) throws -> Bool {
         guard let refusing, !refused.isEmpty else { return false }
         let places = refused.map { Int(clamping: $0.row) - count }
@@ -265,13 +281,14 @@ final class BatchInserting {
             taken = rows[index].values.hash(behind: taken)
             rows[index].hash = taken
         }
-        // The end that was told of came with them, if at all.
+        // If the end of the batch was sent, it was in the chunk with the rejected rows: send it
+        // again.
         hasEnded = false
         sendAgain()
         return true
     }
 
-    /// An error that names the row, by its number among all that came.
+    /// Returns the error with the row's index among all rows.
     func failure(_ error: TandemError, at row: UInt64?) -> TandemError {
         guard let row else { return error }
         let place = Int(clamping: row) - count
@@ -283,23 +300,24 @@ final class BatchInserting {
     }
 }
 
-/// Rows that can't be inserted, by their numbers among all that came, from 0, in order.
+/// Rejected rows in ascending order, by their index among all rows, from 0.
 typealias BatchRefusals = [(row: Int, error: TandemError)]
 
-/// The numbers that the objects of rows get if they are inserted; rows by their numbers among all that came, from 0.
+/// The object numbers that rows get if they are inserted, by the row's index among all rows, from
+/// 0.
 typealias BatchNumbers = [(row: Int, number: ObjectNumber)]
 
 /// A row of a batch insert that is not known to be inserted.
 private struct InsertRow {
-    /// Its number among all rows that came.
+    /// The index among all rows that arrived.
     var number: Int
     var values: BatchValues
-    /// What stands for all rows of the batch up to this one.
+    /// The hash of all rows of the batch up to this one.
     var hash: StableHash
-    /// About the bytes that it takes in a part.
+    /// The estimated size in a chunk in bytes.
     var bytes: Int
 
-    /// The row of a part under a model.
+    /// Returns the row's encoding for a model.
     func message(
         _ number: ObjectNumber, _ entity: CompiledEntity, _ model: CompiledModel
     ) throws(TandemError) -> BatchInsert.Row {
@@ -308,18 +326,18 @@ private struct InsertRow {
 }
 
 extension BatchValues {
-    /// The row of a part under a model.
+    /// Returns the row's encoding for a model.
     fileprivate func message(
         _ number: ObjectNumber, _ hash: StableHash, _ entity: CompiledEntity,
         _ model: CompiledModel
     ) throws(TandemError) -> BatchInsert.Row {
         var (values, links) = try resolved(in: entity, model)
-        // Null is said only where the daemon would put a default else.
+        // Null is sent only for attributes with a default, which the daemon would set otherwise.
         values.removeAll { $0.value.isNull && entity.defaults[$0.slot].isNull }
         return BatchInsert.Row(number: number, hash: hash, values: values, links: links)
     }
 
-    /// About the bytes that it takes in a part.
+    /// The estimated size in a chunk in bytes.
     fileprivate var expectedBytes: Int {
         attributes.values.reduce(56) { bytes, value in
             switch value {
@@ -330,7 +348,9 @@ extension BatchValues {
         } + objects.values.reduce(0) { $0 + 16 * $1.count }
     }
 
-    /// What stands for this row behind others: the same in every process, whatever the model.
+    /// Returns the hash of the rows up to this one, given the hash of the rows before it.
+    ///
+    /// The result is the same in every process and under every model.
     fileprivate func hash(behind before: StableHash) -> StableHash {
         var writer = ByteWriter()
         writer.uint64(before.first)

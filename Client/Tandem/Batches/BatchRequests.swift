@@ -5,19 +5,21 @@ public import TandemQuery
 ///
 ///     let result = try context.execute(BatchDeleteRequest(Team.self, where: "wins < 1"))
 ///
-/// It is worked off as several transactions of at most 1,000 objects between the saves of others, so it is not atomic as a
-/// whole. The objects are those that the request picks once the daemon has found them; one that others change before its turn is judged again.
-/// Delete rules apply in each transaction by itself. The request may have a limit, with its order, but no offset.
+/// The daemon processes the batch as several transactions of at most 1,000 objects, interleaved
+/// with other saves. The batch as a whole is therefore not atomic. It affects the objects that
+/// match when the daemon evaluates the request. An object that another save changes before its turn
+/// is evaluated again. Delete rules apply within each transaction. The request may have a limit,
+/// with its order, but no offset.
 public struct BatchDeleteRequest: Hashable, Sendable {
-    /// Which objects.
+    /// The request that selects the objects.
     public var fetchRequest: FetchRequest
 
-    /// Deletes what a request picks.
+    /// Creates a request that deletes the objects of a fetch request.
     public init(_ fetchRequest: FetchRequest) { self.fetchRequest = fetchRequest }
 
-    /// Deletes the objects of a class that match.
+    /// Creates a request that deletes the matching objects of a class.
     ///
-    /// Throws `invalidPredicate`.
+    /// Throws `invalidPredicate` if the format is invalid.
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = []
     ) throws {
@@ -25,24 +27,25 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     }
 }
 
-/// Sets the same values in all objects of a fetch request, in the daemon; see ``BatchDeleteRequest``.
+/// Sets the same values in all objects of a fetch request, in the daemon; see
+/// ``BatchDeleteRequest``.
 ///
 ///     try context.execute(BatchUpdateRequest(Team.self, where: "zone = %@", ["Africa"], set: ["wins": 0]))
 public struct BatchUpdateRequest: Hashable, Sendable {
-    /// Which objects.
+    /// The request that selects the objects.
     public var fetchRequest: FetchRequest
-    /// What is set: attributes and to-one relationships; no value of more than 64 KiB.
+    /// The values to set: attributes and to-one relationships, none larger than 64 KiB.
     public var values: BatchValues
 
-    /// Changes what a request picks.
+    /// Creates a request that updates the objects of a fetch request.
     public init(_ fetchRequest: FetchRequest, set values: BatchValues) {
         self.fetchRequest = fetchRequest
         self.values = values
     }
 
-    /// Changes the objects of a class that match.
+    /// Creates a request that updates the matching objects of a class.
     ///
-    /// Throws `invalidPredicate`.
+    /// Throws `invalidPredicate` if the format is invalid.
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         set values: BatchValues
@@ -51,22 +54,23 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     }
 }
 
-/// Inserts an object for each row, in the daemon, without making objects of them here.
+/// Inserts an object for each row, in the daemon, without creating objects in the context.
 ///
 ///     let rows = lines.lazy.map { BatchValues(["name": .string($0)]) }
 ///     try context.execute(BatchInsertRequest(entity: "Team", rows: rows))
 ///
-/// Rows are taken from the sequence as they are sent, at most 1,000 or about a MiB at a time. The daemon inserts these in transactions between
-/// the saves of others, so it is not atomic as a whole. A row can't lead to another one of the batch, as it has no id yet.
+/// Rows are read from the sequence while they are sent, at most 1,000 or about a MiB at a time. The
+/// daemon inserts them in transactions interleaved with other saves, so the batch as a whole is not
+/// atomic. A row can't refer to another row of the batch, which has no id yet.
 public struct BatchInsertRequest<Rows: Sequence> where Rows.Element == BatchValues {
     /// The entity's name.
     public var entity: String
-    /// What is set in each object; relationships lead to objects that exist.
+    /// The values of each object; relationships may refer to existing objects only.
     public var rows: Rows
-    /// What happens where an existing object has the unique values of a row.
+    /// The policy for a row whose unique values an existing object already has.
     public var policy: MergePolicy
 
-    /// Inserts objects of an entity.
+    /// Creates a request that inserts objects of an entity.
     public init(entity: String, rows: Rows, policy: MergePolicy = .error) {
         self.entity = entity
         self.rows = rows

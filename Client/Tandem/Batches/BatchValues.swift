@@ -2,18 +2,19 @@ public import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a batch sets in an object, by the names of properties.
+/// The values that a batch sets in an object, by property name.
 ///
 ///     let values: BatchValues = ["zone": "Africa", "wins": 0, "coach": nil]
 public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     /// The values of attributes.
     public var attributes: [String: TandemModel.Value]
-    /// Where relationships lead: to-one ones to one object or none.
+    /// The targets of relationships; a to-one relationship has one target or none.
     public var objects: [String: [ObjectID]]
-    /// What stands for a row of a batch insert when that is repeated, instead of the values: where these may be others by then.
+    /// Identifies a row when a batch insert is repeated, in place of the values, which may differ
+    /// by then.
     package var identity: [UInt8]?
 
-    /// Values of attributes and relationships.
+    /// Creates values from attributes and relationships.
     public init(
         _ attributes: [String: TandemModel.Value], objects: [String: [ObjectID]] = [:]
     ) {
@@ -21,16 +22,17 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         self.objects = objects
     }
 
-    /// Values of attributes; nil is no value, and of a name that comes twice the last one counts.
+    /// Creates values of attributes; nil sets no value, and the last of several equal names wins.
     public init(dictionaryLiteral elements: (String, (any AttributeConvertible)?)...) {
         self.init(
             Dictionary(
                 elements.map { ($0, $1?.attributeValue ?? .null) }, uniquingKeysWith: { $1 }))
     }
 
-    /// What the names are in an entity: values of slots, and links of to-many relationships.
+    /// Resolves the names in an entity to values of slots and links of to-many relationships.
     ///
-    /// Throws `unknownProperty`, `unknownEntity`, and `usage` for two objects where there is place for one.
+    /// Throws `unknownProperty`, `unknownEntity`, and `usage` for several targets of a to-one
+    /// relationship or for an attribute value given for a relationship.
     func resolved(
         in entity: CompiledEntity, _ model: CompiledModel
     ) throws(TandemError) -> (values: [SlotValue], links: [LinkChange]) {
@@ -67,7 +69,9 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         return (values, links)
     }
 
-    /// The members of a new object, each where it is named first if there is an order.
+    /// Returns the links that add members to a new object.
+    ///
+    /// In an ordered relationship a repeated member gets the rank of its first occurrence.
     private static func links(
         _ property: CompiledProperty, to targets: [ObjectReference]
     ) -> [LinkChange] {

@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 extension Connection {
-    /// Inserts the rows of a sequence, part after part, until there are no more.
+    /// Returns an operation that inserts the rows of a sequence, chunk after chunk, to its end.
     func insertStep(
         _ work: BatchInserting, _ next: @escaping () -> BatchValues?
     ) throws -> Step<BatchResult> {
@@ -13,17 +13,18 @@ extension Connection {
         return try partStep(work).then { try self.insertStep(work, next) }
     }
 
-    /// What a batch insert came to.
+    /// Returns the result of a batch insert up to now.
     func result(_ work: BatchInserting) throws(TandemError) -> BatchResult {
         try batchResult(work.position ?? 0, work.count)
     }
 
-    /// Goes on with a batch insert: sends the next part, or waits for the answer to the first of those that are under way.
+    /// Returns an operation that sends the next chunk or waits for the answer to the first in
+    /// flight.
     func partStep(_ work: BatchInserting) -> Step<Void> {
         work.canSend ? sendStep(work) : .answerStep(work, self)
     }
 
-    /// Has the daemon insert the next part of a batch, or say how far it came.
+    /// Sends the next chunk, or asks for the progress of an earlier attempt.
     private func sendStep(_ work: BatchInserting) -> Step<Void> {
         .connect { session in
             while work.lacksNumber {
@@ -44,7 +45,7 @@ extension Connection {
         }
     }
 
-    /// Takes the answers to all parts under way; what is wrong with them is no longer of interest.
+    /// Awaits the answers to all chunks in flight, and ignores their errors.
     func quietStep(_ work: BatchInserting) -> Step<Void> {
         guard let reply = work.takeReply() else { return .done(()) }
         return .await(reply) { result in
@@ -60,22 +61,23 @@ extension Connection {
         }
     }
 
-    /// An error of a batch insert, with what was inserted before.
+    /// Returns the error with the result of the rows inserted before.
     func failure(_ error: TandemError, of work: BatchInserting) -> TandemError {
         guard work.count > 0, let done = try? result(work) else { return error }
         return error.after(done)
     }
 
-    /// The most bytes that the rows of a part may take, as the daemon has it.
+    /// The maximum size of a chunk's rows in bytes, derived from the daemon's limits.
     var partBytes: Int {
         min(WireLimits.frameBytes, state.withLock { $0.daemonLimits.messageBytes } / 2)
     }
 }
 
 extension Step<Void> {
-    /// Takes the answer to the first part under way.
+    /// Awaits the answer to the first chunk in flight.
     ///
-    /// Where that did not come to its end, what was sent behind it can't have begun: its answers are waited for and say nothing.
+    /// If that chunk was not inserted completely, the chunks sent after it can't have begun. Their
+    /// answers are awaited and ignored.
     fileprivate static func answerStep(_ work: BatchInserting, _ connection: Connection) -> Step {
         guard let reply = work.takeReply() else { return .done(()) }
         return .await(reply) { result in
@@ -95,7 +97,9 @@ extension Step<Void> {
         }
     }
 
-    /// Goes on behind a part that did not come to its end: without the rows that are to be left out, or under the model of now.
+    /// Continues after a chunk that was not inserted completely.
+    ///
+    /// The batch continues without the rejected rows, or under the current model.
     private static func goOnStep(
         _ work: BatchInserting, behind error: TandemError, without refused: [BatchRefusal],
         _ connection: Connection

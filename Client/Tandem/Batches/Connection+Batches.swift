@@ -2,16 +2,16 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a batch delete or update sends, in words that are the same under every model.
+/// A batch delete or update, described by names, so that it is valid under every model.
 struct BatchOrder {
     let id: [UInt8]
     let author: String?
     let context: String
     let request: FetchRequest
-    /// What is set; nil deletes.
+    /// The values to set; nil deletes the objects.
     let values: BatchValues?
 
-    /// The message under a model.
+    /// Returns the message for a model.
     func message(_ model: CompiledModel) throws(TandemError) -> Batch {
         guard let entity = model.entity(named: request.entity) else {
             throw TandemError(.unknownEntity, "there is no entity `\(request.entity)`")
@@ -44,7 +44,9 @@ struct BatchOrder {
 }
 
 extension Connection {
-    /// Has the daemon work off a batch; made again where the model is changed before it arrives.
+    /// Returns an operation that has the daemon process a batch.
+    ///
+    /// The message is built and sent again if the model changed before it arrived.
     func batchStep(_ order: BatchOrder, attempt: Int = 1) -> Step<BatchResult> {
         .connect { session in
             .ask(.batch(try order.message(session.model))) { result in
@@ -54,7 +56,7 @@ extension Connection {
                 case .success(let answer): throw Step<BatchResult>.unexpected(answer)
                 case .failure(let error): answer = Batched(position: 0, count: 0, failure: error)
                 }
-                // Under its id it goes on, also when some of it is done.
+                // The retry resumes under the same id, also if part of the batch is done.
                 guard answer.failure?.code == .schemaMismatch, attempt < self.limits.modelAttempts
                 else { return .done(try self.result(answer)) }
                 return self.modelStep { self.batchStep(order, attempt: attempt + 1) }
@@ -62,7 +64,7 @@ extension Connection {
         }
     }
 
-    /// Goes on when the model of now has been pushed.
+    /// Runs `next` after the daemon has pushed its current model.
     func modelStep<Output>(_ next: @escaping () throws -> Step<Output>) -> Step<Output> {
         .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) { result in
             _ = try result.get()
@@ -77,7 +79,7 @@ extension Connection {
         return result
     }
 
-    /// A number of objects up to a number in this log.
+    /// Returns a result with `count` objects, up to a position number of this log.
     func batchResult(_ number: UInt64, _ count: Int) throws(TandemError) -> BatchResult {
         guard let session = knownSession else {
             throw TandemError(.disconnected, "there is no connection")
@@ -87,7 +89,7 @@ extension Connection {
 }
 
 extension TandemError {
-    /// The error of a batch that had done something before.
+    /// Returns the error of a batch, with the result of the part that succeeded.
     func after(_ done: BatchResult) -> TandemError {
         guard done.count > 0 else { return self }
         var error = self

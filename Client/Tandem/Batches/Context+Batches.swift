@@ -3,16 +3,18 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Deletes all objects of a request in the daemon; blocks until all are deleted and that is merged here.
+    /// Deletes all objects of a request in the daemon; blocks until the deletions are merged here.
     ///
-    /// Pending edits are not looked at: save or roll back before. When the connection is lost meanwhile the batch goes on with the next one.
+    /// Pending edits are ignored; save or roll back first. If the connection is lost, the batch
+    /// resumes on the next one.
     /// - Parameters:
-    ///   - request: Which objects.
-    ///   - id: A name under which the batch may be repeated, also by another process; at most 56 bytes. A repeat of one that had
-    ///     ended answers what that came to, of one that had not it goes on.
-    ///   - author: A name to be shown instead of the container's.
-    /// - Returns: Up to where, and how many objects.
-    /// - Throws: Whatever a save or fetch does. What was done before is merged and stands in the error's `done`.
+    ///   - request: The request that selects the objects.
+    ///   - id: An id under which the batch may be repeated, also by another process; 1 to 56 bytes.
+    ///     Repeating a finished batch returns its result; repeating an unfinished one resumes it.
+    ///   - author: The author to record instead of the container's.
+    /// - Returns: The position of the last transaction, and the number of objects.
+    /// - Throws: The errors of saves and fetches. Changes made before the error are merged, and the
+    ///   error's `done` reports them.
     @discardableResult
     public func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
@@ -20,7 +22,7 @@ extension ManagedObjectContext {
         try executeStep(order(request.fetchRequest, nil, id, author)).run(on: connection)
     }
 
-    /// Deletes all objects of a request in the daemon; the actor is free meanwhile.
+    /// Deletes all objects of a request in the daemon, without blocking the actor.
     @discardableResult
     public nonisolated(nonsending) func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
@@ -28,7 +30,9 @@ extension ManagedObjectContext {
         try await executeStep(order(request.fetchRequest, nil, id, author)).runAsync(on: connection)
     }
 
-    /// Sets values in all objects of a request in the daemon; as with a batch delete, blocks until that is merged here.
+    /// Sets values in all objects of a request in the daemon; blocks until they are merged here.
+    ///
+    /// Parameters, result and errors are those of a batch delete.
     @discardableResult
     public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
@@ -37,7 +41,7 @@ extension ManagedObjectContext {
             .run(on: connection)
     }
 
-    /// Sets values in all objects of a request in the daemon; the actor is free meanwhile.
+    /// Sets values in all objects of a request in the daemon, without blocking the actor.
     @discardableResult
     public nonisolated(nonsending) func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
@@ -46,13 +50,16 @@ extension ManagedObjectContext {
             .runAsync(on: connection)
     }
 
-    /// Inserts an object for each row, in the daemon; blocks until that is merged here.
+    /// Inserts an object for each row, in the daemon; blocks until the objects are merged here.
     ///
-    /// Under an `id` a repeat with the same rows, also by another process, inserts those that are missing; other rows are `usage`. When the
-    /// connection is lost meanwhile the batch goes on with the next one.
-    /// - Returns: Up to where, and how many rows. One that only met an object which has its unique values counts as well.
-    /// - Throws: Whatever a save does, for the first row that can't be inserted, whose number stands in the error's `row`. All
-    ///   before it are inserted and merged: the error's `done` says how many.
+    /// A repeat under the same `id` with the same rows inserts the missing rows, also from another
+    /// process. With other rows it throws `usage`. If the connection is lost, the batch resumes on
+    /// the next one.
+    /// - Returns: The position of the last transaction, and the number of rows. A row counts as
+    ///   well if an existing object already has its unique values.
+    /// - Throws: The errors of a save, for the first row that can't be inserted; the error's `row`
+    ///   is its index. All rows before it are inserted and merged; the error's `done` reports how
+    ///   many.
     @discardableResult
     public func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
@@ -60,7 +67,7 @@ extension ManagedObjectContext {
         try insertStep(request, id, author).run(on: connection)
     }
 
-    /// Inserts an object for each row; the actor is free meanwhile.
+    /// Inserts an object for each row, without blocking the actor.
     @discardableResult
     public nonisolated(nonsending) func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
@@ -107,7 +114,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// A batch insert that has yet to begin.
+    /// Creates the state of a batch insert that has yet to begin.
     func inserting(
         _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool,
         _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil,
@@ -119,7 +126,7 @@ extension ManagedObjectContext {
             numbering: numbering)
     }
 
-    /// A batch is told of as a save, with all that was done, however many transactions that took.
+    /// Traces a batch as one save with its total result, whatever the number of transactions.
     func toldBatch(
         _ kind: String, _ entity: String, _ step: () throws -> Step<BatchResult>
     ) throws -> Step<BatchResult> {
@@ -131,14 +138,14 @@ extension ManagedObjectContext {
             }, step)
     }
 
-    /// Merges what a batch did, also one that failed.
+    /// Merges the changes of a batch, including those of a batch that failed later.
     func mergedStep(
         _ batch: @escaping () -> Step<BatchResult>
     ) throws -> Step<BatchResult> {
         try sessionStep().then { _ in
             try batch().recover { error in
                 guard let done = error.done else { throw error }
-                // Whether it can be merged now or not: the error says what was done.
+                // A failure to merge is ignored: the original error reports what was done.
                 return try self.mergeStep(through: done.position.number).then { _ in throw error }
                     .recover { _ in throw error }
             }.then { result in

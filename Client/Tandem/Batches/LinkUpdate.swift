@@ -1,21 +1,21 @@
 package import TandemModel
 import TandemWire
 
-/// Links that a save sets in one object, without an object of it in any context.
+/// Links that a save sets in one object, without loading that object into a context.
 package struct LinkUpdate {
-    /// The object, which exists.
+    /// The object, which has to exist.
     package let object: ObjectID
-    /// The existing objects by relationship: the target of a to-one one, new members of a to-many one.
+    /// The existing targets by relationship: the target of a to-one, or new members of a to-many.
     package let links: [String: [ObjectID]]
 
-    /// Sets links of an object; no relationship of them is ordered.
+    /// Creates an update of an object's links; none of the relationships may be ordered.
     package init(_ object: ObjectID, _ links: [String: [ObjectID]]) {
         self.object = object
         self.links = links
     }
 }
 
-/// A save of links that was sent and is not known to be answered.
+/// A save of links that was sent and may still be unanswered.
 package struct LinkSave {
     private let reply: Reply<DaemonMessage>
     private let connection: Connection
@@ -25,7 +25,9 @@ package struct LinkSave {
         self.connection = connection
     }
 
-    /// Blocks until the save is durable; throws why it is not, or not known to be.
+    /// Blocks until the save is durable.
+    ///
+    /// Throws the reason if the save failed or its outcome is unknown.
     package func wait() throws(TandemError) {
         switch connection.answer(of: reply) {
         case .success(.saved): break
@@ -38,11 +40,12 @@ package struct LinkSave {
 extension ManagedObjectContext {
     /// Sends a save that sets links, without waiting for its answer.
     ///
-    /// The daemon carries out saves in the order in which they are sent. This one is not based on any
-    /// version, so it sets links whatever others changed. Repeating it changes nothing, as members that
-    /// are there stay. The context neither merges it nor shows it among its edits. After a failure,
-    /// save the same links as edits of objects, which also follows a change of the model. Throws
-    /// `unknownEntity`, `unknownProperty` and `usage` for links that do not fit the model.
+    /// The daemon carries out saves in the order in which they are sent. This one has no base
+    /// version, so it sets the links whatever others changed. Repeating it changes nothing, because
+    /// existing members stay. The context neither merges the save nor shows it among its edits.
+    /// After a failure, save the same links as edits of objects, which also follows a change of the
+    /// model. Throws `unknownEntity`, `unknownProperty` and `usage` for links that do not fit the
+    /// model.
     package func send(_ updates: [LinkUpdate]) throws -> LinkSave {
         try sendStep(updates).run(on: connection)
     }
@@ -73,7 +76,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Loads the members of a relationship of objects, all with one request; blocks.
+    /// Loads the members of a relationship of several objects with one request; blocks.
     package func loadMembers(
         of objects: [ManagedObject], _ relationship: String
     ) throws {

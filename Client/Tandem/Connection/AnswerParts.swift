@@ -3,33 +3,36 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The parts of an answer as they come, for who works on the first while the rest is made.
+/// Hands the chunks of an answer to a consumer as they arrive, so that it can start before the
+/// last.
 ///
-/// Who asks brings one along; it is told of the answer's head as of any answer, and takes the parts from here: rows, or where the objects of
-/// a list stand. Whoever reads the socket puts them in. One that nobody holds any more takes none, and an answer that comes whole leaves it
-/// as it was.
+/// A caller passes a chunk reader with its request. It receives the answer's head like any answer,
+/// and takes the chunks from the reader: rows, or placements of a list's objects. The thread that
+/// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer in one
+/// message does not change the reader.
 final class AnswerParts: Sendable {
     private struct Guarded {
-        /// What came and was not taken.
+        /// The chunks that arrived and were not taken.
         var parts: [FetchedPart] = []
-        /// How many objects are to come; nil where no answer in parts has begun, or it is of no use.
+        /// The number of objects to come; nil if no chunked answer has begun or it was discarded.
         var left: Int?
-        /// What the parts' places may name; nil where rows come.
+        /// The head of a list answer, which tells what the placements of its chunks may refer to;
+        /// nil if the chunks have rows.
         var places: ListPlaces?
-        /// What broke the answer off.
+        /// The error that ended the answer early.
         var error: TandemError?
-        /// Whether that was the loss of the connection.
+        /// Whether that error was the loss of the connection.
         var isLost = false
-        /// Who waits for the next part.
+        /// The promise awaited by the consumer of the next chunk.
         var waiter: Reply<Void>?
 
-        /// Takes out who waits.
+        /// Removes and returns the awaited promise.
         mutating func takeWaiter() -> Reply<Void>? {
             defer { waiter = nil }
             return waiter
         }
 
-        /// Whether a part has what the answer is of, and nothing else.
+        /// Whether a chunk has the kind of content that the answer announced.
         func fits(_ part: FetchedPart) -> Bool {
             guard let places else { return part.count == part.objects.count }
             guard let more = part.places else { return false }
@@ -39,16 +42,16 @@ final class AnswerParts: Sendable {
 
     private let guarded = Locked(Guarded())
 
-    /// What there is to take.
+    /// The result of a request for the next chunk.
     enum Next {
         case part(FetchedPart)
         case end
         case wait(Reply<Void>)
     }
 
-    // MARK: Who reads the socket
+    // MARK: Adding chunks
 
-    /// Notes that an answer begins.
+    /// Accepts the head of a chunked answer.
     func begin(_ head: Fetched) {
         guarded.withLock {
             $0.left = Int(clamping: head.count) - head.bodyCount
@@ -56,9 +59,10 @@ final class AnswerParts: Sendable {
         }
     }
 
-    /// Adds a part; false if nobody wants it.
+    /// Adds a chunk; returns false if the answer was discarded.
     ///
-    /// Throws `storage` for one of something else, and for more or fewer objects than the answer has.
+    /// Throws `storage` if the chunk has the wrong kind of content, or if it has more or fewer
+    /// objects than the head announced.
     func add(_ part: FetchedPart) throws(TandemError) -> Bool {
         let (waiter, isWanted) = try guarded.withLock {
             guarded throws(TandemError) -> (Reply<Void>?, Bool) in
@@ -75,7 +79,7 @@ final class AnswerParts: Sendable {
         return isWanted
     }
 
-    /// Notes that nothing more will come; where the connection was lost, who takes the parts may ask again.
+    /// Ends the answer with an error; after the loss of the connection the consumer may ask again.
     func breakOff(_ error: TandemError, isLost: Bool = false) {
         let waiter = guarded.withLock { guarded -> Reply<Void>? in
             guard let left = guarded.left, left > 0 else { return nil }
@@ -85,15 +89,17 @@ final class AnswerParts: Sendable {
         waiter?.settle(.failure(error))
     }
 
-    // MARK: Who asked
+    // MARK: Taking chunks
 
-    /// Takes no part of the answer that has begun, since it is of no use.
+    /// Discards the answer that has begun.
     func giveUp() { guarded.withLock { ($0.left, $0.parts) = (nil, []) } }
 
-    /// Whether the connection was lost before the last part came.
+    /// Whether the connection was lost before the last chunk arrived.
     var isLost: Bool { guarded.withLock { $0.isLost } }
 
-    /// The next part; throws what broke the answer off.
+    /// Returns the next chunk, the end, or a promise to wait for.
+    ///
+    /// Throws the error that ended the answer early.
     func next() throws(TandemError) -> Next {
         try guarded.withLock { guarded throws(TandemError) in
             if let error = guarded.error { throw error }

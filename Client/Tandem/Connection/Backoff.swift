@@ -1,4 +1,4 @@
-/// How long to wait before connecting again: doubles, with jitter, up to a bound.
+/// The delay before the next connection attempt: doubles, with jitter, up to a bound.
 struct Backoff {
     private let first: UInt64
     private let longest: UInt64
@@ -10,12 +10,12 @@ struct Backoff {
         current = first
     }
 
-    /// The next pause in milliseconds, between half and all of the current bound.
+    /// Returns the next delay in milliseconds, between half and all of the current bound.
     mutating func next(using random: inout some RandomNumberGenerator) -> UInt64 {
         defer { current = current > longest / 2 ? longest : current * 2 }
         return UInt64.random(in: current / 2...current, using: &random)
     }
 
-    /// Starts anew after a connection that worked.
+    /// Resets the delay after a connection that worked.
     mutating func reset() { current = first }
 }

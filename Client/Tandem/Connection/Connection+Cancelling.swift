@@ -1,17 +1,18 @@
 import TandemModel
 import TandemWire
 
-/// Questions whose task may be cancelled before they are answered.
+/// Read-only requests that end early if their task is cancelled.
 extension Connection {
-    /// Sends a request and awaits its answer; when the task is cancelled before, a question is given up and fails with `cancelled` at once.
+    /// Sends a request and awaits its answer, or fails with `cancelled` if the task is cancelled
+    /// first.
     ///
-    /// The daemon is told, and stops working on it. What is no question (``ClientMessage/isQuestion``) is awaited whatever becomes
-    /// of the task.
+    /// Only read-only requests (``ClientMessage/isQuestion``) are cancelled; the daemon then stops
+    /// working on them. Any other request is awaited to its end.
     nonisolated(nonsending) func answerUnlessCancelled(
         _ message: ClientMessage
     ) async -> Result<DaemonMessage, TandemError> {
         guard message.isQuestion else { return await answerAsync(message) }
-        // A handler would hear of it as well, but only when the question is sent.
+        // The handler would be called as well, but only after the request was sent.
         guard !Task.isCancelled else { return .failure(.givenUp) }
         let reply = submit(message)
         return await withTaskCancellationHandler {
@@ -24,7 +25,7 @@ extension Connection {
 }
 
 extension TandemError {
-    /// What a question ends with whose task is cancelled; who awaits it is thrown `CancellationError`.
+    /// The outcome of a cancelled request; its caller throws `CancellationError` instead.
     fileprivate static var givenUp: TandemError {
         TandemError(.cancelled, "the task was cancelled before the daemon answered")
     }

@@ -2,23 +2,23 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// What a batch of messages leads to, handed out once the connection's state is at rest again.
+/// The effects of the messages of one read, dispatched after the connection's lock is released.
 struct Inbox {
-    /// Answers with those who wait for them.
+    /// Answers, with the promises to resolve.
     var answers: [(reply: Reply<DaemonMessage>, outcome: Reply<DaemonMessage>.Outcome)] = []
-    /// Those who wait for a session.
+    /// Promises of callers that wait for a session.
     var sessions: [Reply<Session>] = []
-    /// Transactions that came in.
+    /// The received transactions, in order.
     var transactions: [Transaction] = []
-    /// Whether the stream moved.
+    /// Whether the last known position changed.
     var moved = false
-    /// Whether the stream goes on elsewhere than where it was left.
+    /// Whether the stream of transactions has a gap.
     var isInterrupted = false
-    /// What became of the connection.
+    /// The change of the connection's state.
     var event: ConnectionEvent?
-    /// Whether saves are taken, when that changed.
+    /// Changes between writable and read-only.
     var abilities: [ConnectionEvent] = []
-    /// The model that took effect, if it is another one than before.
+    /// The model that took effect, if it differs from the last one.
     var model: (hash: StableHash, position: Position)?
 }
 
@@ -29,7 +29,7 @@ extension Inbox {
 }
 
 extension Connection {
-    /// Begins a conversation on a socket: says who this is and where to go on.
+    /// Sends the hello on a new socket, with the position to resume at.
     func greet(on intake: Intake) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
             state.intake = intake
@@ -48,7 +48,7 @@ extension Connection {
 
     var isReady: Bool { state.withLock { $0.phase == .ready } }
 
-    /// Takes one message; throws when the daemon broke the rules or refuses.
+    /// Handles a message; throws if the daemon violates the protocol or rejects this client.
     func receive(_ message: DaemonMessage, id: UInt32, _ inbox: inout Inbox) throws(TandemError) {
         switch message {
         case .welcome(let welcome): try welcomed(welcome, &inbox)
@@ -60,7 +60,7 @@ extension Connection {
         }
     }
 
-    /// Hands out what a batch of messages led to.
+    /// Dispatches the effects of received messages.
     func deliver(_ inbox: Inbox) {
         if inbox.isInterrupted { payloads.interrupt() }
         if !inbox.transactions.isEmpty, let model = knownSession?.model {
@@ -77,7 +77,10 @@ extension Connection {
         for link in state.withLock({ $0.links }) { link.signal() }
     }
 
-    /// Whether an answer is put together, or was for a position from there on: then who awaits one has to stay where it is to use it.
+    /// Whether an answer is being assembled, or the last assembled one is at or after this
+    /// position.
+    ///
+    /// A context that awaits such an answer has to stay at its position to be able to use it.
     func keepsBack(at position: UInt64) -> Bool {
         state.withLock { $0.requests.isGathering || $0.gatheredAt >= position }
     }
@@ -126,7 +129,7 @@ extension Connection {
         inbox.abilities.append(event)
     }
 
-    /// Checks changes that came from outside; a new model takes effect for all that follows.
+    /// Validates the changes of a transaction; a new model takes effect for all later messages.
     private func check(
         _ transaction: Transaction, _ state: inout ConnectionState
     ) throws(TandemError) {
@@ -162,7 +165,7 @@ extension Connection {
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in
             let before = state.session
-            // The same model stays the same object: nobody has to compile anything anew.
+            // An equal model keeps its identity, so that nothing compiled for it is compiled again.
             if let known = before?.model, known.hash == model?.hash,
                 known.version == model?.version, known.identifiers == model?.identifiers
             {
@@ -171,7 +174,7 @@ extension Connection {
             let goesOn = welcome.resumed && before != nil
             inbox.isInterrupted = before != nil && !goesOn
             if !goesOn { state.ring.restart(at: welcome.position) }
-            // In another log or epoch the positions would be other ones.
+            // Positions of another log or epoch can't be compared.
             if before?.log != welcome.log || before?.epoch != welcome.epoch {
                 state.pins.removeAll()
             }
@@ -182,7 +185,7 @@ extension Connection {
                 position: goesOn ? before?.position ?? 0 : welcome.position)
             state.leases.add(welcome.lease)
             state.daemonLimits = welcome.limits
-            // If it is read-only a push says why, next.
+            // If the daemon is read-only, its next push gives the reason.
             if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &inbox) }
             let error = TandemError(
                 .unknownOutcome,
@@ -226,10 +229,10 @@ extension Connection {
             if id == Self.installID { return try installed(message, &state, &inbox) }
             if case .lease(let lease) = message { state.leases.add(lease) }
             guard let message = try gathered(message, id, &state, &inbox) else { return }
-            // An answer to a request that was given up is of no use to anyone.
+            // The answer of a cancelled request has no receiver.
             guard let request = state.requests.remove(id) else { return }
             if case .failure(let error) = message {
-                // Without this nobody would ask again.
+                // Otherwise no further lease would ever be requested.
                 if case .lease = request.message { state.leases.isAsking = false }
                 if request.isTold { request.fail(error) }
                 inbox.answers.append((request.reply, .failure(error)))
@@ -245,7 +248,9 @@ extension Connection {
         TandemError(.storage, "the daemon went on with another answer than it had begun")
     }
 
-    /// The answer that a message completes; nil where parts of it are to come, or who asked takes them by itself.
+    /// Returns the answer that a message completes.
+    ///
+    /// Returns nil if more chunks follow, or if the request's chunk reader takes them.
     private func gathered(
         _ message: DaemonMessage, _ id: UInt32, _ state: inout ConnectionState, _ inbox: inout Inbox
     ) throws(TandemError) -> DaemonMessage? {
@@ -260,7 +265,7 @@ extension Connection {
             switch try state.requests.add(part, id, deadline: deadline) {
             case .goesOn: return nil
             case .isUnwanted:
-                // A few bytes always fit; a connection that is lost ends the request anyway.
+                // A few bytes always fit; the loss of the connection ends the request anyway.
                 try? state.send(.cancel, id: id)
                 return nil
             case .isTaken:
@@ -287,7 +292,7 @@ extension Connection {
         }
     }
 
-    /// The number of the request that installs a model during the greeting.
+    /// The id of the request that installs a model during the greeting.
     static let installID = UInt32.max
 
     private static let emptyModel: CompiledModel = {
@@ -298,9 +303,9 @@ extension Connection {
         }
     }()
 
-    // MARK: Losses and time
+    // MARK: Connection loss and deadlines
 
-    /// Notes that the connection is gone; what was in flight waits for the next one.
+    /// Marks the connection as lost; requests in flight are queued for the next one.
     func lost(_ error: TandemError) {
         let end = deadline(after: limits.connectMilliseconds)
         let attempts = limits.requestAttempts
@@ -322,7 +327,7 @@ extension Connection {
         state.session.map { ConnectionEvent(state: kind, position: $0.position($0.position)) }
     }
 
-    /// Milliseconds until something has waited too long; -1 when nothing waits.
+    /// The milliseconds until the earliest deadline; -1 if nothing waits.
     func timeout() -> Int32 {
         let next = state.withLock { $0.phase == .ready ? $0.nextDeadline : $0.nextDeadline ?? 0 }
         guard let next else { return -1 }
@@ -330,12 +335,12 @@ extension Connection {
         return next <= now ? (next == 0 ? 100 : 0) : Int32(clamping: (next - now) / 1_000_000 + 1)
     }
 
-    /// Fails what has waited too long.
+    /// Fails the requests and callers whose deadline has passed.
     func expire() {
         let now = clock.monotonicNanoseconds
         let patience = limits.absentMilliseconds &* 1_000_000
         let (late, reason) = state.withLock { state in
-            // Where nobody has listened from the beginning it makes no sense to wait as for a daemon that is busy.
+            // If no daemon was ever connected, don't wait as long as for a busy one.
             let hasLong = state.absentSince.map { now - $0 >= patience } ?? false
             let isAbsent = hasLong && state.session == nil
             return (state.expired(at: isAbsent ? .max : now), state.lastError)
@@ -345,10 +350,10 @@ extension Connection {
         for session in late.sessions { session.settle(.failure(error)) }
     }
 
-    /// The message for a connected daemon that does not answer.
+    /// The error message for a connected daemon that does not answer.
     var noAnswer: String { "\(transport.name): the daemon did not answer in time" }
 
-    /// The error of a request that gets no answer any more.
+    /// Returns the error of a request that will get no answer.
     func tooLate(_ request: PendingRequest, _ reason: TandemError?) -> TandemError {
         let why = reason?.message ?? noAnswer
         if request.wasSent {

@@ -2,15 +2,16 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// One socket to the daemon and the one thread that reads it.
+/// One socket to the daemon, and the thread that reads it.
 ///
-/// Requests are written by the thread that makes them. The connection is made at the first use, made again
-/// when it is lost, and goes on at the last position; what was in flight is sent again: saves under their id.
+/// Requests are written by the threads that make them. The connection is made at the first use, and
+/// made again if it is lost. It then resumes at the last position, and requests in flight are sent
+/// again; saves keep their ids.
 final class Connection: Sendable {
     let transport: Transport
     let author: String
     let declaredModel: Model?
-    /// The same by itself, which says what it holds; nil without one or where it can't be used.
+    /// `declaredModel` compiled; nil if there is none or if it is invalid.
     let compiledModel: CompiledModel?
     /// The error in the model or in the author's name; nil if both are valid.
     let declarationProblem: TandemError?
@@ -53,7 +54,7 @@ final class Connection: Sendable {
 
     // MARK: Sessions
 
-    /// The session, waiting for a connection if there is none.
+    /// Returns the session; blocks until there is a connection.
     func session() throws(TandemError) -> Session {
         try requestSession().wait(with: latches).get()
     }
@@ -62,10 +63,10 @@ final class Connection: Sendable {
         try await requestSession().value().get()
     }
 
-    /// The session as it was last known; nil before the first connection.
+    /// The session as last known; nil before the first connection.
     var knownSession: Session? { state.withLock { $0.session } }
 
-    /// The generation of that session.
+    /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
     private func requestSession() -> Reply<Session> {
@@ -84,16 +85,18 @@ final class Connection: Sendable {
 
     // MARK: Requests
 
-    /// Sends a request and waits for its answer on the calling thread, or for its beginning where `parts` are to take the rest.
+    /// Sends a request and blocks until its answer arrives, or its head if `parts` takes the
+    /// chunks.
     func answer(
         _ message: ClientMessage, into parts: AnswerParts? = nil
     ) -> Result<DaemonMessage, TandemError> {
         answer(of: send(message, into: parts), spins: message.isQuestion)
     }
 
-    /// Waits for the answer to a request that was sent, on the calling thread.
+    /// Blocks until the answer to a sent request arrives.
     ///
-    /// Where it spins, not asleep if answers have come early of late; a save waits for the disk, which takes longer.
+    /// With `spins`, the thread polls without sleeping if recent answers came early. Saves don't
+    /// spin, because the disk takes longer.
     func answer<Answer>(
         of reply: Reply<Answer>, spins: Bool = false
     ) -> Result<Answer, TandemError> {
@@ -101,21 +104,24 @@ final class Connection: Sendable {
         return reply.wait(with: latches)
     }
 
-    /// The next part of an answer that has begun, waited for on the calling thread; nil at the end.
+    /// Returns the next chunk of an answer that has begun, or nil at the end; blocks.
     ///
-    /// Throws what broke the answer off; where the connection was lost (``AnswerParts/isLost``), ask again.
+    /// Throws the error that ended the answer early. After the loss of the connection
+    /// (``AnswerParts/isLost``), ask again.
     func next(of parts: AnswerParts) throws(TandemError) -> FetchedPart? {
         while true {
             switch try parts.next() {
             case .part(let part): return part
             case .end: return nil
-            // What broke it off is thrown by the next look.
+            // The next call of `next()` throws the error.
             case .wait(let reply): _ = answer(of: reply)
             }
         }
     }
 
-    /// Reads on the calling thread until a reply is there or the conversation ends, unless another one does.
+    /// Reads on the calling thread until a reply is resolved or the connection ends.
+    ///
+    /// Returns at once if another thread is reading.
     private func read<Answer>(until reply: Reply<Answer>, spins: Bool) {
         let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
         guard case (let intake?, let wake) = found else { return }
@@ -132,14 +138,14 @@ final class Connection: Sendable {
             }
         }
         intake.endTurn(isQuiet: isQuiet)
-        // The connection's thread finds the same and connects anew.
+        // The connection's thread detects the end as well, and reconnects.
         if isOver { wake?.signal() }
     }
 
-    /// Whether nothing is to come: the daemon owes no answer and pushes nothing that anyone would hear.
+    /// Whether nothing is expected: the daemon owes no answer, and pushes have no listener.
     private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
 
-    /// Lets the connection's thread read what comes, whether or not somebody waits for an answer.
+    /// Makes the connection's thread read, whether or not a caller waits for an answer.
     func listen() { state.withLock { $0.intake }?.demand() }
 
     /// Sends a request and awaits its answer.
@@ -155,7 +161,7 @@ final class Connection: Sendable {
         return send(message)
     }
 
-    /// Sends a request; whoever needs the answer has to read, or let read.
+    /// Sends a request; to get the answer, read on this thread or call ``listen()``.
     func send(_ message: ClientMessage, into parts: AnswerParts? = nil) -> Reply<DaemonMessage> {
         let reply = Reply<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
@@ -171,7 +177,7 @@ final class Connection: Sendable {
         return reply
     }
 
-    /// The milliseconds that a request waits for its answer, or for a connection.
+    /// Returns the milliseconds that a request may wait for its answer, or for a connection.
     func patience(for message: ClientMessage, _ isReady: Bool) -> UInt64 {
         guard isReady else { return limits.connectMilliseconds }
         switch message {
@@ -187,17 +193,17 @@ final class Connection: Sendable {
 
     // MARK: Transactions
 
-    /// What happened above a position, as far as it is still at hand.
+    /// The transactions after a position, if they are still held.
     enum Recent {
         /// The transactions, in order.
         case transactions([Transaction])
-        /// What is kept begins after this position.
+        /// The position is before the held transactions, which begin after `floor`.
         case behind(floor: UInt64)
-        /// The stream was interrupted: start anew.
+        /// The stream was interrupted; start again in this session.
         case interrupted(Session)
     }
 
-    /// The transactions of interest above `low`, up to `high`.
+    /// Returns the transactions of interest after `low`, up to `high`.
     func recent(after low: UInt64, through high: UInt64, generation: Int) -> Recent {
         state.withLock { state in
             if let session = state.session, session.generation != generation {
@@ -211,7 +217,9 @@ final class Connection: Sendable {
         }
     }
 
-    /// The next number for a new object, or nil when the caller has to ask for a lease; more are asked for ahead of that.
+    /// Returns the next number for a new object, or nil if the caller has to request a lease.
+    ///
+    /// If few numbers are left, requests more in advance.
     func nextNumber() -> ObjectNumber? {
         let (number, wanted) = state.withLock { state -> (ObjectNumber?, UInt32?) in
             let number = state.leases.next()
@@ -224,13 +232,13 @@ final class Connection: Sendable {
         return number
     }
 
-    /// How many numbers are asked for at once.
+    /// The number of object numbers in the next lease.
     var leaseCount: UInt32 { state.withLock { $0.leases.nextCount } }
 
-    /// The entities that the session follows.
+    /// The entities that the session subscribes to.
     var interests: Set<EntityTag> { state.withLock { $0.interests } }
 
-    // MARK: Contexts and life
+    // MARK: Contexts and closing
 
     func attach(_ link: ContextLink) {
         state.withLock { $0.links.append(link) }
@@ -240,19 +248,21 @@ final class Connection: Sendable {
         state.withLock { $0.links.removeAll { $0 === link } }
     }
 
-    /// Ends the thread; requests in flight and all that follow fail.
+    /// Ends the thread; requests in flight and all later requests fail.
     func close() { fail(TandemError(.disconnected, "the container was closed")) }
 
-    /// Ends the thread because the daemon won't have this client any more, and lets contexts that follow tell their lists.
+    /// Ends the thread because the daemon permanently rejects this client.
+    ///
+    /// Signals the contexts, so that their lists report the error.
     func end(_ error: TandemError) {
         fail(error)
         for link in state.withLock({ $0.links }) { link.signal() }
     }
 
-    /// Why it has ended for good; nil while it goes on.
+    /// The error that closed the connection permanently; nil while it is open.
     var ending: TandemError? { state.withLock { $0.phase == .closed ? $0.closedError : nil } }
 
-    /// Ends the thread because of an error, which everything that waits and all that follows is told.
+    /// Ends the thread with an error, which all waiting and all later requests receive.
     func fail(_ error: TandemError) {
         let (requests, waiters) = state.withLock { state in
             if state.phase != .closed { state.closedError = error }

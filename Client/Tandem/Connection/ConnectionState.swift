@@ -6,45 +6,47 @@ import TandemWire
 struct PendingRequest: Sendable {
     var message: ClientMessage
     var reply: Reply<DaemonMessage>
-    /// When it fails, in nanoseconds of the monotonic clock.
+    /// The deadline, in nanoseconds of the monotonic clock.
     var deadline: UInt64
-    /// How often the connection was lost while it was in flight.
+    /// The number of times the connection was lost while the request was in flight.
     var losses = 0
-    /// The last position that was known when it was sent first.
+    /// The last known position when the request was first sent.
     var sentAt: UInt64?
-    /// Whether it was sent before, so that it may have been carried out.
+    /// Whether the request was sent before, so that it may have been carried out.
     var wasSent = false
-    /// Whether nobody waits for its answer any more, and the daemon was told.
+    /// Whether the request was cancelled and the daemon was notified.
     var isCancelled = false
-    /// Who takes the answer's parts as they come, if somebody does.
+    /// The reader of the answer's chunks, if the caller passed one.
     weak var parts: AnswerParts?
-    /// What came of an answer in parts, if it is put together here.
+    /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
     var gathered: Fetched?
-    /// Whether who asked was told of the answer, of which parts are to come.
+    /// Whether the answer's head was delivered to the caller and chunks follow.
     var isTold = false
 
-    /// Tells who waits that no answer comes, or not the rest of it.
+    /// Fails the request, or ends the answer whose head was delivered.
     func fail(_ error: TandemError) {
         if isTold { parts?.breakOff(error) } else { reply.settle(.failure(error)) }
     }
 
-    /// The same where the connection was lost; who has some of the answer may ask again.
+    /// Fails the request because the connection was lost.
+    ///
+    /// A caller that has received the head of the answer may ask again.
     func lose(_ error: TandemError) {
         guard isTold else { return reply.settle(.failure(error)) }
         parts?.breakOff(error, isLost: true)
     }
 }
 
-/// Everything a connection knows; guarded by the connection's mutex.
+/// The state of a connection; guarded by the connection's mutex.
 struct ConnectionState: Sendable {
     enum Phase { case idle, connecting, greeting, installing, ready, closed }
 
     var phase = Phase.idle
     var intake: Intake?
     var wake: WakeUp?
-    /// Bytes that the socket did not take at once.
+    /// Bytes that the socket has not accepted yet.
     var outbox: [UInt8] = []
-    /// Requests that were sent, by their number.
+    /// The requests in flight.
     var requests = SentRequests()
     /// Requests that wait for a connection or for room, in order.
     var queue: [PendingRequest] = []
@@ -54,32 +56,36 @@ struct ConnectionState: Sendable {
     var ring: TransactionRing
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
-    /// Since when nothing listens where the daemon should be; nil once it does.
+    /// The time since which no daemon has listened on the socket; nil while one does.
+    ///
+    /// In nanoseconds of the monotonic clock.
     var absentSince: UInt64?
-    /// Where contexts have pins, by their numbers: they are taken again when a lost connection is back.
+    /// The positions that contexts have pinned, by pin number.
+    ///
+    /// After a reconnect, the pins are set again.
     var pins: [UInt32: UInt64] = [:]
     var lastPin: UInt32 = 0
     var links: [ContextLink] = []
-    /// The position of the last answer that was put together of parts.
+    /// The position of the last answer assembled from chunks.
     var gatheredAt: UInt64 = 0
     var lastError: TandemError?
-    /// Whether the daemon said that it takes no saves.
+    /// Whether the daemon is read-only.
     var isReadOnly = false
-    /// What the daemon's last welcome asked to keep to.
+    /// The limits in the daemon's last welcome.
     var daemonLimits = SessionLimits()
-    /// How many places of controllers are taken.
+    /// The number of used controller slots.
     var openControllers = 0
-    /// Why the connection is closed for good.
+    /// The error that closed the connection permanently.
     var closedError = TandemError(.disconnected, "the container was closed")
 
-    /// Sends a message under a number, at once as far as the socket takes it.
+    /// Encodes a message and sends as much as the socket accepts.
     mutating func send(_ message: ClientMessage, id: UInt32) throws(TandemError) {
         let wasEmpty = outbox.isEmpty
         try WireCoding.encode(message, id: id, daemonLimits, into: &outbox)
         if wasEmpty { flush() } else { wake?.signal() }
     }
 
-    /// Gives the socket what it takes; the thread is woken to see to the rest.
+    /// Writes as much as the socket accepts; if bytes remain, wakes the thread to write them later.
     mutating func flush() {
         guard let socket = intake?.socket, !outbox.isEmpty else { return }
         let result = outbox.withUnsafeBytes { try? socket.write($0, waits: false) }
@@ -88,13 +94,13 @@ struct ConnectionState: Sendable {
             outbox.removeAll(keepingCapacity: outbox.count < 1 << 20)
             return
         case .bytes(let count): outbox.removeFirst(count)
-        // The reading side notices that the daemon is gone.
+        // The reader detects that the daemon is gone.
         case .wouldBlock, .closed, nil: break
         }
         wake?.signal()
     }
 
-    /// Sends a request if there is room, else keeps it in order.
+    /// Sends a request if there is room, or else queues it.
     mutating func submit(_ request: PendingRequest) {
         guard phase == .ready, queue.isEmpty, hasRoom else {
             queue.append(request)
@@ -122,7 +128,7 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends queued requests while there is room.
     mutating func dispatchQueue() {
         guard phase == .ready else { return }
         while !queue.isEmpty, hasRoom {
@@ -130,20 +136,21 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// Gives up a request: one that was not sent is not sent, of another the daemon is told.
+    /// Cancels a request: removes it from the queue, or notifies the daemon if it is in flight.
     mutating func cancel(_ reply: Reply<DaemonMessage>) {
         if let index = queue.firstIndex(where: { $0.reply === reply }) {
             queue.remove(at: index)
         } else if let id = requests.cancel(reply) {
-            // A few bytes always fit; a connection that is lost ends the request anyway.
+            // A few bytes always fit; the loss of the connection ends the request anyway.
             try? send(.cancel, id: id)
         }
     }
 
-    /// Puts everything in flight back into the queue that somebody waits for, in the order in which it was sent.
+    /// Moves all requests in flight back to the queue, in sending order, except cancelled ones.
     ///
-    /// Returns those that were in flight at too many losses: one of them may be what the daemon closes the connection for; and those of
-    /// whose answer some was told already.
+    /// Returns the requests that can't be sent again. These are requests that were in flight at too
+    /// many losses, because one of them may be the reason why the daemon closes the connection.
+    /// Requests whose answer was partly delivered are returned as well.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
@@ -160,7 +167,9 @@ struct ConnectionState: Sendable {
         return unanswered.filter { !goesOn($0) }
     }
 
-    /// Takes out saves whose ids the daemon may have forgotten: repeated now they might be applied twice.
+    /// Removes and returns the saves and batches whose ids the daemon may have forgotten.
+    ///
+    /// Sent again, they might be applied twice.
     mutating func forgotten(below floor: UInt64) -> [PendingRequest] {
         func isForgotten(_ request: PendingRequest) -> Bool {
             guard request.message.isKeptUnderID,
@@ -172,7 +181,7 @@ struct ConnectionState: Sendable {
         return queue.filter(isForgotten)
     }
 
-    /// Takes out what has waited too long.
+    /// Removes and returns the requests and session promises whose deadline has passed.
     mutating func expired(
         at now: UInt64
     ) -> (requests: [PendingRequest], sessions: [Reply<Session>]) {
@@ -184,7 +193,7 @@ struct ConnectionState: Sendable {
         return (late, waiters)
     }
 
-    /// The earliest moment at which something has waited too long.
+    /// The earliest deadline of all requests and session promises.
     var nextDeadline: UInt64? {
         var earliest: UInt64?
         func consider(_ deadline: UInt64) { earliest = min(earliest ?? deadline, deadline) }
@@ -194,12 +203,14 @@ struct ConnectionState: Sendable {
         return earliest
     }
 
-    /// Whether the daemon owes no answer and follows nothing for this process.
+    /// Whether the daemon owes no answer and has no subscription of this process.
     var expectsNothing: Bool {
         phase == .ready && interests.isEmpty && requests.isEmpty && queue.isEmpty
     }
 
-    /// Checks that a push follows the cursor; a gap ends the conversation, which is then resumed there.
+    /// Validates that a push follows the cursor.
+    ///
+    /// After a gap, the connection is resumed at the cursor.
     func checkPush(from previous: UInt64, to position: UInt64) throws(TandemError) {
         guard phase == .ready || phase == .installing, let cursor = session?.position else {
             throw TandemError(.storage, "the daemon pushed before its welcome")
@@ -210,19 +221,21 @@ struct ConnectionState: Sendable {
         }
     }
 
-    /// Lets go of transactions that every context has merged; one that stands nowhere yet may need any of them.
+    /// Removes transactions that every context has merged.
+    ///
+    /// A context without a position may still need all of them.
     mutating func dropMerged() {
         ring.drop(through: links.lazy.map(\.merged).min() ?? 0)
     }
 
-    /// Moves the cursor to a position that an answer named.
+    /// Moves the cursor forward to a position that an answer announced.
     mutating func announce(_ position: UInt64) {
         if let session, position > session.position { self.session?.position = position }
     }
 }
 
 extension ClientMessage {
-    /// Whether it does something that the daemon remembers under its id.
+    /// Whether the request has an effect that the daemon remembers under the request's id.
     var isKeptUnderID: Bool {
         switch self {
         case .save(let save): !save.onlyAsks
@@ -232,7 +245,7 @@ extension ClientMessage {
         }
     }
 
-    /// The last position that was known when it was sent first, by what it says itself.
+    /// The last known position when the message was first sent, as the message records it.
     fileprivate var firstSentAt: UInt64? {
         switch self {
         case .save(let save): save.firstSentAt
@@ -242,7 +255,7 @@ extension ClientMessage {
         }
     }
 
-    /// The same as a repetition.
+    /// Returns the message marked as a repetition.
     fileprivate func repeated(firstSentAt: UInt64?) -> ClientMessage {
         switch self {
         case .save(var save):
@@ -261,20 +274,23 @@ extension ClientMessage {
 
 /// The object numbers that this process may give to new objects.
 struct LeasedNumbers: Sendable {
-    /// Whether more have been asked for.
+    /// Whether a lease was requested and has not arrived.
     var isAsking = false
     private var blocks: [Range<ObjectNumber>] = []
     private var epoch: UInt32 = 0
     private var lastCount: UInt32 = 0
     private static let (fewest, most): (UInt32, UInt32) = (64, 4_096)
 
-    /// How many are asked for next: twice as many each time, so that who makes one object does not take thousands.
+    /// The size of the next lease, at least 64 and at most 4,096.
+    ///
+    /// It doubles with each lease, so that a process that creates one object does not lease
+    /// thousands of numbers.
     var nextCount: UInt32 { min(Self.most, max(Self.fewest, lastCount &* 2)) }
 
-    /// Whether it is time to ask for more.
+    /// Whether another lease should be requested.
     var isLow: Bool { remaining < Int(min(lastCount, Self.most)) / 2 }
 
-    /// Adds a block; blocks of another epoch are void.
+    /// Adds a block; blocks of another epoch become void.
     mutating func add(_ lease: Lease) {
         isAsking = false
         if lease.epoch != epoch { blocks.removeAll() }
@@ -284,7 +300,7 @@ struct LeasedNumbers: Sendable {
         if !overflow, lease.count > 0 { blocks.append(lease.first..<end) }
     }
 
-    /// The next number, or nil when more have to be asked for first.
+    /// Removes and returns the next number, or returns nil if a lease has to be requested first.
     mutating func next() -> ObjectNumber? {
         guard let block = blocks.first else { return nil }
         let rest = block.dropFirst()
@@ -292,6 +308,6 @@ struct LeasedNumbers: Sendable {
         return block.lowerBound
     }
 
-    /// The numbers left.
+    /// The number of unused numbers.
     var remaining: Int { blocks.reduce(0) { $0 + $1.count } }
 }

@@ -2,12 +2,12 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The thread of a connection: connects, reads, hands out, connects again.
+/// The thread of a connection: connects, reads, dispatches messages, and reconnects.
 final class ConnectionThread {
     private let connection: Connection
     private let wake: WakeUp
     private var backoff: Backoff
-    // Many processes lose a daemon at the same moment; they should not come back at the same moment.
+    // Many processes lose a daemon at the same moment; jitter keeps their reconnects apart.
     private var random = SystemRandomNumberGenerator()
 
     init(_ connection: Connection, _ wake: WakeUp) {
@@ -37,12 +37,13 @@ final class ConnectionThread {
 
     private var isClosed: Bool { connection.state.withLock { $0.phase == .closed } }
 
-    /// A daemon that refuses this client, or a socket that it may not use, will refuse it again.
+    /// Whether a retry is pointless: the daemon rejects this client, or access to the socket is
+    /// denied.
     private static func isFinal(_ error: TandemError) -> Bool {
         error.code == .schemaMismatch || error.code == .denied
     }
 
-    /// Connects and reads until the connection is lost; returns why it was.
+    /// Connects and reads until the connection is lost; returns the reason.
     private func converse(_ poller: Poller) -> TandemError {
         do {
             let socket = try connect()
@@ -63,14 +64,15 @@ final class ConnectionThread {
         return TandemError(.disconnected, "\(connection.transport.name): the daemon went away")
     }
 
-    /// Connects, and notes since when nobody has listened.
+    /// Connects, and records since when no daemon has listened.
     private func connect() throws -> Socket {
         do {
             let socket = try connection.transport.connect()
             connection.state.withLock { $0.absentSince = nil }
             return socket
         } catch let error as TandemError where error.code == .denied && hasBeenConnected {
-            // The socket of a new daemon may get its mode a moment later, so a client that was connected retries.
+            // A new daemon's socket may get its mode a moment later, so a client that was connected
+            // before retries.
             throw TandemError(.disconnected, error.message)
         } catch {
             let now = connection.clock.monotonicNanoseconds
@@ -88,7 +90,8 @@ final class ConnectionThread {
             for event in events {
                 if event.token == 0 { wake.clear() }
                 if event.isWritable { connection.state.withLock { $0.flush() } }
-                // A caller that reads and finds the conversation over wakes this thread, which finds the same.
+                // A caller that reads the end of the stream wakes this thread, which then detects
+                // it as well.
                 guard event.token == 0 || event.isReadable else { continue }
                 guard try intake.drain(connection) else { return }
             }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How a connection reaches a context: from its thread to the context's actor, never further.
+/// The path from a connection's thread to a context: through the context's actor only.
 final class ContextLink: Sendable {
     let actor: any Actor
     private let isScheduled = Atomic<Bool>(false)
@@ -10,21 +10,22 @@ final class ContextLink: Sendable {
 
     init(actor: any Actor) { self.actor = actor }
 
-    /// The position up to which the context has merged; 0 before it stands anywhere.
+    /// The position up to which the context has merged; 0 before its first read.
     ///
-    /// Only a hint of what need not be kept for it: it may be a moment old.
+    /// The value may be slightly out of date. It only tells which transactions the connection may
+    /// drop.
     var merged: UInt64 {
         get { standing.load(ordering: .relaxed) }
         set { standing.store(newValue, ordering: .relaxed) }
     }
 
-    /// Lets the context follow what has come in, soon; signals until then count as one.
+    /// Schedules a merge of received transactions; further signals before it runs are coalesced.
     func signal() {
         if isScheduled.exchange(true, ordering: .acquiringAndReleasing) { return }
         Task { await run(on: actor) }
     }
 
-    /// Lets the context tell what became of its objects, once the job that changes them is over.
+    /// Makes the context report its object changes after the job that makes them.
     func signalChanges() { Task { await process(on: actor) } }
 
     private func process(on actor: isolated any Actor) async {

@@ -1,12 +1,12 @@
 import TandemModel
 
-/// One of the controllers that a connection may have open; given back when nobody holds it.
+/// One of the controllers that a connection may have open; freed when it is released.
 ///
-/// The daemon keeps nothing for a controller, so the limit that its welcome names is counted here.
+/// The daemon keeps no state for a controller, so the limit in its welcome is enforced here.
 final class ControllerPlace: Sendable {
     private let connection: Connection
 
-    /// Takes a place; throws `limitExceeded` when all are taken.
+    /// Acquires a slot; throws `limitExceeded` if all slots are in use.
     init(_ connection: Connection) throws(TandemError) {
         self.connection = connection
         try connection.state.withLock { state throws(TandemError) in

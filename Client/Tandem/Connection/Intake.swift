@@ -2,30 +2,32 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// The incoming side of one conversation with the daemon, and whose turn it is to read it.
+/// The inbound reader of a connection: reads and decodes bytes on one thread at a time.
 ///
-/// The connection's thread reads, except while a thread that blocks for an answer does so itself: then the answer costs one
-/// change of threads less. Whoever reads hands out everything that comes, in order, under one lock. While nothing is expected
-/// that a caller would not read itself, the thread does not watch the socket at all: such a save is one write and one read.
+/// The connection's thread reads, except while a caller blocks for an answer and reads itself,
+/// which saves a thread switch. The reading thread dispatches all messages, in order, under one
+/// lock. If only callers' own answers are expected, the connection's thread does not watch the
+/// socket at all. A save then costs one write and one read.
 final class Intake: Sendable {
     private struct Reading {
         var decoder = DaemonMessageDecoder()
         var failure: (any Error)?
         var isProven = false
-        /// What came since freed memory was given back.
+        /// The number of bytes received since the last heap trim.
         var bytes = 0
-        /// How callers wait for the answers to questions.
+        /// The spin policy of callers that wait for answers to read-only requests.
         var spin = SpinPolicy(cores: ThisProcess.cores)
     }
 
     private struct Turn {
         var isCallers = false
         var waitsForRoom = false
-        /// Whether the last caller left with nothing more to expect.
+        /// Whether nothing more was expected when the last caller stopped reading.
         var isQuiet = false
-        /// Whether something was asked for since the turn began that the caller may leave unread.
+        /// Whether something was requested during this caller's turn that the caller may leave
+        /// unread.
         var isDemanded = false
-        /// What the socket is watched for.
+        /// The interest that the poller was last given.
         var shown = Interest.read
 
         var interest: Interest {
@@ -34,7 +36,7 @@ final class Intake: Sendable {
         }
     }
 
-    /// The milliseconds after which a caller that waits for bytes looks at the time.
+    /// The milliseconds after which a caller waiting for bytes checks deadlines.
     private static let patience: Int32 = 1_000
     private static let roomBytes = 64 << 10
 
@@ -42,10 +44,13 @@ final class Intake: Sendable {
     private let watch: Poller.Watch
     private let reading = Locked(Reading())
     private let turn = Locked(Turn())
-    // Guard: the turn. The thread uses it with `reading` locked when it is nobody's, a caller during its own.
+    // Guard: the turn. The connection's thread uses the buffer with `reading` locked while no
+    // caller has the turn; a caller uses it during its own turn.
     nonisolated(unsafe) private let room: UnsafeMutableRawBufferPointer
 
-    /// Takes a socket in whose closing and, unless it is a caller's turn, whose bytes wake the poller.
+    /// Registers a socket with the poller.
+    ///
+    /// The poller wakes when the socket closes and, unless a caller is reading, when bytes arrive.
     init(_ socket: Socket, _ poller: Poller, token: UInt64) throws {
         self.socket = socket
         try socket.setReadTimeout(milliseconds: Int(Self.patience))
@@ -55,19 +60,21 @@ final class Intake: Sendable {
 
     deinit { room.deallocate() }
 
-    /// How the next caller waits for the answer to a question.
+    /// The spin policy of the next caller that waits for the answer to a read-only request.
     var spin: SpinPolicy { reading.withLock { $0.spin } }
 
-    /// Whether the daemon answered or pushed anything.
+    /// Whether the daemon has answered or pushed anything after its welcome.
     ///
-    /// A welcome alone proves nothing: what is sent next may be what ends the connection.
+    /// A welcome alone proves nothing, because the next message sent may be what ends the
+    /// connection.
     var isProven: Bool { reading.withLock { $0.isProven } }
 
     // MARK: Turns
 
-    /// Lets the calling thread read instead of the connection's; false if another one does already.
+    /// Makes the calling thread the reader; returns false if another caller is reading.
     ///
-    /// On return the connection's thread has handed out whatever it had read, and reads no more.
+    /// On return, the connection's thread has dispatched everything it had read, and it reads no
+    /// more.
     func beginTurn() -> Bool {
         let isMine = turn.withLock { turn in
             guard !turn.isCallers else { return false }
@@ -80,7 +87,8 @@ final class Intake: Sendable {
         return isMine
     }
 
-    /// Gives the turn back to the connection's thread, which need not read if nothing is expected.
+    /// Returns the reader role to the connection's thread, which need not read if nothing is
+    /// expected.
     func endTurn(isQuiet: Bool) {
         turn.withLock { turn in
             turn.isCallers = false
@@ -89,7 +97,9 @@ final class Intake: Sendable {
         }
     }
 
-    /// Lets the thread read when it is nobody's turn: something is expected that no caller may read.
+    /// Makes the connection's thread read, except during a caller's turn.
+    ///
+    /// Call it when a message is expected that no caller may read.
     func demand() {
         turn.withLock { turn in
             turn.isDemanded = true
@@ -98,7 +108,7 @@ final class Intake: Sendable {
         }
     }
 
-    /// Sets whether the connection's thread is woken when the socket takes bytes again.
+    /// Sets whether the connection's thread is woken when the socket is writable again.
     func setWaitsForRoom(_ waits: Bool) {
         turn.withLock { turn in
             guard waits != turn.waitsForRoom else { return }
@@ -107,7 +117,9 @@ final class Intake: Sendable {
         }
     }
 
-    /// It can only fail when the conversation is over, which is noticed by reading.
+    /// Updates the poller's interest.
+    ///
+    /// An error is ignored: it means that the connection has ended, which the next read detects.
     private func show(_ turn: inout Turn) {
         guard turn.interest != turn.shown else { return }
         turn.shown = turn.interest
@@ -116,10 +128,11 @@ final class Intake: Sendable {
 
     // MARK: Reading
 
-    /// Reads what is there, on the connection's thread, and hands it out; false when the other side is gone.
+    /// Reads and dispatches the available bytes on the connection's thread; returns false at the
+    /// end.
     ///
-    /// Does nothing while it is a caller's turn: what it read would not wake the caller. An error is thrown again at every
-    /// later call: the conversation is over.
+    /// Does nothing while a caller is reading, because bytes read here would not wake the caller.
+    /// After an error the connection is over, and every later call throws the error again.
     func drain(_ connection: Connection) throws -> Bool {
         let (goesOn, isLitter) = try reading.withLock { reading in
             let goesOn = try drain(connection, &reading)
@@ -146,11 +159,11 @@ final class Intake: Sendable {
         }
     }
 
-    /// Waits for bytes on the calling thread, whose turn it is, and hands them out; where it spins, does not sleep at once if they
-    /// have come early of late.
+    /// Waits for bytes on the calling thread, which has the turn, and dispatches their messages.
     ///
-    /// `.wouldBlock` says that it is time to look at the time; the wait is then over, or lasted ``patience``. Throws as
-    /// ``drain(_:)``.
+    /// With `spins`, polls before it sleeps if recent answers came early. The result `.wouldBlock`
+    /// means that the caller should check its deadlines: the wait timed out, or lasted
+    /// ``patience``. Throws like ``drain(_:)``.
     func receive(
         _ connection: Connection, milliseconds: Int32, spins: Bool = false
     ) throws -> ReadResult {
@@ -171,14 +184,14 @@ final class Intake: Sendable {
         return result
     }
 
-    /// Waits for bytes, asleep, and reads them.
+    /// Sleeps until bytes arrive, and reads them.
     private func sleep(milliseconds: Int32) throws -> ReadResult {
         let waits = milliseconds < 0 || milliseconds >= Self.patience
         if !waits, try !socket.waitReadable(milliseconds: milliseconds) { return .wouldBlock }
         return try socket.read(into: room, waits: waits)
     }
 
-    /// Takes the first bytes of the room and hands out what they complete.
+    /// Decodes the first `count` bytes of the buffer, and dispatches the complete messages.
     private func take(_ count: Int, _ connection: Connection, _ reading: inout Reading) throws {
         reading.decoder.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
         reading.bytes += count

@@ -1,9 +1,9 @@
 import TandemIO
 import TandemModel
 
-/// Lets one thread wait until another has something for it; used again and again.
+/// A reusable counting semaphore for one waiting thread, made of a socket pair.
 ///
-/// A pair of sockets does it: one system call to wait, one to wake.
+/// Waiting costs one system call, and so does signalling.
 final class Latch: Sendable {
     private let waiting: Socket
     private let waking: Socket
@@ -16,10 +16,10 @@ final class Latch: Sendable {
         }
     }
 
-    /// Wakes the one that waits, now or later.
+    /// Wakes the waiting thread, now or when it begins to wait.
     func signal() {
         let byte: [UInt8] = [1]
-        // It can only fail when the other end is gone, and both live as long as the latch.
+        // Can only fail if the other end is gone, and both ends live as long as the semaphore.
         _ = byte.withUnsafeBytes { try? waking.write($0) }
     }
 
@@ -31,7 +31,7 @@ final class Latch: Sendable {
     }
 }
 
-/// The latches of a connection that nobody waits on right now.
+/// The unused semaphores of a connection.
 final class LatchPool: Sendable {
     private let idle = Locked<[Latch]>([])
 
@@ -40,7 +40,7 @@ final class LatchPool: Sendable {
         return try Latch()
     }
 
-    /// Keeps a latch whose signal was taken.
+    /// Returns a semaphore whose signal was consumed.
     func give(back latch: Latch) {
         idle.withLock { if $0.count < 16 { $0.append(latch) } }
     }

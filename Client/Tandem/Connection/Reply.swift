@@ -1,7 +1,7 @@
 import TandemIO
 import TandemModel
 
-/// Where the outcome of a request arrives, awaited by a thread or by a task.
+/// A one-shot promise of a request's outcome, awaited by a thread or by a task.
 final class Reply<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, TandemError>
 
@@ -13,13 +13,13 @@ final class Reply<Value: Sendable>: Sendable {
     private enum State {
         case open
         case waiting(Waiter)
-        // An outcome is large: so it is copied by reference.
+        // Indirect, because an outcome is large: the state is copied by reference.
         indirect case settled(Outcome)
     }
 
     private let state = Locked<State>(.open)
 
-    /// Hands over the outcome; only the first one counts.
+    /// Resolves the promise; only the first call has an effect.
     func settle(_ outcome: Outcome) {
         let waiter = state.withLock { state -> Waiter? in
             if case .settled = state { return nil }
@@ -34,7 +34,7 @@ final class Reply<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits on the calling thread.
+    /// Blocks the calling thread until the promise is resolved.
     func wait(with pool: LatchPool) -> Outcome {
         if let outcome { return outcome }
         do throws(TandemError) {
@@ -52,7 +52,7 @@ final class Reply<Value: Sendable>: Sendable {
         return outcome ?? Self.givenUp
     }
 
-    /// Waits without holding the caller's thread.
+    /// Suspends the calling task until the promise is resolved.
     nonisolated(nonsending) func value() async -> Outcome {
         await withCheckedContinuation { continuation in
             let isSettled = state.withLock { state -> Bool in
@@ -62,8 +62,8 @@ final class Reply<Value: Sendable>: Sendable {
             }
             if isSettled { continuation.resume() }
         }
-        // Taken under the lock: the thread sanitizer does not see the order that a continuation makes when it is resumed before
-        // the task has come to rest.
+        // Read under the lock: the thread sanitizer does not see the order that a continuation
+        // establishes if it is resumed before the task has suspended.
         return outcome ?? Self.givenUp
     }
 
@@ -71,7 +71,7 @@ final class Reply<Value: Sendable>: Sendable {
         .failure(TandemError(.disconnected, "the request was given up"))
     }
 
-    /// Whether the outcome is there.
+    /// Whether the promise is resolved.
     var isSettled: Bool { state.withLock { if case .settled = $0 { true } else { false } } }
 
     private var outcome: Outcome? {

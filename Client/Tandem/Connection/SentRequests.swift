@@ -1,8 +1,8 @@
 import TandemWire
 
-/// The requests that were sent and have no answer, in the order in which they were sent; by their numbers.
+/// The requests in flight, in sending order.
 ///
-/// So few, usually one, that an array beats a dictionary.
+/// Stored in an array, because there is usually only one.
 struct SentRequests: Sendable {
     private var items: [(id: UInt32, request: PendingRequest)] = []
 
@@ -10,10 +10,10 @@ struct SentRequests: Sendable {
 
     var isEmpty: Bool { items.isEmpty }
 
-    /// Whether an answer of which some has come is put together.
+    /// Whether an answer is being assembled from chunks.
     var isGathering: Bool { items.contains { $0.request.gathered != nil } }
 
-    /// The earliest moment at which one has waited too long.
+    /// The earliest deadline of all requests, or nil if there are none.
     var earliestDeadline: UInt64? {
         var earliest: UInt64?
         for item in items { earliest = min(earliest ?? .max, item.request.deadline) }
@@ -22,13 +22,16 @@ struct SentRequests: Sendable {
 
     mutating func add(_ request: PendingRequest, id: UInt32) { items.append((id, request)) }
 
-    /// Takes out the request of a number, if it has no answer yet.
+    /// Removes and returns the request with this id, or returns nil if there is none.
     mutating func remove(_ id: UInt32) -> PendingRequest? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         return items.remove(at: index).request
     }
 
-    /// Begins an answer in parts; gives the reply of who is told of it at once, and takes the parts by itself.
+    /// Accepts the head of a chunked answer.
+    ///
+    /// Returns the promise to resolve with the head if the request has a chunk reader. Otherwise
+    /// the answer is assembled here, and the result is nil.
     mutating func begin(_ head: Fetched, _ id: UInt32) -> Reply<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         guard let parts = items[index].request.parts else {
@@ -40,19 +43,22 @@ struct SentRequests: Sendable {
         return items[index].request.reply
     }
 
-    /// What becomes of an answer by one more part.
+    /// The effect of one chunk on its answer.
     enum Gathering {
-        /// More parts are to come.
+        /// More chunks follow.
         case goesOn
-        /// More parts are to come, which nobody takes any more.
+        /// More chunks follow, but their reader is gone; the request was not cancelled before.
         case isUnwanted
-        /// Who asked has all of it.
+        /// The last chunk was handed to the chunk reader.
         case isTaken
-        /// That was the last part of this one.
+        /// The last chunk completed this answer.
         case isWhole(Fetched)
     }
 
-    /// Adds a part to an answer, for whose next one there is time until then; throws `storage` for one that does not belong to it.
+    /// Adds a chunk to its answer, and moves the request's deadline.
+    ///
+    /// A chunk for an unknown request is ignored. Throws `storage` if the request has no answer
+    /// that the chunk could belong to.
     mutating func add(
         _ part: FetchedPart, _ id: UInt32, deadline: UInt64
     ) throws(TandemError) -> Gathering {
@@ -76,8 +82,9 @@ struct SentRequests: Sendable {
         return .isUnwanted
     }
 
-    /// Notes that nobody waits for a request any more, which keeps its number until it is answered; nil if that is noted, or there is
-    /// none.
+    /// Marks a request as cancelled; its id stays in use until the daemon answers.
+    ///
+    /// Returns the id, or nil if the request is unknown or already cancelled.
     mutating func cancel(_ reply: Reply<DaemonMessage>) -> UInt32? {
         guard let index = items.firstIndex(where: { $0.request.reply === reply }),
             !items[index].request.isCancelled
@@ -86,7 +93,7 @@ struct SentRequests: Sendable {
         return items[index].id
     }
 
-    /// Takes out those for which something holds.
+    /// Removes and returns the requests that satisfy a predicate.
     mutating func remove(where isMeant: (PendingRequest) -> Bool) -> [PendingRequest] {
         guard items.contains(where: { isMeant($0.request) }) else { return [] }
         let found = items.map(\.request).filter(isMeant)
@@ -94,7 +101,7 @@ struct SentRequests: Sendable {
         return found
     }
 
-    /// Takes out all.
+    /// Removes and returns all requests.
     mutating func removeAll() -> [PendingRequest] {
         defer { items.removeAll() }
         return items.map(\.request)

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// What is known of the daemon while a connection stands.
+/// The daemon's state as known to a connection.
 struct Session: Sendable {
     /// The store's model.
     var model: CompiledModel
@@ -8,12 +8,13 @@ struct Session: Sendable {
     var log: LogID
     /// The log's epoch.
     var epoch: UInt32
-    /// Rises when the stream of transactions was interrupted, so that contexts have to start anew.
+    /// A number that rises when the stream is interrupted, after which contexts have to start
+    /// again.
     var generation: Int
-    /// The last position that was announced.
+    /// The last announced position.
     var position: UInt64
 
-    /// A number of this log as a position that may leave the process.
+    /// Returns a number of this log as a position that is valid outside the process.
     func position(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }
@@ -21,37 +22,40 @@ struct Session: Sendable {
 
 /// A change of the connection's state.
 public struct ConnectionEvent: Hashable, Sendable {
-    /// What became of the connection.
+    /// The kinds of changes.
     public enum State: String, Hashable, Sendable {
         /// The daemon can't be reached; requests wait.
         case lost
-        /// The connection stands again and goes on where it was.
+        /// The connection was restored; waiting requests are sent.
         case restored
-        /// The daemon takes no saves, with the reason; reads and deliveries go on.
+        /// The daemon refuses saves, for a reason; reads and deliveries continue.
         case readOnly
-        /// The daemon takes saves again.
+        /// The daemon accepts saves again.
         case writable
-        /// A context could not merge saves of others, with the reason; it tries again, or reloads.
+        /// A context could not merge the saves of others, for a reason; it retries or reloads.
         case mergeFailed
     }
 
-    /// What became of the connection.
+    /// The kind of change.
     public var state: State
-    /// The last position that was received.
+    /// The last received position.
     public var position: Position
-    /// How many changes right before this one a slow reader was not told of; see ``ClientLimits/bufferedConnectionEvents``.
+    /// The number of preceding changes that were dropped because the reader was too slow; see
+    /// ``ClientLimits/bufferedConnectionEvents``.
     public var skipped = 0
-    /// Why saves are refused, and what to do, or why a context could not merge; empty in other states.
+    /// The reason why saves are refused, with a remedy, or why a context could not merge.
+    ///
+    /// Empty in other states.
     public var reason = ""
     /// The name of the context that could not merge; empty in other states.
     public var context = ""
-    /// Why a context could not merge; nil in other states.
+    /// The error that kept a context from merging; nil in other states.
     public var error: TandemError?
 }
 
-/// What a connection tells of the moment it happens.
+/// A change that a connection reports at the moment it happens.
 public enum ConnectionNotice: Hashable, Sendable {
-    /// The connection was lost or restored, or saves are refused or taken again.
+    /// The connection was lost or restored, or the daemon refuses or accepts saves again.
     case connection(ConnectionEvent)
     /// Another model took effect, at a position.
     case model(StableHash, Position)

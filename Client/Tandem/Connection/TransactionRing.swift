@@ -2,9 +2,10 @@ import TandemModel
 
 /// The most recent transactions of a connection, for contexts that have not merged them yet.
 ///
-/// Complete for the connection's interests from ``floor`` on; what fell out has to be asked for as history.
+/// The ring is complete for the connection's interests after ``floor``. Older transactions have
+/// to be requested as history.
 struct TransactionRing: Sendable {
-    /// Every transaction of interest above this position and up to the cursor is in the ring.
+    /// The position after which every transaction of interest, up to the cursor, is in the ring.
     private(set) var floor: UInt64
     private var items: [Item] = []
     private var head = 0
@@ -26,7 +27,7 @@ struct TransactionRing: Sendable {
     /// The number of transactions held.
     var count: Int { items.count - head }
 
-    /// Appends a transaction; the oldest go when a limit is passed, but never this one.
+    /// Appends a transaction; if a limit is exceeded, removes the oldest ones, but never this one.
     mutating func append(_ transaction: Transaction, bytes size: Int) {
         items.append(Item(transaction: transaction, bytes: size))
         bytes += size
@@ -34,7 +35,7 @@ struct TransactionRing: Sendable {
         compact()
     }
 
-    /// Lets go of what nobody needs any more: everything up to a position.
+    /// Removes all transactions up to a position.
     mutating func drop(through position: UInt64) {
         guard count > 0, items[head].transaction.position <= position else { return }
         while count > 0, items[head].transaction.position <= position { dropFirst() }
@@ -54,7 +55,7 @@ struct TransactionRing: Sendable {
         head = 0
     }
 
-    /// The transactions above one position up to another; nil when they reach below the floor.
+    /// Returns the transactions after `low` up to `high`, or nil if `low` is below the floor.
     func transactions(after low: UInt64, through high: UInt64) -> [Transaction]? {
         guard low >= floor else { return nil }
         let start = firstIndex(after: low)
@@ -62,7 +63,7 @@ struct TransactionRing: Sendable {
         return items[start..<end].map(\.transaction)
     }
 
-    /// Forgets everything; the ring goes on after `floor`.
+    /// Removes everything; the ring continues after `floor`.
     mutating func restart(at floor: UInt64) {
         items.removeAll()
         head = 0

@@ -1,9 +1,10 @@
 import TandemModel
 import TandemWire
 
-/// What a connection asks of the wire format, in one place.
+/// The connection's use of the wire format.
 enum WireCoding {
-    /// Requests that may be without an answer at one time; one more is kept for installing a model.
+    /// Returns the number of requests that may be in flight; one is reserved for installing a
+    /// model.
     static func requestsInFlight(_ limits: SessionLimits) -> Int {
         max(1, limits.requestsInFlight - 1)
     }
@@ -20,7 +21,7 @@ enum WireCoding {
         }
     }
 
-    /// The next message of a stream of bytes; nil when more bytes are needed.
+    /// Returns the next message of a byte stream, or nil if more bytes are needed.
     static func next(
         _ decoder: inout DaemonMessageDecoder
     ) throws(TandemError) -> (UInt32, DaemonMessage)? {
@@ -31,7 +32,7 @@ enum WireCoding {
         }
     }
 
-    /// The entities that a request adds to what the session follows.
+    /// Returns the entities that a request adds to the session's subscriptions.
     static func interests(of message: ClientMessage) -> [EntityTag] {
         switch message {
         case .fetch(let fetch): fetch.interests
@@ -46,7 +47,7 @@ enum WireCoding {
         }
     }
 
-    /// The position that an answer announces, if it does.
+    /// Returns the position that an answer announces, or nil if it announces none.
     static func announcedPosition(_ message: DaemonMessage) -> UInt64? {
         switch message {
         case .fetched(let answer): answer.position

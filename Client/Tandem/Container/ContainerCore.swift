@@ -1,9 +1,10 @@
 import TandemIO
 import TandemModel
 
-/// What a container shares with its contexts: the connection, the limits, the classes.
+/// The state that a container shares with its contexts: the connection, the limits, the classes.
 ///
-/// Contexts keep it, not the container, so that a container may keep its view context. The connection ends with the last of them.
+/// Contexts retain this object instead of the container, so that a container may retain its view
+/// context. The connection is closed when the last of them is released.
 final class ContainerCore: Sendable {
     let connection: Connection
     let limits: ClientLimits
@@ -12,12 +13,12 @@ final class ContainerCore: Sendable {
 
     private struct Classes {
         var types: [String: ManagedObject.Type] = [:]
-        /// The entities whose class came when there may have been objects already.
+        /// Entities whose class was registered when objects may have existed already.
         var late: Set<String> = []
-        /// The entities whose class was not yet held against the model, and the last model in which they were not found.
+        /// Entities whose class was not yet validated.
         var unchecked: Set<String> = []
         var checked: CompiledModel?
-        /// What is wrong with a class.
+        /// The error found in a class.
         var problem: TandemError?
     }
 
@@ -28,13 +29,15 @@ final class ContainerCore: Sendable {
 
     deinit { connection.close() }
 
-    /// Where lists are cached; nil for nowhere.
+    /// The directory of cached lists; nil disables the cache.
     var cacheDirectory: String? {
         get { caches.withLock { $0 } }
         set { caches.withLock { $0 = newValue } }
     }
 
-    /// Takes a class for the objects of its entity that are made from now on; `isEarly` before there can be any.
+    /// Registers a class for the objects of its entity that are created from now on.
+    ///
+    /// `isEarly` states that no object can exist yet.
     func register(_ type: any ManagedEntity.Type, isEarly: Bool = false) {
         classes.withLock { classes in
             classes.types[type.entity.name] = type
@@ -44,7 +47,7 @@ final class ContainerCore: Sendable {
         }
     }
 
-    /// Takes a class that somebody asked for, unless its entity has one.
+    /// Registers a class that a caller used, unless its entity has a class.
     func learn(_ type: any ManagedEntity.Type) {
         classes.withLock { classes in
             guard classes.types[type.entity.name] == nil else { return }
@@ -55,9 +58,11 @@ final class ContainerCore: Sendable {
         }
     }
 
-    /// Throws `unknownProperty`, or `usage` for one of another type, when a class shows what the model does not have.
+    /// Validates the registered classes against a model.
     ///
-    /// A class is looked at once: what becomes of the model later is no mistake in it.
+    /// Throws `unknownProperty` if a class has a property that the model lacks, and `usage` if its
+    /// type differs. Each class is validated once: a later change of the model is no error of the
+    /// class.
     func checkClasses(_ model: CompiledModel) throws(TandemError) {
         let types = try classes.withLock {
             (classes) throws(TandemError) -> [String: ManagedObject.Type] in
@@ -78,10 +83,10 @@ final class ContainerCore: Sendable {
         if let found { throw found }
     }
 
-    /// Whether objects may have been made before all classes were known.
+    /// Whether objects may have been created before all classes were registered.
     var hasLateClasses: Bool { classes.withLock { !$0.late.isEmpty } }
 
-    /// The class for objects of an entity: its own or that of the nearest entity it inherits from.
+    /// Returns the class for objects of an entity: its own or that of its nearest superentity.
     func type(for entity: CompiledEntity, in model: CompiledModel?) -> ManagedObject.Type {
         classes.withLock { classes in
             for tag in entity.ancestors {

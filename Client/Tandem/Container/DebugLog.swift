@@ -3,15 +3,15 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a process tells of its merges, fetches, faults and saves on standard error, as `TANDEM_DEBUG` says.
+/// A trace of merges, fetches, faults and saves on standard error, enabled by `TANDEM_DEBUG`.
 struct DebugLog: Sendable {
-    /// What can be told of.
+    /// The kinds of traced operations.
     enum Topic: String, CaseIterable { case merge, fetch, fault, save }
 
-    /// The variable: topics with commas between them, or 1 for all.
+    /// The environment variable: topics separated by commas, or 1 for all.
     static let variable = "TANDEM_DEBUG"
 
-    /// That of this process; nil when nothing is to be told.
+    /// The log of this process; nil if nothing is traced.
     static let process = ThisProcess.environment(variable).flatMap {
         DebugLog($0) { StandardStream.error.write($0) }
     }
@@ -20,9 +20,9 @@ struct DebugLog: Sendable {
     private let write: @Sendable (String) -> Void
     private let clock: any Clock
 
-    /// A log of the topics that a text names; nil for none.
+    /// Creates a log of the topics in a text; returns nil if the text names none.
     ///
-    /// A word that is no topic is said once.
+    /// If words of the text are not topics, the first of them is reported.
     init?(
         _ text: String, clock: any Clock = SystemClock(),
         write: @escaping @Sendable (String) -> Void
@@ -42,10 +42,10 @@ struct DebugLog: Sendable {
 
     func tells(_ topic: Topic) -> Bool { topics.contains(topic) }
 
-    /// Nanoseconds, to be given back to ``tell(_:_:since:_:)``.
+    /// The current time in nanoseconds, to be passed to ``tell(_:_:since:_:)``.
     var now: UInt64 { clock.monotonicNanoseconds }
 
-    /// Writes a line: topic, context, fields, milliseconds.
+    /// Writes a line with the topic, the context, the fields and the duration in milliseconds.
     func tell(
         _ topic: Topic, _ context: String, since start: UInt64, _ fields: [(String, String)]
     ) {
@@ -57,7 +57,7 @@ struct DebugLog: Sendable {
         write("tandem \(topic.rawValue): \(text)\n")
     }
 
-    /// A text that can't begin a field or a line of its own.
+    /// Quotes a text, if necessary, so that it can't start another field or line.
     private static func plain(_ text: String) -> String {
         let isPlain =
             !text.isEmpty
@@ -69,7 +69,7 @@ struct DebugLog: Sendable {
 }
 
 extension ManagedObjectContext {
-    /// Tells of a merge.
+    /// Traces a merge.
     func tell(_ group: MergedGroup, since start: UInt64) {
         guard let debug, debug.tells(.merge) else { return }
         let parts = [
@@ -80,7 +80,9 @@ extension ManagedObjectContext {
         debug.tell(.merge, name, since: start, parts + (group.isRestart ? [("anew", "yes")] : []))
     }
 
-    /// A step that is told of when it is done or has failed; for who looked whether anybody asked.
+    /// Traces an operation when it succeeds or fails.
+    ///
+    /// The caller has to check first that the topic is traced.
     func told<Output>(
         _ topic: DebugLog.Topic, _ debug: DebugLog,
         _ fields: @escaping (Output) -> [(String, String)], _ step: () throws -> Step<Output>
@@ -100,7 +102,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Asks what merging needs, rows that a list lacks or verdicts, and tells of it as of a fetch, with the position before.
+    /// Sends a request for a merge, and traces it as a fetch at the position before the merge.
+    ///
+    /// Such a request is for rows that a list lacks, or for verdicts.
     func toldAsk<Output>(
         _ message: ClientMessage, into parts: AnswerParts? = nil,
         _ next: @escaping (Result<DaemonMessage, TandemError>) throws -> Step<Output>
@@ -116,7 +120,7 @@ extension ManagedObjectContext {
 }
 
 extension ClientMessage {
-    /// What is told of a question of lists.
+    /// Returns the fields to trace for a request that concerns lists.
     fileprivate func told(_ answer: Result<DaemonMessage, TandemError>) -> [(String, String)] {
         let lists =
             if case .verdicts(let request) = self { request.items.count } else { 1 }
@@ -133,12 +137,12 @@ extension ClientMessage {
 }
 
 extension FetchRequest {
-    /// What is told of a fetch.
+    /// Returns the fields to trace for a fetch.
     func told(_ answer: Fetched, _ kind: Fetch.Kind) -> [(String, String)] {
         let listed =
             answer.places?.count
             ?? answer.objects.count + answer.references.count + answer.values.count
-        // Those of an answer in parts may be yet to come.
+        // The objects of a chunked answer may not have arrived yet.
         let isTold = kind == .count || answer.hasMore
         let count = isTold ? Int(clamping: answer.count) : listed
         return [

@@ -3,30 +3,36 @@ public import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Which transactions of the journal are wanted; one has to meet every part that is not empty.
+/// Selects transactions of the journal; a transaction has to satisfy every property that is set.
 ///
 ///     var filter = HistoryFilter()
 ///     filter.entities = ["Team"]
 ///     filter.properties = ["Team": ["wins"]]
 ///
-/// The daemon looks at them, and only those that meet it travel. A model that was installed always comes along.
+/// The daemon evaluates the filter, and sends only the matching transactions. Model changes always
+/// match.
 public struct HistoryFilter: Hashable, Sendable {
-    /// What happened to objects of these, subentities included; the rest of a transaction is left out.
-    public var entities: [String] = []
-    /// Saved by one of these.
-    public var authors: [String] = []
-    /// Changing one of these objects.
-    public var objects: [ObjectID] = []
-    /// Changing, inserting or deleting a value of one of these properties, by entity, subentities included.
+    /// The entities whose changes are included, with their subentities.
     ///
-    /// What was saved under an earlier model is not judged by its properties, and given.
+    /// Changes to objects of other entities are removed from a transaction.
+    public var entities: [String] = []
+    /// The authors; a transaction has to be saved by one of them.
+    public var authors: [String] = []
+    /// The objects; a transaction has to change one of them.
+    public var objects: [ObjectID] = []
+    /// The properties by entity, subentities included.
+    ///
+    /// A transaction has to change, insert or delete a value of one of them. Transactions saved
+    /// under an earlier model match without this check.
     public var properties: [String: [String]] = [:]
-    /// Not saved before this time; clocks may go back, positions don't.
+    /// The earliest save time.
+    ///
+    /// The daemon's clock may go back, unlike positions.
     public var since: Date?
-    /// Saved before this time.
+    /// The end of the range of save times, exclusive.
     public var until: Date?
 
-    /// Every transaction.
+    /// Creates a filter that matches every transaction.
     public init() {}
 
     func request(

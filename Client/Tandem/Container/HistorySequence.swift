@@ -1,16 +1,18 @@
 public import TandemModel
 import TandemWire
 
-/// The transactions of the journal behind a position, in order, as they are asked for.
+/// The journal's transactions after a position, in order, requested while they are iterated.
 ///
 ///     for try await transaction in try container.transactions(after: position, filter) { … }
 ///
-/// Ends at the journal's end, unless it follows: then it goes on with what is saved, and ends with `disconnected` when the container is
-/// closed. Throws `historyExpired` when the journal no longer reaches back. The way on is a snapshot: fetch with a context, and go on
-/// behind its ``ManagedObjectContext/position``. One that was taken by itself, as by ``PersistentContainer/end()``, is no place to go
-/// on: what others save between that and the fetch would come twice or never.
+/// The sequence ends at the journal's end, unless it follows. A following sequence continues with
+/// new transactions, and throws `disconnected` when the container is closed. It throws
+/// `historyExpired` if the journal no longer reaches back to the position. To recover, fetch a
+/// snapshot with a context, and resume after the context's ``ManagedObjectContext/position``. Don't
+/// resume after a position that was read separately, as by ``PersistentContainer/end()``:
+/// transactions saved between that read and the fetch would be delivered twice or never.
 public struct HistorySequence: AsyncSequence, Sendable {
-    /// A transaction as the journal has it, of the entities that were asked for.
+    /// A transaction as recorded in the journal, reduced to the requested entities.
     public typealias Element = Transaction
 
     let container: PersistentContainer
@@ -18,18 +20,19 @@ public struct HistorySequence: AsyncSequence, Sendable {
     let filter: HistoryFilter
     let follows: Bool
 
-    /// Reads from the beginning.
+    /// Creates an iterator that starts at the sequence's position.
     public func makeAsyncIterator() -> Iterator {
         Iterator(
             container: container, filter: filter, follows: follows, position: start)
     }
 
-    /// Where reading stands.
+    /// The state of one iteration.
     public struct Iterator: AsyncIteratorProtocol {
         let container: PersistentContainer
         let filter: HistoryFilter
         let follows: Bool
-        /// Everything up to here was read, or is in what is yet to be given.
+        /// The position up to which transactions were read; some of them may not have been returned
+        /// yet.
         public private(set) var position: Position
         private var isComplete = false
         private var page: [Transaction] = []
@@ -42,7 +45,7 @@ public struct HistorySequence: AsyncSequence, Sendable {
             self.position = position
         }
 
-        /// The next transaction; nil at the end.
+        /// Returns the next transaction, or nil at the end.
         public nonisolated(nonsending) mutating func next() async throws -> Transaction? {
             while given == page.count {
                 if isComplete {
@@ -56,7 +59,7 @@ public struct HistorySequence: AsyncSequence, Sendable {
             return page[given]
         }
 
-        /// Waits for a while until there is more; false when the task was cancelled.
+        /// Waits until there are new transactions; returns false if the task was cancelled.
         private nonisolated(nonsending) func wait() async throws -> Bool {
             while !Task.isCancelled {
                 let sync = Sync(number: position.number + 1, timeoutMilliseconds: 1_000)
@@ -71,8 +74,9 @@ public struct HistorySequence: AsyncSequence, Sendable {
             return false
         }
 
-        /// Throws `historyExpired` where the store was replaced or restored: its log may never come to the position's number, and what it
-        /// has there is something else.
+        /// Throws `historyExpired` if the store was replaced or restored.
+        ///
+        /// The new log may never reach the position's number, or has other transactions there.
         private func checkLog() throws(TandemError) {
             guard let now = container.connection.knownSession?.position(0),
                 !position.isComparable(with: now)

@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemWire
 
-/// A name under which the journal is kept until what it has is acknowledged.
+/// A named consumer of the journal, for which transactions are kept until it acknowledges them.
 ///
 ///     let consumer = try await container.consumer(named: "search index")
 ///     for try await transaction in consumer.transactions(follows: true) {
@@ -9,32 +9,35 @@ import TandemWire
 ///         try await consumer.acknowledge(consumer.position(transaction.position))
 ///     }
 ///
-/// It outlives processes: who comes again under the name goes on behind what was acknowledged. What is kept for
-/// it has the daemon's cap; beyond that it is expired: ``transactions(_:follows:)`` and ``acknowledge(_:)`` throw `historyExpired`. Then it
-/// starts again from a snapshot, and is registered anew at the position of the context that fetched it, so that nothing is left out:
+/// A consumer outlives processes: a client that registers the same name again resumes after the
+/// last acknowledged position. The daemon limits the journal that it keeps for consumers. A
+/// consumer that exceeds the limit is expired: ``transactions(_:follows:)`` and ``acknowledge(_:)``
+/// throw `historyExpired`. It then has to fetch a snapshot and register again at the position of
+/// the context that fetched it, so that no transaction is missed:
 ///
 ///     index(try await context.fetch(FetchRequest(entity: "Team")))
 ///     let again = try await container.consumer(named: "search index", at: context.position)
 public struct JournalConsumer: Sendable {
-    /// Its name.
+    /// The consumer's name.
     public let name: String
-    /// What was acknowledged when it was registered.
+    /// The position that was acknowledged at the time of registration.
     public let acknowledged: Position
     let container: PersistentContainer
 
-    /// The transactions behind what was acknowledged when it was registered.
+    /// Returns the transactions after the position that was acknowledged at registration.
     public func transactions(
         _ filter: HistoryFilter = HistoryFilter(), follows: Bool = false
     ) -> HistorySequence {
         HistorySequence(container: container, start: acknowledged, filter: filter, follows: follows)
     }
 
-    /// The position of a transaction's number.
+    /// Returns the position with a transaction's number.
     public func position(_ number: UInt64) -> Position { acknowledged.at(number) }
 
-    /// Lets the journal up to a position be given up; returns what is acknowledged now.
+    /// Acknowledges the journal up to a position; returns the acknowledged position.
     ///
-    /// Durable with the daemon's next checkpoint, so that the last ones may come again after a power cut.
+    /// The acknowledgement is durable after the daemon's next checkpoint. After a power failure,
+    /// the last transactions may be delivered again.
     @discardableResult
     public nonisolated(nonsending) func acknowledge(
         _ position: Position
@@ -44,7 +47,7 @@ public struct JournalConsumer: Sendable {
             await container.connection.answerAsync(.consumer(request)))
     }
 
-    /// Removes the consumer, so that nothing is kept for it; false when there is none any more.
+    /// Removes the consumer, so that no journal is kept for it; returns false if it did not exist.
     @discardableResult
     public nonisolated(nonsending) func remove() async throws -> Bool {
         let request = ConsumerRequest(name: name, action: .remove)
@@ -57,11 +60,15 @@ public struct JournalConsumer: Sendable {
 }
 
 extension PersistentContainer {
-    /// Registers a consumer of the journal, or finds the one of that name.
+    /// Registers a consumer of the journal, or finds the existing one with that name.
     ///
-    /// A new one, or one that is expired, begins at a position: the journal's end unless another is named. Name the
-    /// position of the context whose fetch it continues: the end is later if others save meanwhile. Durable on return. Throws `denied` without the role of a writer or for another user's, `limitExceeded`, `historyExpired` for a position that is no
-    /// longer kept, `readOnly`, `usage` for a name that can be none.
+    /// A new or expired consumer begins at `position`, or at the journal's end if it is nil. To
+    /// continue a fetch, pass the position of its context: the journal's end is later if others
+    /// save meanwhile. The registration is durable on return.
+    ///
+    /// Throws `denied` without the role writer or for another user's consumer, `limitExceeded`,
+    /// `historyExpired` if the position is no longer kept, `readOnly`, and `usage` if the name is
+    /// invalid.
     public nonisolated(nonsending) func consumer(
         named name: String, at position: Position? = nil
     ) async throws -> JournalConsumer {

@@ -1,20 +1,22 @@
 import TandemIO
 
-/// Where a daemon of a name is found; the only place in the client that knows paths.
+/// The paths by which clients find a daemon; all paths of the client library are defined here.
 public enum TandemPaths {
-    /// The variable that overrides every default.
+    /// The environment variable that overrides the default socket path.
     public static let socketVariable = "TANDEM_SOCKET"
 
-    /// The socket of the daemon `name`.
+    /// Returns the socket path of the daemon `name`.
     ///
-    /// That is `$TANDEM_SOCKET`, else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, else `/run/tandem/NAME.sock`; for root, whose daemon is
-    /// the system's, never below `$XDG_RUNTIME_DIR`.
+    /// The path is `$TANDEM_SOCKET`, or else `$XDG_RUNTIME_DIR/tandem/NAME.sock`, or else
+    /// `/run/tandem/NAME.sock`. Root, whose daemon is the system's, never uses `$XDG_RUNTIME_DIR`.
     public static func socket(name: String = "default") -> String {
         if let path = ThisProcess.environment(socketVariable), !path.isEmpty { return path }
         return defaultSocket(name: name)
     }
 
-    /// The socket of the daemon `name`, whatever the variable says; `/run/tandem/NAME.sock` for root.
+    /// Returns the default socket path of the daemon `name`, without the environment variable.
+    ///
+    /// For root, that is `/run/tandem/NAME.sock`.
     public static func defaultSocket(name: String = "default") -> String {
         guard ThisProcess.effectiveUserID != 0 else { return systemSocket(name: name) }
         if let directory = ThisProcess.environment("XDG_RUNTIME_DIR"), !directory.isEmpty {
@@ -23,7 +25,9 @@ public enum TandemPaths {
         return systemSocket(name: name)
     }
 
-    /// Where this program caches lists, as ``PersistentContainer/cacheDirectory`` says; nil for nowhere.
+    /// The directory for this program's cached lists, or nil if there is none.
+    ///
+    /// See ``PersistentContainer/cacheDirectory``.
     public static var cacheDirectory: String? {
         func directory(_ variable: String, _ rest: String) -> String? {
             ThisProcess.environment(variable).flatMap { $0.hasPrefix("/") ? $0 + rest : nil }
@@ -34,68 +38,79 @@ public enum TandemPaths {
         return "\(caches)/tandem/\(program)"
     }
 
-    /// The socket of the system's daemon `name`.
+    /// Returns the socket path of the system's daemon `name`.
     public static func systemSocket(name: String = "default") -> String {
         "/run/tandem/\(name).sock"
     }
 }
 
-/// What a client keeps and how long it waits; every bound of the library by name.
+/// The limits and timeouts of the client library.
 public struct ClientLimits: Hashable, Sendable {
-    /// Recent transactions kept for contexts that have not merged them yet.
+    /// The number of recent transactions kept for contexts that have not merged them yet.
     public var recentTransactions = 4_096
-    /// Bytes of recent transactions kept for them, encoded.
+    /// The encoded size of recent transactions kept for contexts, in bytes.
     public var recentBytes = 16 << 20
-    /// Bytes received after which memory that was freed meanwhile is given back to the system; 0 for never.
+    /// The bytes received after which freed memory is returned to the system; 0 for never.
     ///
-    /// The C library keeps it otherwise, in pieces between what is held: a process that lives for days among large values would
-    /// stay at the most that it ever needed in every part of its heap. Some milliseconds of the connection's thread each time.
+    /// Otherwise the C library keeps it in fragments between live allocations. A process that
+    /// handles large values for days would then stay at the peak size of each part of its heap.
+    /// Each release takes some milliseconds on the connection's thread.
     public var releaseBytes = 8 << 20
-    /// Rows that a context keeps besides those of objects in use.
+    /// The number of rows that a context caches besides those of objects in use.
     public var cachedRows = 65_536
-    /// Ids that a loop over batches of a fetch lists at once, of 16 bytes each.
+    /// The number of ids, of 16 bytes each, that a loop over fetch batches requests at once.
     public var listedReferences = 262_144
-    /// Bytes of blobs that a context keeps after they were read.
+    /// The bytes of blobs that a context caches after they were read.
     public var blobCacheBytes = 32 << 20
-    /// Payloads that an observer may lag behind before its sequence ends with `limitExceeded`.
+    /// The number of payloads that an observer may lag before its sequence throws `limitExceeded`.
     public var bufferedPayloads = 4_096
-    /// Changes of the connection that a reader of them may lag behind before the oldest are summed up.
+    /// The number of connection events that a reader may lag before the oldest are coalesced.
     public var bufferedConnectionEvents = 64
-    /// Milliseconds that a request waits for a connection, and for its answer after a loss.
+    /// The milliseconds that a request waits for a connection, and for its answer after a loss.
     public var connectMilliseconds: UInt64 = 5_000
-    /// Milliseconds for which a first connection is tried again where nothing listens; at most ``connectMilliseconds``.
+    /// The milliseconds for which a first connection is retried if no daemon listens.
     ///
-    /// Less of them lets a command say at once that there is no daemon, and yet wait for one that is busy.
+    /// At most ``connectMilliseconds`` count. With a small value, a command reports at once that
+    /// there is no daemon, and still waits for a busy one.
     public var absentMilliseconds: UInt64 = .max / 1_000_000
-    /// Numbers for new objects that are asked for with the connection, before there is any; nil for as many as the daemon gives.
+    /// The number of object numbers leased with the connection; nil lets the daemon decide.
     ///
-    /// The first new object asks for more. Numbers are never given back: a program that makes no objects takes 0.
+    /// The first new object leases more. Numbers are never returned, so a program that creates no
+    /// objects should set 0.
     public var firstNumbers: UInt32?
-    /// Milliseconds that an answer may take on a connection that stands.
+    /// The milliseconds that an answer may take while connected.
     public var answerMilliseconds: UInt64 = 60_000
-    /// Milliseconds that a batch delete or update may take on a connection that stands.
+    /// The milliseconds that a batch or a model change may take while connected.
     public var batchMilliseconds: UInt64 = 3_600_000
-    /// The first pause before connecting again, in milliseconds; it doubles each time.
+    /// The first pause before reconnecting, in milliseconds; it doubles with each attempt.
     public var firstBackoffMilliseconds: UInt64 = 10
-    /// The longest pause before connecting again, in milliseconds.
+    /// The longest pause before reconnecting, in milliseconds.
     public var longestBackoffMilliseconds: UInt64 = 1_000
-    /// Transactions asked for at once when a context is behind what is kept.
+    /// The number of transactions per request for a context that lags behind the kept ones.
     public var historyBatch: UInt32 = 1_024
-    /// Rows beyond a limited list that are fetched with it, at least: so many may leave it before it is fetched again.
+    /// The minimum number of rows fetched beyond the limit of a list.
+    ///
+    /// As many rows may leave the list before it is fetched again.
     public var windowSlack = 64
-    /// Steps that a context with ``ManagedObjectContext/allowsUndo`` can take back; above it the oldest are forgotten.
+    /// The number of undo steps of a context with ``ManagedObjectContext/allowsUndo``.
+    ///
+    /// If it is exceeded, the oldest steps are dropped.
     public var undoSteps = 1_000
-    /// Faults that are loaded together when one of them is needed.
+    /// The number of faults that are loaded together when one of them fires.
     public var faultBatch = 256
-    /// Rows of a list that are loaded together with one that is read: a quarter before it, the others behind.
+    /// The number of list rows loaded together when one is read.
+    ///
+    /// A quarter of them precede the row, the others follow it.
     public var windowBatch = 64
-    /// How often a request is sent again when the connection is lost while it is in flight.
+    /// The number of times that a request may be in flight when the connection is lost, before it
+    /// fails.
     public var requestAttempts = 5
-    /// How often a save or read is sent in all when the model is changed each time before it arrives.
+    /// The number of attempts to send a save or read whose model has changed before it arrives.
     public var modelAttempts = 5
-    /// How often a read is repeated because the context was led beyond its answer meanwhile.
+    /// The number of times that a read is repeated because its context moved past the answer
+    /// meanwhile.
     public var readAttempts = 8
 
-    /// The defaults.
+    /// Creates the default limits.
     public init() {}
 }

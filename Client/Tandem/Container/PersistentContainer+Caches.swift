@@ -2,19 +2,20 @@ import TandemIO
 public import TandemModel
 
 extension PersistentContainer {
-    /// Where lists are cached that have a ``FetchedResultsController/cacheName``; nil for nowhere.
+    /// The directory for lists with a ``FetchedResultsController/cacheName``; nil disables caching.
     ///
-    /// At first that is a directory of this program below `$XDG_CACHE_HOME/tandem`, else `~/.cache/tandem`; nowhere without a home, as in a
-    /// service. Programs that share a directory share the names. Set it before the first list is made.
+    /// The default is a directory of this program below `$XDG_CACHE_HOME/tandem`, or else below
+    /// `~/.cache/tandem`. It is nil without a home directory, as in a service. Programs that share
+    /// a directory share the cache names. Set it before creating the first list.
     public var cacheDirectory: String? {
         get { core.cacheDirectory }
         set { core.cacheDirectory = newValue }
     }
 
-    /// Forgets a cached list; all of this container's ``cacheDirectory`` if nil.
+    /// Deletes a cached list, or all lists in ``cacheDirectory`` if `name` is nil.
     ///
-    /// That is never needed: a cache that does not fit is not used. Lists that are open keep their content and their name.
-    /// Throws `storage` when a file can't be removed.
+    /// This is never necessary, because an outdated cache is not used. Open lists keep their
+    /// content and their name. Throws `storage` if a file can't be removed.
     public func deleteCache(named name: String?) throws(TandemError) {
         guard let path = cacheDirectory else { return }
         do throws(IOError) {

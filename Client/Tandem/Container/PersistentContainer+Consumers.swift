@@ -3,30 +3,31 @@ import TandemWire
 
 /// Named consumers of the journal, for the admin command.
 extension PersistentContainer {
-    /// Has the journal above a position kept for a name, nil for the end; blocks until that is durable.
+    /// Registers a consumer at a position, or at the end for nil; blocks until that is durable.
     ///
-    /// Returns what the consumer has acknowledged; one that was registered keeps its place unless it is expired.
+    /// Returns the position that the consumer has acknowledged. An existing consumer keeps its
+    /// position unless it is expired.
     package func registerConsumer(_ name: String, at position: Position?) throws -> Position {
         try acknowledged(by: ConsumerRequest(name: name, action: .register(at: position)))
     }
 
-    /// Lets the journal up to a position be given up for a consumer; blocks.
+    /// Acknowledges the journal up to a position for a consumer; blocks.
     ///
-    /// Returns what it has acknowledged.
+    /// Returns the acknowledged position.
     package func acknowledge(_ position: Position, asConsumer name: String) throws -> Position {
         try acknowledged(by: ConsumerRequest(name: name, action: .acknowledge(position)))
     }
 
-    /// Puts a consumer at a position, nil for the end, also back; blocks until that is durable.
+    /// Moves a consumer to a position, also backwards, or to the end for nil.
     ///
-    /// Returns what it has acknowledged now.
+    /// Blocks until that is durable. Returns the acknowledged position.
     package func resetConsumer(_ name: String, to position: Position?) throws -> Position {
         try acknowledged(by: ConsumerRequest(name: name, action: .reset(to: position)))
     }
 
     /// Removes a consumer; blocks until that is durable.
     ///
-    /// False when there is none.
+    /// Returns false if there is none.
     package func removeConsumer(_ name: String) throws -> Bool {
         try answer(to: ConsumerRequest(name: name, action: .remove)).acknowledged != nil
     }
@@ -35,7 +36,7 @@ extension PersistentContainer {
         try acknowledged(connection.answer(.consumer(request)))
     }
 
-    /// What an answer says that a consumer has acknowledged.
+    /// Returns the acknowledged position in a consumer's answer.
     func acknowledged(_ answer: Result<DaemonMessage, TandemError>) throws -> Position {
         guard case .consumer(let answer) = try answer.get(), let number = answer.acknowledged,
             let session = connection.knownSession

@@ -1,19 +1,20 @@
 import TandemModel
 
 extension PersistentContainer {
-    /// A container whose model is what classes declare; objects come as instances of these classes.
+    /// Creates a container whose model is declared by classes, which also represent its objects.
     ///
-    /// A class that shows what its entity does not have makes every use throw `unknownProperty`, or `usage` for another type.
-    /// To look at that, an object of each class is made that belongs to no context.
+    /// If a class has a property that its entity lacks, every use of the container throws
+    /// `unknownProperty`, or `usage` if the type differs. To check this, an object of each class is
+    /// created that belongs to no context.
     ///
     ///     let container = PersistentContainer(entities: [Team.self, Player.self], author: "worldcup")
     /// - Parameters:
     ///   - types: The classes, each with the entity that it declares.
     ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
     ///   - name: The daemon's name.
-    ///   - author: What the journal calls this process; `uid:pid` if nil.
-    ///   - transport: Another way to the daemon; `socket` and `name` don't count then.
-    ///   - limits: Other limits than the defaults.
+    ///   - author: The author that the journal records for this process; `uid:pid` if nil.
+    ///   - transport: Another way to reach the daemon; `socket` and `name` are ignored then.
+    ///   - limits: The limits and timeouts.
     public convenience init(
         entities types: [any ManagedEntity.Type], socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()

@@ -24,13 +24,13 @@ public struct FetchExplanation: Sendable {
 }
 
 extension PersistentContainer {
-    /// Carries out a fetch in the daemon, and returns its plan and the amount that it read; blocks.
+    /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.
     ///
     ///     let found = try container.explain(FetchRequest(entity: "Team", sort: ["-wins"], limit: 3))
     ///     found.steps.first?.properties       // the index
     ///
     /// No object is sent to the client, and pending edits are ignored. The plan depends on the
-    /// objects in the store, so it may be another one tomorrow.
+    /// objects in the store, so it may change as they do.
     ///
     /// - Parameters:
     ///   - request: The fetch.

@@ -1,24 +1,25 @@
 public import TandemModel
 import TandemWire
 
-/// A stretch of the journal.
+/// A page of the journal: consecutive transactions up to a position.
 public struct HistoryPage: Sendable {
     /// The transactions in order.
     public var transactions: [EncodedTransaction]
-    /// Everything up to here is covered.
+    /// The position up to which the page covers the journal.
     public var position: Position
-    /// False when there is more: ask again after ``position``.
+    /// Whether the page reaches the end; if false, request the next page after ``position``.
     public var isComplete: Bool
 }
 
-/// Reading the journal; all calls block.
+/// Reading the journal; the calls block unless they are async.
 extension PersistentContainer {
     /// The last durable position.
     public func end() throws -> Position { try wait(for: 0, timeout: 10) }
 
-    /// Waits until the journal has a transaction of this number; returns the last durable position.
+    /// Waits until the journal has the transaction with this number; returns the last durable
+    /// position.
     ///
-    /// Throws `timeout` when that takes longer than `timeout` seconds.
+    /// Throws `timeout` if that takes longer than `timeout` seconds.
     @discardableResult
     public func wait(for number: UInt64, timeout: Double) throws -> Position {
         let milliseconds = UInt32(clamping: Int64(max(0, min(timeout, 4_000_000)) * 1_000))
@@ -29,15 +30,16 @@ extension PersistentContainer {
         return try connection.session().position(position)
     }
 
-    /// Transactions after a number, at most `limit` of them.
+    /// Returns the transactions after a number, at most `limit` of them.
     ///
     /// - Parameters:
-    ///   - number: The last transaction that is not wanted; 0 begins with the first.
-    ///   - end: The last one that is wanted; 0 is the end of the journal.
-    ///   - entities: Only what happened to objects of these, subentities included; all if empty.
-    ///   - limit: At most this many.
-    /// - Returns: The transactions, and how far they reach.
-    /// - Throws: `historyExpired` when the journal no longer reaches back to `number`, `unknownEntity`.
+    ///   - number: The transaction before the first one to return; 0 begins with the first.
+    ///   - end: The last transaction to return; 0 is the end of the journal.
+    ///   - entities: The entities whose changes are included, with their subentities; all if empty.
+    ///   - limit: The maximum number of transactions.
+    /// - Returns: The transactions, and the position up to which they reach.
+    /// - Throws: `historyExpired` if the journal no longer reaches back to `number`,
+    ///   `unknownEntity`.
     public func history(
         after number: UInt64, through end: UInt64 = 0, entities: [String] = [],
         limit: UInt32 = 1_000
@@ -47,9 +49,11 @@ extension PersistentContainer {
         return try history(after: number, through: end, filter, limit: limit)
     }
 
-    /// Transactions after a number, up to another one or the end for 0, that meet a filter; blocks.
+    /// Returns the transactions after a number that match a filter; blocks.
     ///
-    /// Throws `historyExpired` when the journal no longer reaches back to `number`, `unknownEntity`, `unknownProperty`.
+    /// `end` is the last transaction to return; 0 is the end of the journal. Throws
+    /// `historyExpired` if the journal no longer reaches back to `number`, `unknownEntity`, and
+    /// `unknownProperty`.
     public func history(
         after number: UInt64, through end: UInt64 = 0, _ filter: HistoryFilter,
         limit: UInt32 = 1_000
@@ -60,10 +64,10 @@ extension PersistentContainer {
         return try page(connection.answer(.history(request)))
     }
 
-    /// Transactions after a position that meet a filter; some of them, and how far they reach.
+    /// Returns a page of the transactions after a position that match a filter.
     ///
-    /// Throws `historyExpired` when the journal no longer reaches back to the position, or it is of another log or epoch;
-    /// `unknownEntity`, `unknownProperty`.
+    /// Throws `historyExpired` if the journal no longer reaches back to the position, or if the
+    /// position is of another log or epoch. Also throws `unknownEntity` and `unknownProperty`.
     public nonisolated(nonsending) func history(
         after position: Position, _ filter: HistoryFilter, limit: UInt32 = 1_000
     ) async throws -> HistoryPage {
@@ -77,7 +81,9 @@ extension PersistentContainer {
         return try page(await connection.answerAsync(.history(request)))
     }
 
-    /// The transactions after a position that meet a filter, in order; with `follows` those to come as well.
+    /// Returns the transactions after a position that match a filter, in order.
+    ///
+    /// With `follows`, the sequence continues with new transactions.
     public func transactions(
         after position: Position, _ filter: HistoryFilter = HistoryFilter(), follows: Bool = false
     ) -> HistorySequence {

@@ -1,22 +1,31 @@
 public import TandemModel
 import TandemWire
 
-/// Changing the store's model beyond what an app may do by itself.
+/// Changing the store's model beyond the changes that an app may make by itself.
 extension PersistentContainer {
-    /// What migrating the store to a model would do to what is stored; nothing is changed; blocks.
+    /// Returns the effects that a migration to a model would have, without changing anything;
+    /// blocks.
     ///
-    /// Throws `usage` for a model that can't be used. Cost: the daemon reads what is concerned, and nobody else is served meanwhile.
+    /// Throws `usage` if the model is invalid. The daemon reads the affected objects, and serves no
+    /// other client meanwhile.
     public func preview(of model: Model) throws -> MigrationReport {
         try ask(model, .preview).report
     }
 
     /// Migrates the store to a model, in one transaction; blocks.
     ///
-    /// What the model does not have any more is lost, and so are values that can't be converted: look at ``preview(of:)`` first.
-    /// Apps whose model has something that is gone are disconnected with `schemaMismatch`.
-    /// Throws `validation` naming objects that break a rule of the model, `schemaMismatch` for what can't be done in one step, `denied` to who is no
-    /// admin, `readOnly` without room to write all rows anew; then nothing was changed.
-    /// - Returns: The position of that transaction, and what it did.
+    /// Data of entities and properties that the model lacks is lost, and so are values that can't
+    /// be converted; check ``preview(of:)`` first. Apps whose model has a removed entity or
+    /// property are disconnected with `schemaMismatch`.
+    ///
+    /// Throws one of these errors, after which nothing was changed:
+    ///
+    /// - `validation` with the objects that violate a rule of the model,
+    /// - `schemaMismatch` if the change needs several steps,
+    /// - `denied` if the user is not an administrator,
+    /// - `readOnly` if there is no space to rewrite all rows.
+    ///
+    /// - Returns: The position of the migration's transaction, and its effects.
     @discardableResult
     public func migrate(to model: Model) throws -> (position: Position, report: MigrationReport) {
         let (answer, report) = try ask(model, .migrate)

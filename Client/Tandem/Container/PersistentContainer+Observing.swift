@@ -2,26 +2,30 @@ public import TandemModel
 import TandemWire
 
 extension PersistentContainer {
-    /// What becomes of the connection after it was made for the first time, and whether the daemon takes saves, from now on.
+    /// The connection's state changes from now on, including changes between writable and
+    /// read-only.
     ///
-    /// A save that a read-only daemon refuses throws `readOnly` and stays pending in its context: save again after `writable`.
+    /// The first connection is not reported. A save that a read-only daemon refuses throws
+    /// `readOnly` and stays pending in its context; save again after `writable`.
     public var connectionEvents: ConnectionEvents {
         defer { connection.listen() }
         return connection.payloads.events()
     }
 
-    /// Tells of connection and model the moment they change, before any answer that came after; replaces who was told before.
+    /// Sets the handler for changes of the connection or the model, and replaces the previous
+    /// handler.
     ///
-    /// The handler is called on the connection's thread or on one that waits for an answer: it must be quick and ask nothing of
-    /// the container.
+    /// The handler is called at the moment of the change, before any later answer is delivered. It
+    /// runs on the connection's thread or on one that waits for an answer. It must be quick and
+    /// must not call the container.
     public func onConnectionNotice(_ handler: @escaping @Sendable (ConnectionNotice) -> Void) {
         connection.payloads.listen(handler)
         connection.listen()
     }
 
-    /// Follows entities, subentities included; all if nil; blocks.
+    /// Subscribes to entities and their subentities, or to all entities if nil; blocks.
     ///
-    /// Returns the position from which on every save is heard of.
+    /// Returns the position after which every save is received.
     @discardableResult
     public func follow(_ entities: [String]? = nil) throws -> Position {
         let session = try connection.session()
@@ -29,9 +33,9 @@ extension PersistentContainer {
         return try position(connection.answer(.read(read)).get())
     }
 
-    /// Follows entities, subentities included; all if nil.
+    /// Subscribes to entities and their subentities, or to all entities if nil.
     ///
-    /// Returns the position from which on every save is heard of.
+    /// Returns the position after which every save is received.
     @discardableResult
     public nonisolated(nonsending) func follow(_ entities: [String]? = nil) async throws -> Position
     {

@@ -1,11 +1,12 @@
 import TandemModel
 package import TandemWire
 
-/// Giving up journal, for the admin command.
+/// Removing journal segments, for the admin command.
 extension PersistentContainer {
-    /// Gives up the oldest part of the journal, or says what would go; blocks.
+    /// Removes the oldest segments of the journal, or reports which would be removed; blocks.
     ///
-    /// Ask again while there is more. Throws `denied` to who is no admin, unless it is a dry run.
+    /// Repeat the call while the answer says that there is more. Throws `denied` if the user is not
+    /// an administrator, except for a dry run.
     package func vacuum(_ request: VacuumRequest) throws -> Vacuumed {
         guard case .vacuumed(let answer) = try connection.answer(.vacuum(request)).get() else {
             throw TandemError(.storage, "the daemon did not answer about its journal")

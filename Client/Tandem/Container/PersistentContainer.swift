@@ -2,37 +2,38 @@ import TandemIO
 public import TandemModel
 import TandemWire
 
-/// This process's access to a store: one connection, shared by all its contexts.
+/// A process's access to a store: one connection, shared by all its contexts.
 ///
-/// A container is Sendable and connects at its first use; make one for each store and keep it.
+/// A container is Sendable and connects at its first use. Create one for each store and keep it.
 ///
 ///     let container = PersistentContainer(model: Model(Team.self, Player.self))
 ///     let context = container.viewContext
 ///     let teams = try context.fetch(Team.self, sort: ["-wins"])
 public final class PersistentContainer: Sendable {
-    /// The model that this process declares; nil takes the daemon's.
+    /// The model that this process declares; nil uses the daemon's.
     public let model: Model?
-    /// The name under which the journal lists this process's saves.
+    /// The author that the journal records for this process's saves.
     public let author: String
-    /// What is kept, and how long is waited.
+    /// The limits and timeouts.
     public let limits: ClientLimits
 
     let core: ContainerCore
     var connection: Connection { core.connection }
     @MainActor private var mainContext: ManagedObjectContext?
 
-    /// A container of the daemon at a socket or of a name.
+    /// Creates a container for the daemon with a socket path or a name.
     ///
-    /// Nothing is connected yet. An empty store takes over `model`; one with a model that does not fit refuses with `schemaMismatch`.
-    /// With a model that can't be used every use throws `usage` at once, with all that is wrong in it, and so it does with an
-    /// author whose name has more than 256 bytes.
+    /// The container connects at its first use. An empty store adopts `model`; a store with an
+    /// incompatible model rejects the connection with `schemaMismatch`. If the model is invalid,
+    /// every use throws `usage` at once, with all errors of the model. The same happens if the
+    /// author's name has more than 256 bytes.
     /// - Parameters:
-    ///   - model: The model; nil takes the daemon's.
+    ///   - model: The model; nil uses the daemon's.
     ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
     ///   - name: The daemon's name.
-    ///   - author: What the journal calls this process; `uid:pid` if nil.
-    ///   - transport: Another way to the daemon; `socket` and `name` don't count then.
-    ///   - limits: Other limits than the defaults.
+    ///   - author: The author that the journal records for this process; `uid:pid` if nil.
+    ///   - transport: Another way to reach the daemon; `socket` and `name` are ignored then.
+    ///   - limits: The limits and timeouts.
     public init(
         model: Model? = nil, socket: String? = nil, name: String = "default",
         author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
@@ -49,16 +50,16 @@ public final class PersistentContainer: Sendable {
             connection?.knownSession?.position(number)
         }
         core = ContainerCore(connection, limits)
-        // It will be no better with a daemon.
+        // Fails early, because no daemon would accept the declaration.
         if let problem = connection.declarationProblem { connection.fail(problem) }
     }
 
-    /// Ends the connection; whatever waits fails with `disconnected`, and so does all that follows.
+    /// Closes the connection; waiting and later requests fail with `disconnected`.
     public func close() { connection.close() }
 
     // MARK: Contexts
 
-    /// The main actor's context; it follows the saves of others by itself.
+    /// The main actor's context, which merges the saves of others automatically.
     @MainActor public var viewContext: ManagedObjectContext {
         if let mainContext { return mainContext }
         let context = makeContext(name: "view", mergesAutomatically: true)
@@ -66,12 +67,12 @@ public final class PersistentContainer: Sendable {
         return context
     }
 
-    /// A context of the calling actor; outside an actor this does not compile.
+    /// Creates a context of the calling actor; outside an actor this does not compile.
     /// - Parameters:
     ///   - name: The name under which the journal lists its saves.
-    ///   - mergesAutomatically: Whether it follows the saves of others unprompted.
+    ///   - mergesAutomatically: Whether it merges the saves of others automatically.
     ///   - isolation: The actor; leave it out.
-    /// - Returns: A context that stands nowhere until it is used.
+    /// - Returns: A context that has no position until it is used.
     public func makeContext(
         name: String, mergesAutomatically: Bool = false,
         isolation: isolated (any Actor) = #isolation
@@ -80,7 +81,7 @@ public final class PersistentContainer: Sendable {
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 
-    /// Runs a piece of work with a context of its own, away from the caller's actor.
+    /// Runs a piece of work with a context of its own, off the caller's actor.
     ///
     ///     let position = try await container.withContext { try $0.importTeams(from: file) }
     public func withContext<Result: Sendable>(
@@ -102,11 +103,11 @@ public final class PersistentContainer: Sendable {
 
     // MARK: Types
 
-    /// Lets objects of a class's entity be shown by that class from now on.
+    /// Registers the class for objects of its entity that are created from now on.
     ///
-    /// Fetching, inserting and listing by class does so too where the entity has no class yet. Throws `unknownProperty` when the
-    /// class shows what the model does not have, `usage` when it shows it as another type; where the model is not known yet, the
-    /// first use throws that.
+    /// Fetching, inserting and listing by class also registers the class if the entity has none
+    /// yet. Throws `unknownProperty` if the class has a property that the model lacks, and `usage`
+    /// if its type differs. If the model is not known yet, the first use throws that error instead.
     public func register(_ type: any ManagedEntity.Type) throws(TandemError) {
         core.register(type)
         guard let model = connection.knownSession?.model ?? connection.compiledModel else { return }
@@ -115,10 +116,10 @@ public final class PersistentContainer: Sendable {
 
     // MARK: The daemon
 
-    /// The store's model as the daemon has it; blocks for a connection.
+    /// Returns the store's model as the daemon has it; blocks until connected.
     public func storeModel() throws -> CompiledModel { try connection.session().model }
 
-    /// Installs a model in an empty store, or migrates; blocks.
+    /// Installs a model in an empty store, or migrates the store; blocks.
     ///
     /// Returns the position of that transaction.
     @discardableResult
@@ -130,9 +131,10 @@ public final class PersistentContainer: Sendable {
         return try connection.session().position(answer.position)
     }
 
-    /// Ends another client's connection, by its `id` in the status; blocks.
+    /// Ends another client's connection, given its `id` in the status; blocks.
     ///
-    /// False when there is no such client. Throws `denied` to who is no admin.
+    /// Returns false if there is no such client. Throws `denied` if the user is not an
+    /// administrator.
     public func disconnect(client id: UInt64) throws -> Bool {
         guard
             case .disconnected(let wasThere) = try connection.answer(.disconnect(client: id)).get()
@@ -140,9 +142,9 @@ public final class PersistentContainer: Sendable {
         return wasThere
     }
 
-    /// Cancels a request of another client, or all of them if `request` is 0; false if there is none.
+    /// Cancels a request of another client, or all its requests if `request` is 0; blocks.
     ///
-    /// Blocks. Throws `denied` if the user is not an administrator.
+    /// Returns false if there is none. Throws `denied` if the user is not an administrator.
     package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
         let question = ClientMessage.disconnect(client: id, request: request)
         guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
@@ -151,10 +153,12 @@ public final class PersistentContainer: Sendable {
         return wasThere
     }
 
-    /// Makes the daemon reload its configuration; blocks until the new roles and limits are in effect.
+    /// Makes the daemon reload its configuration; blocks until the new roles and limits are in
+    /// effect.
     ///
-    /// Returns the keys that have another value now, and those that will have one after a restart. Throws `denied` if the user is not an
-    /// administrator, and `usage` with all errors of the configuration.
+    /// Returns the keys whose values have changed, and the keys whose new values need a restart.
+    /// Throws `denied` if the user is not an administrator, and `usage` with all errors of the
+    /// configuration.
     package func reloadConfiguration() throws -> (changed: [String], needsRestart: [String]) {
         guard case .status(let text) = try connection.answer(.reload).get() else {
             throw TandemError(.storage, "the daemon did not answer about its configuration")
@@ -164,7 +168,7 @@ public final class PersistentContainer: Sendable {
         return (keys("changed"), keys("restart"))
     }
 
-    /// The daemon's status as JSON text; blocks.
+    /// Returns the daemon's status as JSON text; blocks.
     public func status() throws -> String {
         guard case .status(let text) = try connection.answer(.status).get() else {
             throw TandemError(.storage, "the daemon did not answer about its status")

@@ -1,15 +1,15 @@
 public import TandemIO
 import TandemModel
 
-/// How a container reaches its daemon.
+/// The way in which a container reaches its daemon.
 ///
 ///     PersistentContainer(model: model, transport: .socketPath("/run/tandem/default.sock"))
 public struct Transport: Sendable {
-    /// What error messages call the other side.
+    /// The daemon's name in error messages.
     let name: String
     package let connect: @Sendable () throws -> Socket
 
-    /// Connects to the socket at a path.
+    /// Returns a transport that connects to the socket at a path.
     public static func socketPath(_ path: String) -> Transport {
         Transport(name: path) {
             do throws(IOError) {
@@ -20,9 +20,10 @@ public struct Transport: Sendable {
         }
     }
 
-    /// Takes a connected socket from `connect` each time a connection is needed.
+    /// Returns a transport that gets a connected socket from `connect` for each connection.
     ///
-    /// This is how a daemon inside the process, or a scripted one in a test, hands over its end.
+    /// A daemon in the same process, or a scripted daemon in a test, provides its sockets in this
+    /// way.
     public static func connected(_ connect: @escaping @Sendable () throws -> Socket) -> Transport {
         Transport(name: "<connected>", connect: connect)
     }

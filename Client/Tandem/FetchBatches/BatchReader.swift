@@ -2,36 +2,37 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// One loop over the batches of a request: what it has listed and given, and the pinned context that it reads in.
+/// The state of one loop over fetch batches, with the pinned context that it reads in.
 ///
-/// Ids are listed in windows, each a fetch with an offset: at one position these fit together. Bound to the context's actor.
+/// Ids are listed in windows, each a fetch with an offset. The windows fit together because all are
+/// read at one position. The reader is bound to the context's actor.
 final class BatchReader {
-    /// What is read, and how.
+    /// The parameters of the loop.
     struct Plan {
         var request: FetchRequest
-        /// How many objects a batch has.
+        /// The number of objects per batch.
         var size: Int
-        /// Where; nil for where the context that was asked is pinned, or the end.
+        /// The position to read at; nil for the pin of the requesting context, or else the end.
         var position: Position?
-        /// Whether rows are loaded, and not ids alone.
+        /// Whether rows are loaded in addition to ids.
         var loadsRows: Bool
-        /// What is loaded with each batch.
+        /// The key paths to prefetch with each batch.
         var keyPaths: [String] = []
     }
 
     private let plan: Plan
     private let asked: ManagedObjectContext
     private let reader: ManagedObjectContext
-    /// Where it reads; nil before the first batch.
+    /// The pinned position; nil before the first batch.
     private var position: UInt64?
     private var window: [ObjectReference] = []
-    /// How many of the window were given.
+    /// The number of ids in the window that were returned.
     private var given = 0
-    /// How many ids were listed, and whether these were all.
+    /// The number of ids listed, and whether the list is complete.
     private var (listed, isListed) = (0, false)
     private var isOver = false
 
-    /// A loop that has not begun.
+    /// Creates a loop that has not begun.
     init(_ plan: Plan, of asked: ManagedObjectContext) {
         self.plan = plan
         self.asked = asked
@@ -42,7 +43,7 @@ final class BatchReader {
 
     deinit { end() }
 
-    /// The next references, with their rows loaded if these are wanted; nil when there are no more.
+    /// Returns the next references, with their rows loaded if requested, or nil at the end.
     func next(isolation: isolated (any Actor)?) async throws -> [ObjectReference]? {
         if isOver { return nil }
         do {
@@ -56,13 +57,13 @@ final class BatchReader {
         }
     }
 
-    /// The object of a reference that was given.
+    /// Returns the object of a reference in a returned batch.
     func object(_ reference: ObjectReference) -> ManagedObject { reader.object(reference) }
 
-    /// The printable id of a reference that was given.
+    /// Returns the printable id of a reference in a returned batch.
     func id(_ reference: ObjectReference) -> ObjectID { reader.record(reference).id }
 
-    /// Lets go of everything but what others keep.
+    /// Ends the loop and releases the pin and the window; objects in use keep their context.
     private func end() {
         guard !isOver else { return }
         isOver = true
@@ -90,7 +91,7 @@ final class BatchReader {
             }
     }
 
-    /// Pins the loop's own context, which holds nothing yet.
+    /// Pins the loop's own context, which holds no rows yet.
     private func beginStep() throws -> Step<Void> {
         guard position == nil else { return .done(()) }
         return try reader.sessionStep().then { session in
@@ -136,7 +137,7 @@ final class BatchReader {
         }
     }
 
-    /// Gives the next part of the window; what nobody keeps of the last one is forgotten.
+    /// Returns the next batch of the window, and releases unused objects of the last one.
     private func loadStep() throws -> Step<[ObjectReference]> {
         let batch = Array(window[given..<min(given + plan.size, window.count)])
         reader.sweepAt = 0
@@ -157,22 +158,25 @@ final class BatchReader {
 }
 
 extension ManagedObjectContext {
-    /// Lets go of the pin at once and goes nowhere: what is read next finds the context behind a gap, and begins anew at the end.
+    /// Releases the pin without moving the context, so that the next read restarts at the end.
     ///
-    /// The stream lacks what is followed only since it was read at the pin.
+    /// The read has to restart because the stream lacks transactions of entities that the session
+    /// subscribed to only while it read at the pin.
     fileprivate func leavePin() {
         guard standing.pin != nil else { return }
         standing.pin = nil
         standing.session?.generation = -1
     }
 
-    /// Keeps a context as long as somebody keeps objects of it, or this one goes: without theirs, objects have no values.
+    /// Retains a context while its objects are in use, because they have no values without it.
+    ///
+    /// This context releases it when it is itself released.
     fileprivate func keepForObjects(_ other: ManagedObjectContext) {
         keptForObjects.append(other)
         dropUnused()
     }
 
-    /// Lets go of contexts that are kept for their objects, and have none any more.
+    /// Releases the retained contexts that have no objects in use.
     func dropUnused() {
         guard !keptForObjects.isEmpty else { return }
         keptForObjects.removeAll { other in !other.records.contains { $0.object != nil } }

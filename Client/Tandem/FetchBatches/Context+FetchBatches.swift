@@ -2,20 +2,24 @@ public import FoundationEssentials
 public import TandemModel
 public import TandemQuery
 
-/// Fetching what is too much to be held at once.
+/// Fetching results that are too large to be held at once.
 extension ManagedObjectContext {
-    /// The objects that a request picks, in its order, some at a time and all as they are at one position; see ``FetchBatches``.
+    /// Returns the objects of a request in batches, in order and all at one position.
+    ///
+    /// See ``FetchBatches``.
     ///
     ///     for try await batch in context.batches(for: FetchRequest(entity: "Team")) { … }
     ///
-    /// Pending edits have no part in it. The daemon puts all in order once for every `limits.listedReferences` ids, and finds each batch by
-    /// its ids; it undoes for each what was saved since the loop began.
+    /// Pending edits are ignored. The daemon sorts all objects once per `limits.listedReferences`
+    /// ids, and finds each batch by its ids. For each batch it undoes what was saved since the loop
+    /// began.
     /// - Parameters:
-    ///   - request: What is wanted.
-    ///   - size: How many objects a batch has; at least one.
-    ///   - position: When; nil for where the context is pinned, or else for the end of the journal.
-    ///   - keyPaths: Relationships whose objects are loaded with each batch (``load(_:prefetching:)``).
-    /// - Returns: The batches; nothing is asked before the first is wanted.
+    ///   - request: The fetch request.
+    ///   - size: The number of objects per batch; at least one.
+    ///   - position: The position to read at; nil for the context's pin, or else the end of the
+    ///     journal.
+    ///   - keyPaths: Relationships to prefetch with each batch (``load(_:prefetching:)``).
+    /// - Returns: The batches; no request is sent before the first one is needed.
     public func batches(
         for request: FetchRequest, size: Int = 256, at position: Position? = nil,
         prefetching keyPaths: [String] = []
@@ -23,9 +27,9 @@ extension ManagedObjectContext {
         batches(request, size, position, keyPaths, loadsRows: true) { $0.object($1) }
     }
 
-    /// The objects of a class that match, in order, some at a time and all as they are at one position.
+    /// Returns the matching objects of a class in batches, in order and all at one position.
     ///
-    /// Throws `invalidPredicate` and `usage` for a predicate or a sort key that can't be read.
+    /// Throws `invalidPredicate` and `usage` if the predicate or a sort key can't be parsed.
     public func batches<Object: ManagedEntity>(
         of type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil, size: Int = 256, at position: Position? = nil,
@@ -35,9 +39,10 @@ extension ManagedObjectContext {
         return batches(of: type, request, size, position, keyPaths)
     }
 
-    /// The objects of a class that match a typed predicate, in order, some at a time and all as they are at one position.
+    /// Returns the objects of a class that match a typed predicate in batches.
     ///
-    /// Throws `usage` for a key path that names no property.
+    /// The batches are in order and all at one position. Throws `usage` for a key path that names
+    /// no property.
     ///
     ///     for try await teams in try context.batches(of: Team.self, where: \.wins > 3) { … }
     public func batches<Object: ManagedEntity>(
@@ -49,9 +54,10 @@ extension ManagedObjectContext {
         return batches(of: type, request, size, position, keyPaths)
     }
 
-    /// The objects of a class that match a predicate of Swift's, in order, some at a time and all as they are at one position.
+    /// Returns the objects of a class that match a Foundation predicate in batches.
     ///
-    /// Throws what ``TandemQuery/ObjectPredicate/init(_:)`` does.
+    /// The batches are in order and all at one position. Throws the errors of
+    /// ``TandemQuery/ObjectPredicate/init(_:)``.
     ///
     ///     for try await teams in try context.batches(of: Team.self, where: #Predicate { $0.wins > 3 }) { … }
     public func batches<Object: ManagedEntity>(
@@ -73,7 +79,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The ids of the objects that a request picks, in its order, some at a time; no rows are read for them.
+    /// Returns the ids of a request's objects in batches, in order, without reading their rows.
     public func idBatches(
         for request: FetchRequest, size: Int = 4_096, at position: Position? = nil
     ) -> FetchBatches<ObjectID> {

@@ -1,44 +1,50 @@
 import TandemModel
 
-/// What a request picks, batch by batch, as it is at one position, whatever is saved meanwhile.
+/// The results of a request in batches, all at one position, whatever is saved meanwhile.
 ///
 ///     for try await teams in try context.batches(of: Team.self, sort: ["-wins"]) {
 ///         for team in teams { try write(team) }
 ///     }
 ///
-/// A loop has a context of its own on the actor of the one that it was asked of, pinned where that is pinned, or else at the end of the journal
-/// when it begins. Its objects are of that context, so each batch and what its objects lead to fit together. They are for
-/// reading: to change one, take its like in your own context (`existingObject(with: object.id)`).
+/// A loop has a context of its own, on the actor of the requesting context. It is pinned at the
+/// position where that context is pinned, or else at the end of the journal when the loop begins.
+/// The objects belong to the loop's context, so a batch and the objects that it refers to are
+/// consistent. They are for reading: to change one, get the object in your own context
+/// (`existingObject(with: object.id)`).
 ///
-/// **Memory.** The next batch is asked for when it is wanted, so who is slow holds up nobody. The loop holds
-/// `limits.listedReferences` ids at most, and the rows of one batch beside the objects that you keep; the daemon holds nothing between two
-/// batches but the pin.
+/// **Memory.** The next batch is requested when it is needed, so a slow loop delays no other
+/// client. The loop holds at most `limits.listedReferences` ids, the rows of one batch, and the
+/// objects that you keep. Between two batches, the daemon holds only the pin.
 ///
-/// **End.** The pin is let go when the loop ends, however it does: at the end, by `break`, by an error, or by the task's
-/// cancellation, which is thrown as `CancellationError` and ends what the daemon works on, too. Objects that are kept then belong to an unpinned
-/// context, which begins anew where something is read that isn't loaded.
+/// **End.** The pin is released when the loop ends: at the end, by `break`, by an error, or by
+/// cancellation of the task. Cancellation throws `CancellationError` and also stops the daemon's
+/// work on the batch. Objects that you keep then belong to an unpinned context, which restarts when
+/// it reads something that isn't loaded.
 ///
-/// Each iterator is a loop of its own. Bound to the context's actor.
+/// Each iterator is an independent loop. It is bound to the context's actor.
 public struct FetchBatches<Value>: AsyncSequence {
-    /// A batch: as many as was asked for, in the last one fewer, never none.
+    /// A batch with the requested number of elements; the last one may have fewer, but is never
+    /// empty.
     public typealias Element = [Value]
 
     let makeReader: () -> BatchReader
     let value: (BatchReader, ObjectReference) -> Value?
 
-    /// Goes through the batches of one loop.
+    /// Iterates over the batches of one loop.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let reader: BatchReader
         let value: (BatchReader, ObjectReference) -> Value?
 
-        /// The next batch; nil when there are no more.
+        /// Returns the next batch, or nil at the end.
         public mutating func next() async throws -> [Value]? { try await next(isolation: nil) }
 
-        /// The next batch; nil when there are no more.
+        /// Returns the next batch, or nil at the end.
         ///
-        /// Throws `CancellationError` in a task that is cancelled; `historyExpired` when the daemon can't tell any more what there was at
-        /// the loop's position (a batch took longer than `limits.pinSeconds`, or the journal was trimmed); `limitExceeded` for too many
-        /// pins of a connection at the first batch; what fetches throw. Behind an error there are no more batches.
+        /// Throws `CancellationError` if the task is cancelled, and the errors of fetches. Throws
+        /// `historyExpired` if the daemon can't read the loop's position any more, because a batch
+        /// took longer than `limits.pinSeconds` or the journal was trimmed. The first batch throws
+        /// `limitExceeded` if the connection has too many pins. After an error there are no more
+        /// batches.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> [Value]? {
@@ -47,7 +53,7 @@ public struct FetchBatches<Value>: AsyncSequence {
         }
     }
 
-    /// Begins a loop; nothing is asked before the first batch is wanted.
+    /// Creates a loop; no request is sent before the first batch is needed.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(reader: makeReader(), value: value)
     }

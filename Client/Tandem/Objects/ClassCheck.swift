@@ -1,13 +1,16 @@
 import FoundationEssentials
 import TandemModel
 
-/// Holds what the ``Managed`` properties of a class say against an entity of the model.
+/// Validates the ``Managed`` properties of a class against an entity of the model.
 enum ClassCheck {
-    /// What is wrong, by the first property that shows what is not there, or shows it as another type; nil when nothing is.
+    /// Returns the first error of a class: a property that the entity lacks, or one of another
+    /// type.
+    ///
+    /// Returns nil if the class is valid.
     static func problem(
         of type: ManagedObject.Type, for entity: CompiledEntity
     ) -> TandemError? {
-        // Property wrappers can be looked at in an object only: this one is of no context.
+        // Property wrappers can only be inspected in an object; this object belongs to no context.
         let record = ObjectRecord(ObjectReference(tag: entity.tag, number: 0), entity)
         let object = type.init(binding: ObjectBinding(context: nil, record: record))
         var mirror: Mirror? = Mirror(reflecting: object)
@@ -20,9 +23,9 @@ enum ClassCheck {
         return nil
     }
 
-    /// Whether an object's class stores nothing but ``Managed`` properties, as far as that can be seen.
+    /// Whether an object's class visibly stores nothing but ``Managed`` properties.
     static func isPlain(_ object: ManagedObject) -> Bool {
-        // Such a class shows what it likes.
+        // The mirror of such a class may hide stored properties.
         if object is any CustomReflectable { return false }
         var mirror: Mirror? = Mirror(reflecting: object)
         while let current = mirror, current.subjectType != ManagedObject.self {
@@ -50,7 +53,7 @@ enum ClassCheck {
                 + mismatch)
     }
 
-    /// What a property is, if values of a type can't show it.
+    /// Returns a description of a property if values of a type can't represent it, or else nil.
     private static func mismatch(_ type: Any.Type, _ property: CompiledProperty) -> String? {
         if let optional = type as? any OptionalShown.Type {
             return mismatch(optional.wrapped, property)
@@ -79,11 +82,11 @@ enum ClassCheck {
     }
 }
 
-/// A ``Managed`` of any type.
+/// A ``Managed`` with any value type.
 protocol ManagedDeclaration {
     var name: String { get }
     var type: Any.Type { get }
-    /// What an object has in the property.
+    /// Reads an object's value of the property.
     func read(from object: ManagedObject, _ property: CompiledProperty) -> Any
 }
 
@@ -96,11 +99,11 @@ extension Managed: ManagedDeclaration {
 }
 
 extension ManagedDeclaration {
-    /// Whether it shows a to-many relationship.
+    /// Whether the value type represents a to-many relationship.
     var isSet: Bool { type is any SetShown.Type }
 }
 
-/// An optional type of whatever.
+/// An optional type with any wrapped type.
 protocol OptionalShown {
     static var wrapped: Any.Type { get }
 }

@@ -1,22 +1,23 @@
 import TandemModel
 
-/// What a request picked, to be lent one after the other while values are made of it.
+/// The results of a request, bound to flyweight objects one after another while values are made of
+/// them.
 ///
-/// A large answer comes in parts: values are made of one while the next is under way.
+/// A large answer arrives in chunks: values are made of one chunk while the next is transferred.
 ///
-/// State: `picked` is what is lent next, and `parts` gives more; `rest` are the objects that could not be lent, since whoever looked at one
-/// before led the context elsewhere.
+/// State: `picked` is the current chunk, and `parts` provides further ones. `rest` are the objects
+/// whose rows were not visited, because the code that read an earlier object moved the context.
 @usableFromInline
 final class LentObjects {
     private var picked: ManagedObjectContext.Picked
     private let context: ManagedObjectContext
     private let parts: AnswerParts?
     private let rows: PassingRows
-    /// What has to be loaded, and taken as it is then, behind those that were lent.
+    /// The objects that still have to be loaded, in order, after the visited ones.
     private(set) var rest: [ManagedObject] = []
-    /// The same without what is gone, once it was loaded: that has no values.
+    /// The objects of `rest` that exist after loading; deleted objects have no values.
     var left: [ManagedObject] { rest.filter { !$0.record.isGone } }
-    /// Whether the connection was lost before the last part came.
+    /// Whether the connection was lost before the last chunk arrived.
     @usableFromInline private(set) var isBroken = false
 
     init(
@@ -27,10 +28,10 @@ final class LentObjects {
         rows = PassingRows(context)
     }
 
-    /// So many objects are made room for at most, whatever the daemon says.
+    /// The upper bound of the capacity reserved for an answer, whatever count the daemon announces.
     private static let mostExpected = 1 << 20
 
-    /// How many there are in all, as far as that is worth making room for.
+    /// The number of objects in all, limited to a sensible capacity.
     @usableFromInline
     var expectedCount: Int {
         switch picked {
@@ -39,7 +40,7 @@ final class LentObjects {
         }
     }
 
-    /// How many are lent next, those included that can't be.
+    /// The number of objects in the current chunk, including those that can't be visited.
     @usableFromInline
     var count: Int {
         switch picked {
@@ -48,10 +49,11 @@ final class LentObjects {
         }
     }
 
-    /// Calls `body` with the objects in order, each of which may be lent for that one call; at most as often as there are.
+    /// Calls `body` with each object of the chunk, in order; an object may be valid for that call
+    /// only.
     ///
-    /// What is gone by then, since `body` led the context elsewhere, is left out: it has no values.
-    /// Throws `storage` for rows that can't be read.
+    /// Objects that were deleted meanwhile, because `body` moved the context, are skipped: they
+    /// have no values. Throws `storage` if a row can't be read.
     @usableFromInline
     func forEach(_ body: (ManagedObject) -> Void) throws {
         switch picked {
@@ -61,9 +63,10 @@ final class LentObjects {
         }
     }
 
-    /// Goes on to what is lent next, and waits for it; false at the end, or where the answer broke off (``isBroken``).
+    /// Waits for the next chunk; returns false at the end or if the connection was lost
+    /// (``isBroken``).
     ///
-    /// Throws what the daemon sent in place of the rest.
+    /// Throws an error that the daemon sent instead of the remaining chunks.
     @usableFromInline
     func takeNext() throws -> Bool {
         guard let parts, case .rows(let answer) = picked else { return false }

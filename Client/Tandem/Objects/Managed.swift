@@ -1,35 +1,36 @@
 public import TandemModel
 
-/// A property of a ``ManagedObject`` subclass that shows a property of the entity.
+/// A property of a ``ManagedObject`` subclass that exposes a property of the entity.
 ///
 ///     @Managed("wins") var wins: Int
 ///     @Managed("captain") var captain: Player?
 ///     @Managed("players") var players: Set<Player>
 ///     @Managed("lineup") var lineup: [Player]             // of an ordered relationship
 ///
-/// A type without nil shows its zero (0, "", false, the epoch) where the store has no value.
+/// If the store has no value, a non-optional type reads as its zero: 0, "", false, or the epoch.
 @propertyWrapper
 public struct Managed<Value: ManagedValue> {
     @usableFromInline let name: String
 
-    /// Shows the property of that name.
+    /// Creates a wrapper of the property with a name.
     public init(_ name: String) { self.name = name }
 
-    /// Only usable in a subclass of ``ManagedObject``.
+    /// Unavailable outside a subclass of ``ManagedObject``.
     @available(*, unavailable, message: "@Managed belongs into a subclass of ManagedObject")
     public var wrappedValue: Value {
         get { preconditionFailure("@Managed belongs into a subclass of ManagedObject.") }
-        // The compiler wants a setter; it can't be called.
+        // The compiler requires a setter; it can't be called.
         set { preconditionFailure("@Managed belongs into a subclass of ManagedObject.") }
     }
 
-    /// Reads and writes through the object that holds the property.
+    /// Reads and writes through the object that has the property.
     public static subscript<Owner: ManagedObject>(
         _enclosingInstance owner: Owner,
         wrapped _: ReferenceWritableKeyPath<Owner, Value>,
         storage storage: ReferenceWritableKeyPath<Owner, Managed<Value>>
     ) -> Value {
-        // Where it is inlined the key paths are known, so that none is made and the name is read where it lies.
+        // With inlining the key paths are known statically: none is created, and the name is read
+        // in place.
         @inlinable
         get { Value.read(from: owner, named: ManagedName(owner[keyPath: storage].name)) }
         @inlinable
@@ -37,25 +38,25 @@ public struct Managed<Value: ManagedValue> {
     }
 }
 
-/// A type that ``Managed`` can show.
+/// A type that ``Managed`` can expose.
 public protocol ManagedValue {
     /// Reads the property of an object.
     static func read(from object: ManagedObject, _ property: CompiledProperty) -> Self
-    /// Reads the property that a ``Managed`` names.
+    /// Reads the property named by a ``Managed``.
     ///
-    /// Without one of its own a type reads by the property of that name.
+    /// The default implementation looks the property up by name.
     static func read(from object: ManagedObject, named name: ManagedName) -> Self
     /// Writes the property of an object.
     func write(to object: ManagedObject, _ property: CompiledProperty)
 }
 
-/// A type that ``Managed`` can show as an optional.
+/// A type that ``Managed`` can expose as an optional.
 public protocol OptionalManagedValue {
-    /// Reads the property of an object; nil when there is no value.
+    /// Reads the property of an object; returns nil if it has no value.
     static func readOptional(from object: ManagedObject, _ property: CompiledProperty) -> Self?
-    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    /// Reads the property named by a ``Managed``; returns nil if it has no value.
     ///
-    /// Without one of its own a type reads by the property of that name.
+    /// The default implementation looks the property up by name.
     static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self?
     /// Writes the property of an object.
     static func writeOptional(
@@ -63,7 +64,7 @@ public protocol OptionalManagedValue {
 }
 
 extension ManagedValue {
-    /// Reads the property that a ``Managed`` names.
+    /// Reads the property named by a ``Managed``.
     @inlinable
     public static func read(from object: ManagedObject, named name: ManagedName) -> Self {
         read(from: object, object.property(name))
@@ -71,7 +72,7 @@ extension ManagedValue {
 }
 
 extension OptionalManagedValue {
-    /// Reads the property that a ``Managed`` names; nil when there is no value.
+    /// Reads the property named by a ``Managed``; returns nil if it has no value.
     @inlinable
     public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
         readOptional(from: object, object.property(name))
@@ -87,7 +88,7 @@ extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
         Wrapped.readOptional(from: object, property)
     }
 
-    /// Reads the property that a ``Managed`` names.
+    /// Reads the property named by a ``Managed``.
     @inlinable
     public static func read(from object: ManagedObject, named name: ManagedName) -> Wrapped? {
         Wrapped.readOptional(from: object, named: name)
@@ -100,7 +101,7 @@ extension Optional: ManagedValue where Wrapped: OptionalManagedValue {
 }
 
 extension ManagedObject: OptionalManagedValue {
-    /// The object at the end of a to-one relationship.
+    /// Returns the target of a to-one relationship.
     public static func readOptional(
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Self? {
@@ -108,13 +109,13 @@ extension ManagedObject: OptionalManagedValue {
         return target as? Self
     }
 
-    /// The object at the end of the to-one relationship that a ``Managed`` names.
+    /// Returns the target of the to-one relationship named by a ``Managed``.
     public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
         if let target = object.passedTarget(name) { return target as? Self }
         return readOptional(from: object, object.property(name))
     }
 
-    /// Sets the object at the end of a to-one relationship.
+    /// Sets the target of a to-one relationship.
     public static func writeOptional(
         _ value: ManagedObject?, to object: ManagedObject, _ property: CompiledProperty
     ) {
@@ -123,14 +124,14 @@ extension ManagedObject: OptionalManagedValue {
 }
 
 extension Set: ManagedValue where Element: ManagedObject {
-    /// The objects at the end of a to-many relationship.
+    /// Returns the targets of a to-many relationship.
     public static func read(
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Set<Element> {
         Set(object.objects(property.name).compactMap { $0 as? Element })
     }
 
-    /// Replaces the objects at the end of a to-many relationship.
+    /// Replaces the targets of a to-many relationship.
     public func write(to object: ManagedObject, _ property: CompiledProperty) {
         let before = Set.read(from: object, property)
         for member in before.subtracting(self) { object.remove(member, from: property.name) }
@@ -139,12 +140,14 @@ extension Set: ManagedValue where Element: ManagedObject {
 }
 
 extension Array: ManagedValue where Element: ManagedObject {
-    /// The objects at the end of an ordered to-many relationship, in their order.
+    /// Returns the targets of an ordered to-many relationship, in order.
     public static func read(from object: ManagedObject, _ property: CompiledProperty) -> [Element] {
         object.orderedObjects(property.name).compactMap { $0 as? Element }
     }
 
-    /// Replaces the objects at the end of an ordered to-many relationship; see ``ManagedObject/setOrderedObjects(_:for:)``.
+    /// Replaces the targets of an ordered to-many relationship.
+    ///
+    /// See ``ManagedObject/setOrderedObjects(_:for:)``.
     public func write(to object: ManagedObject, _ property: CompiledProperty) {
         object.setOrderedObjects(self, for: property.name)
     }

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// A class whose objects show the objects of an entity.
+/// A class whose instances represent the objects of an entity.
 ///
 ///     final class Team: ManagedObject, ManagedEntity {
 ///         static var entity: Entity {
@@ -15,12 +15,12 @@ public import TandemModel
 ///         @Managed("players") var players: Set<Player>
 ///     }
 public protocol ManagedEntity: ManagedObject, SendableMetatype {
-    /// The entity as declared.
+    /// The declared entity.
     static var entity: Entity { get }
 }
 
 extension Model {
-    /// The model of the entities that classes declare.
+    /// Creates the model of the entities that classes declare.
     ///
     ///     let model = Model(Team.self, Player.self)
     public init(_ types: any ManagedEntity.Type...) {

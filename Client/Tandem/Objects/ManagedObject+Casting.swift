@@ -1,8 +1,11 @@
 extension Array where Element == ManagedObject {
-    /// Those that are of a class: all, unless the class of their entity came after some were made.
+    /// Returns the objects that are instances of a class.
+    ///
+    /// Others occur only if the class of their entity was registered after they were created.
     func shown<Object: ManagedObject>(as type: Object.Type) -> [Object] {
-        // Where all are, the array is one of that class already: references lie alike in both, and elements are let go of by their own classes.
-        // To look at each and to copy it, without knowing the class before the program runs, takes longer than to read a row.
+        // If all are instances, the array can be reinterpreted: the layout of references is the
+        // same, and elements are released by their own classes. A dynamic cast and a copy of each
+        // element would take longer than reading a row.
         if allSatisfy({ $0 is Object }) { return unsafeBitCast(self, to: [Object].self) }
         return compactMap { $0 as? Object }
     }

@@ -1,30 +1,31 @@
 import TandemModel
 
-// What a `Managed` reads where it lies. Of an object that is loaded and not edited, and of a property whose name was asked for before, that
-// is a look into the table of names and one at the row; everything else goes by `subscript`.
+// Fast reads of `Managed` properties from rows in place. For a loaded, unedited object and a cached
+// property name, a read costs one lookup in the name table and one in the row. All other reads go
+// through `subscript`.
 extension ManagedObject {
-    /// A Boolean attribute; nil where there is none.
+    /// Returns a Boolean attribute, or nil if it has no value.
     @usableFromInline
     func bool(_ name: ManagedName) -> Bool? {
         if let found = inPlace(name, { $0.bool($1) }) { return found }
         return Bool(attribute: self[property(name)])
     }
 
-    /// An integer attribute; nil where there is none.
+    /// Returns an integer attribute, or nil if it has no value.
     @usableFromInline
     func int(_ name: ManagedName) -> Int64? {
         if let found = inPlace(name, { $0.int($1) }) { return found }
         return Int64(attribute: self[property(name)])
     }
 
-    /// An attribute of double precision; nil where there is none.
+    /// Returns a double-precision attribute, or nil if it has no value.
     @usableFromInline
     func double(_ name: ManagedName) -> Double? {
         if let found = inPlace(name, { $0.double($1) }) { return found }
         return Double(attribute: self[property(name)])
     }
 
-    /// A date as seconds since 1970; nil where there is none.
+    /// Returns a date in seconds since 1970, or nil if it has no value.
     @usableFromInline
     func date(_ name: ManagedName) -> Double? {
         if let found = inPlace(name, { $0.date($1) }) { return found }
@@ -32,14 +33,14 @@ extension ManagedObject {
         return value
     }
 
-    /// A text; nil where there is none.
+    /// Returns a string attribute, or nil if it has no value.
     @usableFromInline
     func text(_ name: ManagedName) -> String? {
         if let found = inPlace(name, { $0.text($1) }) { return found }
         return String(attribute: self[property(name)])
     }
 
-    /// The object at the end of a to-one relationship, if this one passes by and others led there lately.
+    /// Returns the cached target of a to-one relationship if this object is a flyweight.
     func passedTarget(_ name: ManagedName) -> ManagedObject? {
         guard let passing else { return nil }
         let found = inPlace(name) { $0.reference($1) }
@@ -47,7 +48,9 @@ extension ManagedObject {
         return passing._withUnsafeGuaranteedRef { $0.target(target) }
     }
 
-    /// Reads a property where it lies; nil if that can't be done so, nil in it if there is no value.
+    /// Reads a property from the row in place.
+    ///
+    /// Returns nil if that is not possible, and a wrapped nil if the property has no value.
     @inline(__always)
     private func inPlace<Result>(
         _ name: ManagedName, _ read: (RowView, RowColumn) -> Result?
@@ -55,7 +58,7 @@ extension ManagedObject {
         guard let place = properties.place(name, in: record.entity), let column = place.column
         else { return nil }
         access(place.slot)
-        // Nothing is held for it: the row is lent for longer than this takes.
+        // Nothing is retained: the row is borrowed for longer than this call.
         if let row = record.cleanLentRow { return Self.read(row, column, read) }
         return record.withCleanRow { Self.read($0, column, read) }
     }

@@ -1,42 +1,48 @@
 public import Observation
 public import TandemModel
 
-/// What ties an object to its context; made by contexts only.
+/// The connection of an object to its context and record; created by contexts only.
 public struct ObjectBinding {
     let context: ManagedObjectContext?
     let record: ObjectRecord
 }
 
-/// An object of the graph as one context sees it.
+/// An object of the graph as seen by one context.
 ///
-/// An object is a fault until one of its properties is read. Three layers make up what it shows: the row as merged, what a save
-/// in flight carries, and what is pending; saves of others change the first only. It belongs to its context's actor.
+/// An object is a fault until one of its properties is read. Its values combine three layers: the
+/// merged row, the edits of a save in flight, and the pending edits. Saves of others change only
+/// the first. An object belongs to its context's actor.
 ///
-/// Views that read properties under `withObservationTracking` are told of edits and merges alike, of those properties that they read
-/// and no others; ``hasChanges``, ``isDeleted`` and their like count as one. Observers need not hold the object: the context records
-/// which properties of which ids are observed.
+/// Views that read properties under `withObservationTracking` are notified of edits and merges that
+/// change the properties they read. ``hasChanges``, ``isDeleted`` and the other state properties
+/// count as one property. Observers need not retain the object: the context records which
+/// properties of which ids are observed.
 open class ManagedObject: Observable {
-    /// The context; nil when that is gone, and then every property reads as null.
+    /// The context; nil after the context was released, when every property reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
     let properties: PropertyCache
-    // What follows is assigned, or changes in place by functions that see nothing else of the object and call nobody meanwhile, so
-    // that no two accesses can overlap.
+    // The following properties are only assigned, or changed in place by functions that neither
+    // access other parts of the object nor call other code. So no two accesses can overlap.
     @exclusivity(unchecked) private(set) var record: ObjectRecord
-    /// What the object shares with others that pass by while values are made; nil for one that stays.
+    /// The flyweight rows that the object is bound to; nil unless the object is a flyweight.
     ///
-    /// Guarded by it: it lets no object pass by for longer than it lasts.
+    /// The reference is valid because `PassingRows` ends the binding of its flyweights before it is
+    /// deallocated.
     @exclusivity(unchecked) private(set) var passing: Unmanaged<PassingRows>?
     /// The observed properties of the context's objects; nil for an object of no context.
     private let observed: ObservedProperties?
-    /// The properties that were read while the object passed by.
+    /// The properties that were read while the object was a flyweight.
     @exclusivity(unchecked) private var readSlots = PropertyMask()
-    /// Whether the state was read while the object passed by.
+    /// Whether the state was read while the object was a flyweight.
     @exclusivity(unchecked) private var isStateRead = false
 
-    /// Made by contexts: insert or fetch objects instead.
+    /// Creates an object; called by contexts only.
     ///
-    /// Where values are made of rows (``ManagedObjectContext/fetchValues(_:where:_:sort:limit:)``) one object may stand for one row after
-    /// the other, unless its class has stored properties beside those of ``Managed``.
+    /// Insert or fetch objects instead.
+    ///
+    /// While values are made of rows (``ManagedObjectContext/fetchValues(_:where:_:sort:limit:)``),
+    /// one object may be bound to one row after another. This is not done for classes that have
+    /// stored properties other than those of ``Managed``.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
         properties = binding.context?.propertyCache ?? PropertyCache()
@@ -44,7 +50,7 @@ open class ManagedObject: Observable {
         record = binding.record
     }
 
-    /// The id, final from the moment of insertion.
+    /// The id, which is final from the moment of insertion.
     public var id: ObjectID { record.id }
 
     /// The name of the object's own entity.
@@ -56,67 +62,74 @@ open class ManagedObject: Observable {
     /// Whether the object is new and not in the store.
     public var isInserted: Bool { state.isInserted }
 
-    /// Whether there are unsaved edits to an object that is in the store.
+    /// Whether the object is in the store and has unsaved edits.
     public var isUpdated: Bool {
         !state.isInserted && !record.isDeleted && !record.pending.isEmpty
     }
 
-    /// Whether the object is gone from the store, or will be with the next save.
+    /// Whether the object was deleted from the store, or will be by the next save.
     public var isDeleted: Bool { state.isDeleted }
 
-    /// Whether the values have to be loaded when they are needed.
+    /// Whether the values have to be loaded when they are first read.
     public var isFault: Bool { state.isFault }
 
     /// Whether there are unsaved edits.
     public var hasChanges: Bool { !state.pending.isEmpty }
 
-    /// The position of the save that last changed the object's row; 0 when it isn't held.
+    /// The position of the save that last changed the object's row; 0 if the row isn't held.
     public var version: UInt64 { state.rootVersion }
 
     // MARK: Validation
 
-    /// The rules of the app's own: called before a save for every new or changed object; throw to refuse the save.
+    /// Validates the app's own rules before a save; called for every new or changed object.
     ///
-    /// Overriding methods may read anything and change nothing. A ``TandemModel/TandemError`` of the code `validation` is
-    /// reported together with all other problems of the save, any other error by itself.
+    /// Throw an error to refuse the save. Overriding methods may read anything but must not change
+    /// anything. A ``TandemModel/TandemError`` with the code `validation` is reported together with
+    /// all other problems of the save, any other error alone.
     open func validate() throws {}
 
-    /// Checks a new object before it is saved: every rule of the model that can be checked here, then ``validate()``.
+    /// Validates a new object before it is saved.
     ///
-    /// Throws `validation` with all `problems`. Uniqueness, and what hangs on objects that the context does not hold, is for the
-    /// daemon. Overriding methods call super's.
+    /// Checks every rule of the model that can be checked here, and calls ``validate()``. Throws
+    /// `validation` with all `problems`. The daemon checks uniqueness, and rules that depend on
+    /// objects that the context does not hold. Overriding methods have to call super's.
     open func validateForInsert() throws {
         try check(record.doubtful)
     }
 
-    /// Checks a changed object before it is saved: the rules of the model for what was changed, then ``validate()``.
+    /// Validates a changed object before it is saved.
     ///
-    /// Throws and is overridden as ``validateForInsert()``.
+    /// Checks the rules of the model for the changed properties, and calls ``validate()``. Errors
+    /// and overriding are as in ``validateForInsert()``.
     open func validateForUpdate() throws {
         try check(record.doubtful.intersection(record.pending.mask))
     }
 
-    /// Checks an object before it is deleted: throws `deleteDenied` when a relationship of the rule `deny` leads to anything the context holds.
+    /// Validates an object before it is deleted.
     ///
-    /// A save leaves that code to the daemon, which knows all members as they are by then; throw `validation` to refuse the
-    /// save.
+    /// Throws `deleteDenied` if a relationship with the rule `deny` has a target that the context
+    /// holds. A save ignores this error and leaves the check to the daemon, which knows all current
+    /// members. To refuse the save, throw `validation`.
     open func validateForDelete() throws { try checkDenials() }
 
     // MARK: Values
 
-    /// An attribute, or a to-one relationship as a reference; null for a to-many one.
+    /// The value of an attribute, or of a to-one relationship as a reference; null for a to-many
+    /// one.
     ///
-    /// Reading may block to load a fault, or a text or data that is too long for a row; when that fails the value is null and the context's ``ManagedObjectContext/faultFailure`` says why.
-    /// Setting traps on an unknown property or a value of another type: check what comes from outside with ``CompiledProperty/accepts(_:)``.
-    /// It also traps if the edit would be lost: if the object was deleted, here or by others, or if its context is gone.
+    /// Reading may block to load a fault, or a text or data that is too long for a row. If that
+    /// fails, the value is null, and the context's ``ManagedObjectContext/faultFailure`` has the
+    /// error. Setting traps for an unknown property or a value of another type: check values from
+    /// outside with ``CompiledProperty/accepts(_:)``. It also traps if the edit would be lost: if
+    /// the object was deleted, here or by others, or if its context was released.
     public subscript(property: String) -> Value {
         get { self[record.entity.declared(property)] }
         set { self[record.entity.declared(property)] = newValue }
     }
 
-    /// The same by a property of the object's own entity, which saves looking for its name.
+    /// The value of a property of the object's own entity, without a lookup by name.
     ///
-    /// A property of another entity traps.
+    /// Otherwise like the subscript by name. A property of another entity traps.
     public subscript(property: CompiledProperty) -> Value {
         get {
             let value = storedValue(slot(property))
@@ -132,28 +145,28 @@ open class ManagedObject: Observable {
         }
     }
 
-    /// The property of a name that a ``Managed`` spells; a name of none traps.
+    /// Returns the property with a name used by a ``Managed``; traps if there is none.
     @usableFromInline
     func property(_ name: String) -> CompiledProperty { property(ManagedName(name)) }
 
-    /// The property of a name that a ``Managed`` spells; a name of none traps.
+    /// Returns the property with a name used by a ``Managed``; traps if there is none.
     @usableFromInline
     func property(_ name: ManagedName) -> CompiledProperty {
         properties.property(name, of: record.entity)
     }
 
-    /// Has somebody told of the properties that are read; for objects of no context.
+    /// Sets the follower that records reads of properties; for objects of no context.
     func follow(_ follower: Follower) { properties.follower = follower }
 
-    /// Who is told of the properties that are read.
+    /// The follower that records reads of properties.
     var follower: Follower? { properties.follower }
 
-    /// The object at the end of a to-one relationship.
+    /// Returns the target of a to-one relationship.
     public func object(_ relationship: String) -> ManagedObject? {
         object(record.entity.declared(relationship))
     }
 
-    /// The object at the end of a to-one relationship.
+    /// Returns the target of a to-one relationship.
     func object(_ relationship: CompiledProperty) -> ManagedObject? {
         guard let context = managedObjectContext, let target = self[relationship].reference,
             context.session?.model.entity(tagged: target.tag) != nil
@@ -164,13 +177,13 @@ open class ManagedObject: Observable {
         return passing._withUnsafeGuaranteedRef { $0.object(of: other) }
     }
 
-    /// Sets the object at the end of a to-one relationship; its other end follows.
+    /// Sets the target of a to-one relationship, and updates the inverse.
     public func setObject(_ object: ManagedObject?, for relationship: String) {
         if let object, !canLead(to: object) { return }
         self[relationship] = object.map { .reference($0.record.reference) } ?? .null
     }
 
-    /// The objects at the end of a to-many relationship; loading them may block.
+    /// Returns the targets of a to-many relationship; may block to load them.
     public func objects(_ relationship: String) -> Set<ManagedObject> {
         guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
             return []
@@ -178,7 +191,9 @@ open class ManagedObject: Observable {
         return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
     }
 
-    /// The objects at the end of a to-many relationship in their order, or by number where there is none; loading them may block.
+    /// Returns the targets of a to-many relationship in order; may block to load them.
+    ///
+    /// Without an order, the targets are sorted by number.
     public func orderedObjects(_ relationship: String) -> [ManagedObject] {
         guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
             return []
@@ -195,15 +210,16 @@ open class ManagedObject: Observable {
         if record.members(wanted) == nil {
             context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
         }
-        // Loading may have brought another model.
+        // Loading may have replaced the model.
         guard let slot = record.entity.slot(of: relationship) else { return nil }
         if record.members(slot) == nil { context.recordFailedRead(slot, of: record) }
         return slot
     }
 
-    /// Adds an object to a to-many relationship, in an ordered one as the last; the other end follows.
+    /// Adds an object to a to-many relationship, and updates the inverse.
     ///
-    /// Adding a member does nothing. Of an ordered relationship the members are loaded, which may block.
+    /// In an ordered relationship the object becomes the last member; its members are loaded, which
+    /// may block. Adding a member that is there already does nothing.
     public func add(_ member: ManagedObject, to relationship: String) {
         let property = toMany(relationship)
         guard canLead(to: member), let context = editableContext else { return }
@@ -215,9 +231,11 @@ open class ManagedObject: Observable {
         if !members.contains(member) { setOrderedObjects(members + [member], for: relationship) }
     }
 
-    /// Puts an object into an ordered relationship, or a member elsewhere: afterwards it stands at `index`; the other end follows.
+    /// Inserts an object into an ordered relationship, or moves a member, so that it has this
+    /// index.
     ///
-    /// It is one change of a link, whatever stands around it; loading the members may block. An index beyond the end traps.
+    /// The inverse is updated. The edit is one change of a link, whatever the neighbours are. May
+    /// block to load the members. An index beyond the end traps.
     ///
     ///     team.insert(player, into: "players", at: 0)
     public func insert(_ member: ManagedObject, into relationship: String, at index: Int) {
@@ -229,10 +247,11 @@ open class ManagedObject: Observable {
         setOrderedObjects(members, for: relationship)
     }
 
-    /// Replaces the objects at the end of an ordered relationship; the other ends follow.
+    /// Replaces the targets of an ordered relationship, and updates the inverses.
     ///
-    /// Those that are in order with each other keep their places, so that saves of others that insert or move meet as few changes as
-    /// can be. What is named twice stands where it is named first. Loading the members may block; a relationship without order traps.
+    /// Members whose relative order stays the same keep their ranks. This minimises conflicts with
+    /// saves of others that insert or move members. A member named twice gets the position of its
+    /// first occurrence. May block to load the members. A relationship without order traps.
     public func setOrderedObjects(_ members: [ManagedObject], for relationship: String) {
         let property = toMany(relationship)
         precondition(
@@ -244,7 +263,7 @@ open class ManagedObject: Observable {
         context.setMembers(members.map(\.record), slot, of: record)
     }
 
-    /// Removes an object from a to-many relationship; the other end follows.
+    /// Removes an object from a to-many relationship, and updates the inverse.
     public func remove(_ member: ManagedObject, from relationship: String) {
         let property = toMany(relationship)
         checkContext(of: member)
@@ -252,7 +271,7 @@ open class ManagedObject: Observable {
         editableContext?.remove(member.record, from: property.slot, of: record)
     }
 
-    /// The value of a slot; what is too long for a row as its reference.
+    /// Returns the value of a slot; a value too long for a row is returned as its reference.
     func storedValue(_ slot: Int) -> Value {
         access(slot)
         if !record.isUnreadable, let value = record.value(slot) { return shown(value) }
@@ -263,25 +282,26 @@ open class ManagedObject: Observable {
         } else {
             context.fire { try $0.loadStep($0.faultBatch(record), members: []) }
         }
-        // Loading may have brought another model.
+        // Loading may have replaced the model.
         guard let slot = record.entity.slot(of: name) else { return .null }
         if let value = record.value(slot) { return shown(value) }
         context.recordFailedRead(slot, of: record)
         return .null
     }
 
-    /// The attribute's default, shown in place of a stored value that the type of the property can't show.
+    /// Returns the attribute's default for a stored value that the property's type can't represent.
     ///
-    /// Records that the property was read without success. Nil if there is no value, and in objects of no context.
+    /// Records that the read failed. Returns nil if there is no value, and for objects of no
+    /// context.
     @usableFromInline
     func substitute(for name: ManagedName, _ type: any AttributeConvertible.Type) -> Value? {
         managedObjectContext == nil ? nil : substitute(for: property(name).name, type)
     }
 
-    /// The default, shown in place of a stored value that the type of the property can't show.
+    /// Returns the default for a stored value that the property's type can't represent.
     @usableFromInline
     func substitute(for name: String, _ type: any AttributeConvertible.Type) -> Value? {
-        // Reading it may have brought another model.
+        // Reading the value may have replaced the model.
         guard let context = managedObjectContext, let slot = record.entity.slot(of: name),
             let value = record.committedValue(slot), !value.isNull, record.value(slot) == value,
             value.outside.map({ context.root.blobs[$0] != nil }) ?? true
@@ -290,7 +310,7 @@ open class ManagedObject: Observable {
         return record.entity.defaults[slot]
     }
 
-    /// A value as it will be once all deletions are saved: nothing leads to what is gone.
+    /// Returns a value without a reference to a deleted object, as if all deletions were saved.
     private func shown(_ value: Value) -> Value {
         guard let target = value.reference, let context = managedObjectContext,
             context.known(target)?.isDeleted == true
@@ -313,7 +333,7 @@ open class ManagedObject: Observable {
         return property
     }
 
-    /// The context, for an edit of this object; traps if the edit would be lost.
+    /// The context for an edit of this object; traps if the edit would be lost.
     ///
     /// Nil if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
     private var editableContext: ManagedObjectContext? {
@@ -329,7 +349,7 @@ open class ManagedObject: Observable {
         return nil
     }
 
-    /// Whether a relationship of this object can lead to another one; traps if that was deleted.
+    /// Whether a relationship of this object may refer to another one; traps if that was deleted.
     ///
     /// False if the edit is dropped and reported by the next save, see ``UnseenDeletions``.
     private func canLead(to object: ManagedObject) -> Bool {
@@ -347,7 +367,7 @@ open class ManagedObject: Observable {
             "Objects of different contexts can't be related; use object(with:) first.")
     }
 
-    /// Checks that an object is of the entity that a relationship leads to, or of one below it.
+    /// Traps unless an object is of a relationship's destination entity or one of its subentities.
     private func check(_ target: ObjectReference, _ property: CompiledProperty) {
         guard let destination = property.relationship?.destination,
             let entity = managedObjectContext?.session?.model.entity(tagged: target.tag)
@@ -377,14 +397,15 @@ open class ManagedObject: Observable {
     /// Notifies observers that all properties have changed.
     func notifyObservers() { managedObjectContext?.notifyObservers(of: record.reference.number) }
 
-    // MARK: Passing by
+    // MARK: Flyweights
 
-    /// Lets the object pass by; nothing of it was read yet.
+    /// Makes the object a flyweight; none of its properties may have been read yet.
     func pass(among rows: PassingRows) { passing = .passUnretained(rows) }
 
-    /// Forgets its row and what was read, so that it can stand for another one; says whether that could be done.
+    /// Clears the row and the recorded reads, so that the object can be bound to another row.
     ///
-    /// Nobody but the object must have its record, of which the context must have let go, and nothing else may be known of that.
+    /// Returns false if that is not possible: only the object may retain its record, which the
+    /// context must have released, and the record must have no state beyond its row.
     @inline(__always)
     func passOn() -> Bool {
         guard isKnownUniquelyReferenced(&record) else { return false }
@@ -399,7 +420,9 @@ open class ManagedObject: Observable {
         return true
     }
 
-    /// Makes an object that passed by one like all others: who reads under observation is told of what was read until now.
+    /// Makes a flyweight an ordinary object.
+    ///
+    /// Registers the recorded reads with the current observation.
     func stay() {
         guard passing != nil else { return }
         passing = nil
@@ -408,13 +431,13 @@ open class ManagedObject: Observable {
         for slot in readSlots { observe(slot) }
     }
 
-    /// Whether the object shows a record.
+    /// Whether the object is bound to this record.
     @inline(__always)
     func shows(_ record: Unmanaged<ObjectRecord>) -> Bool {
         Unmanaged.passUnretained(self.record).toOpaque() == record.toOpaque()
     }
 
-    /// Lets this object show another record.
+    /// Binds this object to another record.
     func rebind(to record: ObjectRecord) {
         passing?._withUnsafeGuaranteedRef { $0.passage.end(self.record) }
         self.record.settle()
@@ -426,17 +449,18 @@ open class ManagedObject: Observable {
 }
 
 extension ManagedObject: Hashable, Identifiable {
-    /// Objects are equal when they are the same object.
+    /// Returns whether both are the same object.
     public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a === b }
 
-    /// Hashes the identity.
+    /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension ManagedObjectContext {
-    /// Loads what a property needs; a failure is kept for the next throwing call.
+    /// Loads data for a property read; an error is kept for the next throwing call.
     ///
-    /// What it merges on the way is told to those who observe objects and declared lists once whoever reads is done.
+    /// If the load causes a merge, observers of objects and of declared lists are notified after
+    /// the reading code is done.
     func fire(_ step: (ManagedObjectContext) throws -> Step<Void>) {
         standing.loads += 1
         defer { standing.loads -= 1 }

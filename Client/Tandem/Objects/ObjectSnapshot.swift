@@ -1,34 +1,35 @@
 public import TandemModel
 
-/// The values of an object at one moment; Sendable, so it may leave the context's actor.
+/// The values of an object at one moment; Sendable, so that it may leave the context's actor.
 public struct ObjectSnapshot: Hashable, Sendable {
-    /// The object.
+    /// The object's id.
     public var id: ObjectID
     /// The position of the save that last changed its row.
     public var version: UInt64
     /// Attributes and to-one relationships by name, pending edits included.
     public var values: [String: Value]
-    /// The members of to-many relationships by name, where these were asked for.
+    /// The members of to-many relationships by name, if they were requested.
     public var members: [String: [ObjectID]] = [:]
 
-    /// A value by name; null when there is none.
+    /// Returns a value by name, or null if there is none.
     public subscript(property: String) -> Value { values[property] ?? .null }
 }
 
 extension ManagedObject {
-    /// The values now, pending edits included; may block to load a fault.
+    /// The current values, pending edits included; may block to load a fault.
     ///
-    /// What is too long for a row is left as its reference, see ``PersistentContainer/content(of:)``.
+    /// A value too long for a row is left as its reference, see
+    /// ``PersistentContainer/content(of:)``.
     public var snapshot: ObjectSnapshot {
         var values: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {
-            // Loading may have brought another model.
+            // Loading may have replaced the model.
             values[property.name] = record.entity.slot(of: property.name).map(storedValue)
         }
         return ObjectSnapshot(id: id, version: version, values: values)
     }
 
-    /// The properties with unsaved edits and their new values; a to-many relationship shows null.
+    /// Returns the new values of properties with unsaved edits; null for a to-many relationship.
     public func changedValues() -> [String: Value] {
         var result: [String: Value] = [:]
         for slot in record.pending.slots {
@@ -43,7 +44,9 @@ extension ManagedObject {
         return result
     }
 
-    /// The values without unsaved edits, of some properties or all; what isn't held is left out.
+    /// Returns the values without unsaved edits, of some properties or all.
+    ///
+    /// Values that the context does not hold are left out.
     public func committedValues(forKeys names: [String]? = nil) -> [String: Value] {
         var result: [String: Value] = [:]
         for property in entity.properties where !property.isToMany {

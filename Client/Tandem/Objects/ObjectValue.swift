@@ -1,7 +1,9 @@
 public import TandemModel
 public import TandemQuery
 
-/// The id of an object with its class: it may leave the context's actor, and leads to an object of that class in any other context.
+/// The id of an object with its class.
+///
+/// It may leave the context's actor, and identifies an object of that class in any other context.
 ///
 ///     let id = team.typedID                       // of the view context
 ///     try await container.withContext { try $0.existingObject(with: id).wins += 1 }
@@ -9,12 +11,12 @@ public struct TypedID<Object: ManagedEntity>: Hashable, Sendable, CustomStringCo
     /// The id.
     public let id: ObjectID
 
-    /// The typed form of an id, which a test or a preview may make up.
+    /// Creates the typed form of an id; tests and previews may make up the id.
     ///
-    /// That it is one of the class is checked when its object is asked for.
+    /// The class is checked when the object is requested.
     public init(_ id: ObjectID) { self.id = id }
 
-    /// The printed id, `Team/33`.
+    /// The printed id, such as `Team/33`.
     public var description: String { id.description }
 }
 
@@ -23,10 +25,11 @@ extension ManagedEntity {
     public var typedID: TypedID<Self> { TypedID(id) }
 }
 
-/// A value that an app makes of an object: what a row shows, what a job needs.
+/// A value that an app makes of an object, such as the content of a table row or a job's input.
 ///
-/// Being Sendable it may leave the context's actor, which objects never do. A preview makes it without a container. Where there are
-/// many, declare properties with `let`: of a struct whose properties are `var` the compiler copies each that its init has made.
+/// The value is Sendable, so it may leave the context's actor, unlike objects. A preview can create
+/// it without a container. If there are many values, declare properties with `let`: a struct with
+/// `var` properties is copied by the compiler after each init.
 ///
 ///     struct TeamRow: ObjectValue {
 ///         let id: TypedID<Team>
@@ -35,35 +38,38 @@ extension ManagedEntity {
 ///     }
 ///     let rows = try await context.fetchValues(TeamRow.self, where: "wins > 3", sort: ["-wins"])
 public protocol ObjectValue: Sendable {
-    /// The class of the objects that it is made of.
+    /// The class of the objects that the value is made of.
     associatedtype Object: ManagedEntity
-    /// The value of an object as it is now, pending edits included; reading may block to load a fault.
+    /// Creates the value of an object as it is now, pending edits included; may block to load a
+    /// fault.
     ///
-    /// It may be made of many objects, one after the other, of which nobody else knows: one that is held here stays the object of its
-    /// row, one that is only remembered otherwise (weakly, by its address) may be that of another row afterwards.
+    /// One object may be bound to one row after another while values are made. If the value retains
+    /// the object, the object stays bound to its row. If the object is only remembered weakly or by
+    /// its address, it may be bound to another row afterwards.
     init(_ object: Object)
 }
 
 extension ManagedObjectContext {
-    /// The object of a typed id, as a fault if it isn't held; nothing is asked of the daemon.
+    /// Returns the object of a typed id, as a fault if it isn't held; sends no request.
     ///
-    /// Throws `unknownEntity` for an id of no entity of the model, `usage` for one of another class.
+    /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of
+    /// another class.
     public func object<Object>(with id: TypedID<Object>) throws -> Object {
         core.learn(Object.self)
         return try typed(try object(with: id.id))
     }
 
-    /// The object of a typed id, loaded; blocks if it isn't held.
+    /// Returns the loaded object of a typed id; blocks if it isn't held.
     ///
-    /// Throws `unknownObject` when there is none, `usage` for an id of another class.
+    /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
     public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
         core.learn(Object.self)
         return try typed(try existingObject(with: id.id))
     }
 
-    /// The object of a typed id, loaded.
+    /// Returns the loaded object of a typed id.
     ///
-    /// Throws `unknownObject` when there is none, `usage` for an id of another class.
+    /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
     public nonisolated(nonsending) func existingObject<Object>(
         with id: TypedID<Object>
     ) async throws -> Object {
@@ -71,13 +77,15 @@ extension ManagedObjectContext {
         return try typed(try await existingObject(with: id.id))
     }
 
-    /// Values of the objects that match, in order; blocks.
+    /// Returns values of the matching objects, in order; blocks.
     ///
-    /// Throws what ``fetch(_:where:_:sort:limit:)`` does, and what kept a value from being loaded. Costs far less than a fetch: of rows
-    /// that the context does not know objects are not made but lent.
+    /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
+    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read
+    /// through flyweight objects.
     ///
-    /// Where making a value leads the context elsewhere, as a save that is merged does, the values that follow are as of there, and
-    /// objects that are gone have none. An array of objects keeps these, as deleted ones without values (``ManagedObject/isDeleted``).
+    /// If making a value moves the context, for example because a save is merged, the remaining
+    /// values are as of the new position. Objects deleted by then have no values. A fetched array
+    /// of objects would keep them as deleted objects (``ManagedObject/isDeleted``).
     @inlinable
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
@@ -87,11 +95,12 @@ extension ManagedObjectContext {
             type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
     }
 
-    /// Values of the objects that match, in order.
+    /// Returns values of the matching objects, in order.
     ///
-    /// Throws what ``fetch(_:where:_:sort:limit:)`` does, and what kept a value from being loaded. Costs far less than a fetch: of rows
-    /// that the context does not know objects are not made but lent. Where making a value leads the context elsewhere, the values that
-    /// follow are as of there, and objects that are gone have none.
+    /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
+    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read
+    /// through flyweight objects. If making a value moves the context, the remaining values are as
+    /// of the new position, and objects deleted by then have no values.
     @inlinable
     public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
@@ -101,10 +110,10 @@ extension ManagedObjectContext {
             type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
     }
 
-    /// Values of the objects that a request picks, in its order; blocks.
+    /// Returns values of a request's objects, in order; blocks.
     ///
-    /// Throws what ``fetch(_:prefetching:includesPendingChanges:)`` does, and what kept a value from being loaded. Of objects of another
-    /// class than the values are made of there are none.
+    /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
+    /// value that could not be loaded. Objects of another class than the values' are left out.
     ///
     ///     let request = FetchRequest(entity: "Team", sort: ["-wins"], limit: 20, offset: 40)
     ///     let page = try context.fetchValues(TeamRow.self, for: request)
@@ -127,7 +136,7 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// Values of the objects that a request picks, in its order.
+    /// Returns values of a request's objects, in order.
     @inlinable
     public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest
@@ -141,7 +150,10 @@ extension ManagedObjectContext {
         return rows
     }
 
-    /// The values of what can be lent, made where they stay; nil if the answer broke off, to be asked for again.
+    /// Returns the values of the rows that can be visited in place.
+    ///
+    /// The values are created directly in the array's storage. Returns nil if the connection was
+    /// lost before the last chunk; fetch again then.
     @inlinable
     func values<Row: ObjectValue>(_ type: Row.Type, of found: LentObjects) throws -> [Row]? {
         var rows: [Row] = []
@@ -157,9 +169,9 @@ extension ManagedObjectContext {
         return found.isBroken ? nil : rows
     }
 
-    /// What a request picks; blocks until there is something to begin with.
+    /// Returns the results of a request; blocks until the first chunk arrives.
     ///
-    /// Throws `disconnected` when the answer broke off too often.
+    /// Throws `disconnected` if the connection was lost in the middle of too many answers.
     @usableFromInline
     func foundValues(
         _ type: any ManagedEntity.Type, _ request: FetchRequest, _ attempt: Int
@@ -176,7 +188,7 @@ extension ManagedObjectContext {
             try pickedStep(request, into: parts).run(on: connection), self, parts)
     }
 
-    /// What a request picks.
+    /// Returns the results of a request.
     @usableFromInline
     nonisolated(nonsending) func foundValues(
         _ type: any ManagedEntity.Type, _ request: FetchRequest
@@ -187,14 +199,14 @@ extension ManagedObjectContext {
             try await pickedStep(request).runUnlessCancelled(on: connection), self)
     }
 
-    /// What could not be lent, loaded; blocks.
+    /// Returns the objects that could not be visited, loaded; blocks.
     @usableFromInline
     func loadRest(of found: LentObjects) throws -> [ManagedObject] {
         try loadStep(found.rest.map(\.record.reference), members: []).run(on: connection)
         return found.left
     }
 
-    /// What could not be lent, loaded.
+    /// Returns the objects that could not be visited, loaded.
     @usableFromInline
     nonisolated(nonsending) func loadRest(of found: LentObjects) async throws -> [ManagedObject] {
         try await loadStep(found.rest.map(\.record.reference), members: [])

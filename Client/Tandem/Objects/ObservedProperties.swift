@@ -5,16 +5,18 @@ import TandemModel
 
 /// The observed properties of a context's objects, by the objects' numbers.
 ///
-/// One registrar serves all objects, so observers are notified of changes of objects that they do not hold. A registrar does not report
-/// whether reads are being observed, nor when an observation ends. The captured values of key paths show both:
+/// One registrar serves all objects, so observers are notified of changes of objects that they do
+/// not hold. A registrar does not report whether reads are being observed, nor when an observation
+/// ends. The captured values of key paths show both:
 ///
-/// - A registrar hashes a key path only while reads are being observed. `isTracking` offers a key path that records this.
-/// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a `Token`, which removes the property
-///   from the table when it is freed.
+/// - A registrar hashes a key path only while reads are being observed. `isTracking` offers a key
+///   path that records this.
+/// - A registrar keeps the key paths of an observation until it fires or ends. Each key path owns a
+///   `Token`, which removes the property from the table when it is freed.
 ///
 /// An observation that never fires keeps its tokens as long as the context lives, but no objects.
 final class ObservedProperties: Observable, Sendable {
-    /// The slot that stands for the state of an object: whether it is deleted, has changes, and the like.
+    /// The slot for the state of an object: whether it is deleted, has changes, and so on.
     static let state = -1
 
     /// The captured value of a key path.
@@ -33,10 +35,12 @@ final class ObservedProperties: Observable, Sendable {
         }
     }
 
-    /// Records that a registrar looked at its key path.
+    /// Records whether a registrar hashed its key path.
     final class Probe: Sendable {
         static let slot = -2
-        /// Set by other threads too, when these end observations; a context takes that for an observation of its own, which does no harm.
+        /// Also set by other threads that end observations.
+        ///
+        /// The context then assumes an observation of its own, which is harmless.
         let wasHashed = Atomic(false)
     }
 
@@ -54,7 +58,7 @@ final class ObservedProperties: Observable, Sendable {
         deinit { table.remove(number) }
     }
 
-    /// The observed properties of one object, and how many tokens keep them.
+    /// The observed properties of one object, and the number of tokens that keep them.
     private struct Entry {
         var tokens = 0
         var slots = PropertyMask()
@@ -137,14 +141,14 @@ final class ObservedProperties: Observable, Sendable {
         return probe.wasHashed.load(ordering: .relaxed)
     }
 
-    /// Notifies observers that properties of an object will change, and its state; nil stands for all properties.
+    /// Notifies observers that properties of an object and its state will change; nil means all.
     func willChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
         for slot in table.slots(of: number, changed) {
             registrar.willSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])
         }
     }
 
-    /// Notifies observers that properties of an object have changed.
+    /// Notifies observers that properties of an object and its state have changed; nil means all.
     func didChange(_ number: ObjectNumber, _ changed: PropertyMask?) {
         for slot in table.slots(of: number, changed) {
             registrar.didSet(self, keyPath: \.[Key(number: number, slot: slot, owned: nil)])
@@ -168,9 +172,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Notifies observers that properties of an object have changed, here and in child contexts; nil stands for all properties.
+    /// Notifies observers that properties of an object have changed, here and in child contexts.
     ///
-    /// During a merge the notification is deferred until the merge is complete.
+    /// Nil means all properties. During a merge the notification is deferred until the merge is
+    /// complete.
     func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
         guard hasObservers(of: number) else { return }
         if standing.keeps(ObserverNotice(context: self, number: number, slots: slots)) { return }

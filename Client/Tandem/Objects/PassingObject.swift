@@ -1,21 +1,24 @@
 import TandemModel
 
-/// An object that stands for one row after the other while values are made of them.
+/// An object that is bound to one row after another while values are made of the rows.
 ///
-/// For its row it is what any object is: the context finds it, its relationships lead to it, it can be edited. If somebody keeps it,
-/// or more than its row is known afterwards, it stays the object of that row, and another one passes by.
+/// While bound it behaves like any object: the context finds it, its relationships work, and it can
+/// be edited. If code keeps a reference to it, or it has gained state beyond its row, it stays
+/// bound to that row, and a new flyweight is made.
 final class PassingObject {
-    /// The entity of its rows.
+    /// The entity of the rows.
     let entity: CompiledEntity
-    /// The object, while it stands for a row or may stand for another one.
+    /// The current flyweight; nil if there is none.
     @exclusivity(unchecked) private var object: ManagedObject?
-    /// The same object, for calls that retain nothing: guarded by it.
+    /// An unretained reference to `object`; valid while `object` is set.
     @exclusivity(unchecked) private var unretained: Unmanaged<ManagedObject>?
-    /// Its record, likewise: the object has it whenever it takes another row.
+    /// An unretained reference to the object's record; valid while `object` is set.
     @exclusivity(unchecked) private var record: Unmanaged<ObjectRecord>?
-    /// What its record has while it stands for a row.
+    /// The row view that the record uses while bound.
     private let lent = UnsafeMutablePointer<RowView>.allocate(capacity: 1)
-    /// Whether nothing but their rows tells objects of the class apart; nil until one was looked at.
+    /// Whether objects of the class have no state but their rows.
+    ///
+    /// Nil before the first object was inspected.
     private var isClassPlain: Bool?
 
     init(_ entity: CompiledEntity) {
@@ -25,9 +28,10 @@ final class PassingObject {
 
     deinit { lent.deallocate() }
 
-    /// Stands for a row of which the context has no record, and which is lent, while `body` is called.
+    /// Calls `body` with an object bound to a borrowed row.
     ///
-    /// Throws `storage` for bytes that are no row of the entity.
+    /// The context must have no record of that object. Throws `storage` if the bytes are not a row
+    /// of the entity.
     func stand(
         for reference: ObjectReference, version: UInt64, row: RowView, _ rows: PassingRows,
         _ body: (ManagedObject) -> Void
@@ -41,16 +45,16 @@ final class PassingObject {
         leave(rows)
     }
 
-    /// Calls `body` with the object, which is held here and by nobody else unless `body` keeps it.
+    /// Calls `body` with the object, without retaining it.
     ///
-    /// Nothing is retained for the call: what holds the object is changed by ``make(_:version:_:)``, ``leave(_:)`` and ``end()`` only, and
-    /// these are not called meanwhile.
+    /// This is safe because only ``make(_:version:_:)``, ``leave(_:)`` and ``end()`` release the
+    /// object, and none of them runs during the call.
     @inline(__always) @discardableResult
     private func withObject<Result>(_ body: (ManagedObject) -> Result) -> Result? {
         unretained?._withUnsafeGuaranteedRef(body)
     }
 
-    /// Lets the object take another row, if there is one.
+    /// Binds the existing object to another row; returns false if there is no object.
     @inline(__always)
     private func take(
         _ reference: ObjectReference, _ version: UInt64, _ rows: PassingRows
@@ -67,14 +71,14 @@ final class PassingObject {
         rows.passage.pass(.passUnretained(record))
         let type = rows.context.core.type(for: entity, in: rows.context.session?.model)
         let new = type.init(binding: ObjectBinding(context: rows.context, record: record))
-        // Its class may have looked at other rows by then, which made the record one like all others.
+        // The subclass's initializer may have read other rows, which makes the record permanent.
         if record.isPassing { record.lend(new) } else { record.object = new }
         new.pass(among: rows)
         object = new
         (unretained, self.record) = (.passUnretained(new), .passUnretained(record))
     }
 
-    /// Lets go of the row, and finds out whether the object may stand for another one.
+    /// Ends the binding, and keeps the object if it can be reused.
     private func leave(_ rows: PassingRows) {
         let isPassing = rows.passage.leave()
         if isPassing, isKnownUniquelyReferenced(&object), withObject({ $0.passOn() }) == true {
@@ -84,14 +88,16 @@ final class PassingObject {
         }
     }
 
-    /// Makes the object that of its row for good, and lets go of it.
+    /// Binds the object to its row permanently, and releases it.
     private func letStay(_ isPassing: Bool, _ rows: PassingRows) {
         if isPassing, let object { rows.context.records.keep(object.record) }
         object?.stay()
         drop()
     }
 
-    /// Lets go of the object, which stands for the last row that it stood for: what a class does then may read it.
+    /// Copies the last row into the object and releases it.
+    ///
+    /// A subclass may still read the row while it is deinitialised.
     func end() {
         if let object {
             object.record.drop(object)

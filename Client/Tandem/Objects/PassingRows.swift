@@ -1,20 +1,22 @@
 import TandemModel
 
-/// Lends the objects of the rows of an answer, one after the other, without making one for each.
+/// Iterates over an answer's rows with flyweight objects, instead of creating an object for each
+/// row.
 ///
-/// The rows are those of the place where the context stands. Of rows that it has records of, be it that somebody holds their objects or
-/// edited them, the object is the one of the record; for the others one passes by (``PassingObject``). When whoever looks at an object
-/// leads the context elsewhere, the rest of the answer is of no use.
+/// The rows are read at the context's position. If the context has a record of a row's object,
+/// because the object is in use or edited, that object is used. All other rows share a flyweight
+/// (``PassingObject``). If the code that reads an object moves the context, the remaining rows are
+/// not used.
 ///
-/// State: an object for each entity so far, and where their relationships led lately. Rows that follow each other mostly lead to the same
-/// objects: these are kept until the end, or others fall together with them, so that finding one again takes neither a look into the context
-/// nor another object.
+/// State: a flyweight for each entity so far, and a cache of relationship targets. Consecutive rows
+/// mostly refer to the same targets. A cached target is found without a lookup in the context and
+/// without creating another object.
 final class PassingRows {
     let context: ManagedObjectContext
-    /// Where the context finds what passes by.
+    /// The slot through which the context finds the bound flyweight.
     let passage: Passage
     private let targets = PassingTargets()
-    /// Those that pass by, one for each entity so far.
+    /// The flyweights, one for each entity so far.
     private var passing: [PassingObject] = []
 
     init(_ context: ManagedObjectContext) {
@@ -22,15 +24,15 @@ final class PassingRows {
         passage = context.records.passage
     }
 
-    /// Calls `body` with the object of each row, in order; gives those of the rows for which it was not called, to be loaded and taken as
-    /// they are then.
+    /// Calls `body` with the object of each row, in order.
     ///
-    /// Throws `storage` for rows that can't be read.
+    /// Returns the objects of the rows that were not visited; the caller loads them. Throws
+    /// `storage` if a row can't be read.
     func forEach(in answer: RowsAnswer, _ body: (ManagedObject) -> Void) throws -> [ManagedObject] {
-        // Who looks at other rows while a value is made finds the object of that one as ever.
+        // If the code that makes a value reads other rows, it finds the bound flyweight as usual.
         context.records.keepPassing()
         return try answer.objects.withRows { rows in
-            // They know these rows, which would stay with them.
+            // The flyweights refer to these rows, which are valid only in this call.
             defer { end() }
             var latest: PassingObject?
             for index in answer.objects.indices {
@@ -56,7 +58,7 @@ final class PassingRows {
         body(context.object(stored.object))
     }
 
-    /// The object that passes by for rows of an entity.
+    /// Returns the flyweight for rows of an entity.
     private func passing(for reference: ObjectReference) throws(TandemError) -> PassingObject {
         if let known = passing.first(where: { $0.entity.tag == reference.tag }) { return known }
         let new = PassingObject(try context.entity(of: reference))
@@ -72,11 +74,12 @@ final class PassingRows {
 
     // MARK: Relationships
 
-    /// The object at the end of a to-one relationship, if it was there lately and is what a look into the context would give.
+    /// Returns the cached target of a to-one relationship, if the context would return the same
+    /// object.
     @inline(__always)
     func target(_ target: ObjectReference) -> ManagedObject? { targets[target] }
 
-    /// The object of a record that a relationship led to, which is kept at hand.
+    /// Returns the object of a record that a relationship refers to, and caches it.
     func object(of record: ObjectRecord) -> ManagedObject {
         if let known = record.object {
             targets.keep(known, record, isLent: false)
@@ -89,24 +92,26 @@ final class PassingRows {
     }
 }
 
-/// Rows that were read where a context stood.
+/// The rows of an answer, read at a context's position.
 struct RowsAnswer {
     let objects: StoredObjects
-    /// The model that they are of.
+    /// The model of the rows.
     let model: CompiledModel
-    /// How often the context had moved by then.
+    /// The context's reposition count at the time of the answer.
     let moves: Int
-    /// How many there are, with those that come in parts.
+    /// The number of rows in all, including those of later chunks.
     let count: Int
 
-    /// The next part of it.
+    /// Returns the answer with the rows of its next chunk.
     func part(_ objects: StoredObjects) -> RowsAnswer {
         RowsAnswer(objects: objects, model: model, moves: moves, count: count)
     }
 }
 
 extension ManagedObjectContext {
-    /// The objects of the rest of an answer that was read elsewhere, as faults where they aren't held.
+    /// Returns the objects of an answer's remaining rows, as faults if they aren't held.
+    ///
+    /// The context has moved since the answer was read.
     fileprivate func objects(
         of answer: RowsAnswer, from start: Int
     ) throws(TandemError) -> [ManagedObject] {

@@ -1,28 +1,29 @@
 import TandemModel
 
-/// Where relationships led lately while values are made of rows.
+/// A cache of relationship targets, used while values are made of rows.
 ///
-/// A hash table in which whatever is new takes the place of what was there. Each object is retained together with its record until
-/// then, or until the table goes; those that were made meanwhile are lent to their records, so that nothing knows them weakly and they are as
-/// quick to retain as others.
+/// The cache is a hash table in which a new entry evicts the old one at its index. Each object is
+/// retained with its record until it is evicted or the cache is deallocated. Objects created
+/// meanwhile are lent to their records, so that no weak reference slows down retaining them.
 ///
-/// It begins small, for rows that follow each other mostly lead to the same objects. When it has lost four times as many objects as it has
-/// places it doubles, up to ``mostPlaces``: to make an object anew takes longer than all else that is done for a row.
+/// The cache begins small, because consecutive rows mostly refer to the same objects. After four
+/// times as many evictions as it has slots it doubles, up to ``mostPlaces``. Creating an object
+/// costs more than all other work per row.
 final class PassingTargets {
     private struct Target {
         let object: Unmanaged<ManagedObject>
         let record: Unmanaged<ObjectRecord>
-        /// Whether the object is lent to its record from here.
+        /// Whether the object is lent to its record by this cache.
         let isLent: Bool
     }
 
     static let mostPlaces = 4_096
 
-    // What follows is read and assigned at once, and nobody's code runs meanwhile.
+    // The following properties are read and assigned at once, and no other code runs meanwhile.
     @exclusivity(unchecked) private var places = PassingTargets.room(64)
-    /// How far a product is shifted to be a place.
+    /// The number of bits by which a product is shifted to get an index.
     @exclusivity(unchecked) private var shift: UInt64 = 58
-    /// How many objects others took the place of since the table has its size.
+    /// The number of evictions since the last resize.
     private var lost = 0
 
     deinit {
@@ -30,7 +31,7 @@ final class PassingTargets {
         places.deallocate()
     }
 
-    /// The object of a reference, if it is here and what a look into its context would give.
+    /// Returns the cached object of a reference, if the context would return the same object.
     @inline(__always)
     subscript(reference: ObjectReference) -> ManagedObject? {
         guard let target = places[place(reference.number)],
@@ -40,7 +41,7 @@ final class PassingTargets {
         return target.object.takeUnretainedValue()
     }
 
-    /// Keeps an object at hand until another one takes its place; one that is lent is taken away from its record then.
+    /// Caches an object until it is evicted; a lent object is then taken away from its record.
     func keep(_ object: ManagedObject, _ record: ObjectRecord, isLent: Bool) {
         if lost > 4 * places.count, places.count < Self.mostPlaces { grow() }
         let place = place(record.reference.number)
@@ -56,13 +57,15 @@ final class PassingTargets {
         guard let target else { return }
         let record = target.record.takeRetainedValue()
         var object: ManagedObject? = target.object.takeRetainedValue()
-        // What only this holds nobody will find.
+        // An object that only this cache retains can't be found any more.
         let isAlone = isKnownUniquelyReferenced(&object)
         guard target.isLent, let object else { return }
         if isAlone { record.drop(object) } else { record.settle(object) }
     }
 
-    /// Doubles the places; what shared one with nothing before does not now, since a product only gains a bit.
+    /// Doubles the capacity.
+    ///
+    /// Entries that did not collide before can't collide now, because an index only gains a bit.
     private func grow() {
         let old = places
         defer { old.deallocate() }
@@ -82,7 +85,9 @@ final class PassingTargets {
         return room
     }
 
-    /// Numbers are scattered by the golden ratio (Knuth, The Art of Computer Programming 3, 6.4), also those that lie evenly apart.
+    /// Returns the index of a number, by Fibonacci hashing.
+    ///
+    /// Evenly spaced numbers are scattered as well (Knuth, The Art of Computer Programming 3, 6.4).
     @inline(__always)
     private func place(_ number: ObjectNumber) -> Int {
         Int((number &* 0x9E37_79B9_7F4A_7C15) &>> shift)

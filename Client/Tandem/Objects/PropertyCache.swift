@@ -1,32 +1,33 @@
 import TandemModel
 
-/// Finds the properties of names that a program spells without comparing text each time.
+/// A cache of properties by the names in a program's source, without string comparison.
 ///
-/// Such a name is the same string for good, so its sixteen bytes (``ManagedName``) are enough: strings with the same ones are equal, be it
-/// that they are short and lie in these, or that both are at one place in memory. What is held is bounded by ``limit``; a program that spells
-/// more has them found anew from time to time.
+/// Such a name is always the same string, so its sixteen bytes (``ManagedName``) identify it.
+/// Strings with equal bytes are equal: either both are short and stored in these bytes, or both are
+/// at the same address. The number of entries is bounded by ``limit``. A program with more names
+/// has them looked up again from time to time.
 ///
-/// A hash table by open addressing with linear probing, at most half full (Knuth, The Art of Computer Programming 3, 6.4), whose places hold
-/// all that reading a row takes.
+/// The cache is a hash table with linear probing, at most half full (Knuth, The Art of Computer
+/// Programming 3, 6.4). Its entries have everything that reading a row takes.
 final class PropertyCache {
-    /// What is known of a name.
+    /// A cached property.
     struct Place: Sendable {
         let name: ManagedName
-        /// The entity; nil in an empty place.
+        /// The entity; nil in an empty slot of the table.
         let entity: ObjectIdentifier?
         let slot: Int
-        /// Where it lies in rows; nil for a to-many relationship.
+        /// The location in rows; nil for a to-many relationship.
         let column: RowColumn?
     }
 
     private static let limit = 256
     private static let empty = Place(name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
-    /// Who wants to know which properties are read; then nothing is kept.
+    /// Records which properties are read, if set; then nothing is cached.
     var follower: Follower?
-    /// Names and entities are kept, so that nothing else can have their identities.
+    /// Retained names and entities, so that no other can have the same identity.
     private var held: [(name: String, entity: CompiledEntity)] = []
-    // Both change together, when something is added, and nobody is called meanwhile.
+    // Both change together when an entry is added, and no other code runs meanwhile.
     @exclusivity(unchecked) private var places: UnsafeMutableBufferPointer<Place>
     @exclusivity(unchecked) private var mask: Int
 
@@ -43,7 +44,7 @@ final class PropertyCache {
         return room
     }
 
-    /// What is known of a name in an entity; nil if it was not asked for lately.
+    /// Returns the cached property of an entity by name, or nil if it isn't cached.
     @inline(__always)
     func place(_ name: ManagedName, in entity: CompiledEntity) -> Place? {
         let wanted = ObjectIdentifier(entity)
@@ -56,9 +57,9 @@ final class PropertyCache {
         }
     }
 
-    /// The property of an entity by its name.
+    /// Returns the property of an entity by name.
     ///
-    /// A name of no property of the entity traps.
+    /// Traps if the entity has no such property.
     func property(_ name: ManagedName, of entity: CompiledEntity) -> CompiledProperty {
         if let place = place(name, in: entity) { return entity.properties[place.slot] }
         let property = entity.declared(name.text)
@@ -84,7 +85,7 @@ final class PropertyCache {
         places[index] = place
     }
 
-    /// Keeps half of the places empty; forgets all when they are too many.
+    /// Keeps half of the table empty; removes all entries when there are too many.
     private func makeRoom() {
         guard (held.count + 1) * 2 > places.count else { return }
         let old = places
@@ -107,9 +108,10 @@ final class PropertyCache {
     }
 }
 
-/// The name of a property as a ``Managed`` has it, for one read.
+/// The name of a property as used by a ``Managed``, for one read.
 ///
-/// It is the sixteen bytes of the string's value, not of its text: valid only while whoever made it has the string.
+/// It is the sixteen bytes of the string's representation, not of its text. It is valid only while
+/// its creator retains the string.
 public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
@@ -117,12 +119,12 @@ public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @inlinable @inline(__always)
     init(_ name: String) { (low, high) = unsafeBitCast(name, to: (UInt64, UInt64).self) }
 
-    /// The name; guarded by whoever made this, who has the string.
+    /// The name; valid only while the creator of this value retains the string.
     var text: String { unsafeBitCast((low, high), to: String.self) }
 }
 
 extension CompiledEntity {
-    /// The property of a name that the program spells; traps when there is none.
+    /// Returns the property with a name in the program's source; traps if there is none.
     func declared(_ name: String) -> CompiledProperty {
         guard let property = property(named: name) else {
             preconditionFailure("\(self.name) has no property \(name).")

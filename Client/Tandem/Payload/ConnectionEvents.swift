@@ -1,21 +1,22 @@
 import TandemIO
 
-/// What becomes of a container's connection, from the moment the sequence is made.
+/// The state changes of a container's connection since the sequence was created.
 ///
-/// A reader that lags more than ``ClientLimits/bufferedConnectionEvents`` behind misses the oldest; the next one says
-/// how many (``ConnectionEvent/skipped``). It ends with the container.
+/// A reader that lags more than ``ClientLimits/bufferedConnectionEvents`` events loses the oldest.
+/// The next event has the number of lost ones (``ConnectionEvent/skipped``). The sequence ends with
+/// the container.
 public struct ConnectionEvents: AsyncSequence, Sendable {
     let feed: ConnectionFeed
 
-    /// Goes through the events; a sequence has one reader.
+    /// Iterates over the events; a sequence has one reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let feed: ConnectionFeed
 
-        /// The next event; nil when the container is gone.
+        /// Returns the next event, or nil after the container was closed.
         public mutating func next() async -> ConnectionEvent? { await feed.next() }
     }
 
-    /// Begins to read.
+    /// Creates the iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed: feed) }
 }
 
@@ -61,7 +62,7 @@ final class ConnectionFeed: Sendable {
         reader?.resume(returning: event)
     }
 
-    /// What does not fit is summed up in the event after it.
+    /// Adds an event; if the queue is full, the oldest are counted in the event after them.
     private func enqueue(_ event: ConnectionEvent, _ state: inout State) {
         state.queue.append(event)
         while state.queue.count > limit {

@@ -1,7 +1,7 @@
 import TandemIO
 import TandemModel
 
-/// Hands payloads and connection events to everyone who iterates over them.
+/// Delivers payloads and connection events to their sequences.
 final class PayloadHub: Sendable {
     typealias Saves = AsyncThrowingStream<SavePayload, any Error>
 
@@ -27,19 +27,19 @@ final class PayloadHub: Sendable {
         eventLimit = limits.bufferedConnectionEvents
     }
 
-    /// Sets how a number becomes a position; before anything is published.
+    /// Sets the conversion of numbers to positions; call it before anything is published.
     func describe(_ position: @escaping @Sendable (UInt64) -> Position?) {
         state.withLock { $0.describe = position }
     }
 
-    /// Sets who is told of connection and model at once.
+    /// Sets the listener for changes of the connection and the model.
     func listen(_ listener: @escaping @Sendable (ConnectionNotice) -> Void) {
         state.withLock { $0.listener = listener }
     }
 
     func notify(_ notice: ConnectionNotice) { state.withLock { $0.listener }?(notice) }
 
-    /// Whether anyone hears of connection and model when nothing is followed.
+    /// Whether connection or model changes have a receiver, even without subscribed entities.
     var hasEars: Bool {
         state.withLock { $0.listener != nil || $0.feeds.contains { $0.feed != nil } }
     }
@@ -87,7 +87,7 @@ final class PayloadHub: Sendable {
         for feed in state.withLock({ $0.feeds.compactMap(\.feed) }) { feed.publish(event) }
     }
 
-    /// Ends what lists every save: some were missed.
+    /// Ends the sequences of saves with an error, because saves were missed.
     func interrupt() {
         let error = TandemError(
             .historyExpired,

@@ -1,13 +1,15 @@
 import TandemModel
 import TandemQuery
 
-/// Tells which objects of a request a save touched, from what comes with the save.
+/// Finds the objects of a request that a save changed, from the content of the save alone.
 struct SaveJudge: Sendable {
     let request: CompiledRequest
 
     init(_ request: CompiledRequest) { self.request = request }
 
-    /// A judge under a model; throws `usage` for a predicate that looks beyond an object's own values.
+    /// Creates a matcher for a model.
+    ///
+    /// Throws `usage` if the predicate reads more than an object's own values.
     init(_ declaration: FetchRequest, in model: CompiledModel) throws(TandemError) {
         request = try CompiledRequest(declaration, in: model)
         guard !request.predicateUsesRelated else {
@@ -17,10 +19,11 @@ struct SaveJudge: Sendable {
         }
     }
 
-    /// What a save did to objects that match before it or after; `row` gives those that were only touched.
+    /// Returns the changes of a save to objects that match before or after it.
     ///
-    /// What is not known is told rather than missed: a touched object without a row, and what only a text that is too long
-    /// for its row decides.
+    /// `row` returns the row of an object that was only touched. If it is unknown whether an object
+    /// matches, its change is included. This concerns touched objects without a row, and conditions
+    /// on texts that are too long for a row.
     func judge(
         _ payload: SavePayload, row: (ObjectReference) -> Row? = { _ in nil }
     ) -> ObservedSave {
@@ -56,12 +59,13 @@ struct SaveJudge: Sendable {
     }
 }
 
-/// The rows that touched objects had when they were touched, as far as what is merged with it tells.
+/// The rows of touched objects at the time of the touch, as far as they follow from transactions
+/// merged together.
 struct TouchedRows {
     private var touched: Set<ObjectNumber> = []
     private var rows: [ObjectNumber: Row] = [:]
 
-    /// Stands before the first of the transactions; linear in their changes.
+    /// Creates the rows as of before the first transaction; linear in the number of changes.
     init(_ transactions: [Transaction], _ request: CompiledRequest) {
         guard transactions.count > 1, request.request.predicate != nil else { return }
         let changes = transactions.lazy.flatMap(\.changes)
@@ -77,10 +81,10 @@ struct TouchedRows {
         }
     }
 
-    /// The row of an object; nil where none of the transactions changes it.
+    /// Returns the row of an object, or nil if none of the transactions changes it.
     subscript(object: ObjectReference) -> Row? { rows[object.number] }
 
-    /// Goes on behind a transaction.
+    /// Advances past a transaction.
     mutating func pass(_ transaction: Transaction) {
         guard !touched.isEmpty else { return }
         for change in transaction.changes where touched.contains(change.object.number) {
@@ -90,13 +94,13 @@ struct TouchedRows {
 }
 
 extension Change {
-    /// The names of the properties that changed, in the order of slots.
+    /// Returns the names of the changed properties, in the order of slots.
     func names(_ entity: CompiledEntity) -> [String] {
         changed.slots.filter { $0 < entity.properties.count }.map { entity.properties[$0].name }
     }
 }
 
-/// A graph of which nothing is known beyond the row that is judged.
+/// A reader that holds no objects, for predicates that need only the row.
 private struct NothingHeld: GraphReader {
     func row(of object: ObjectReference) -> RowLookup { .unknown }
 

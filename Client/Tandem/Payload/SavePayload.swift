@@ -1,35 +1,36 @@
 public import TandemModel
 
-/// What one save did, as every process hears of it.
+/// The effects of a save, as delivered to every process.
 ///
 ///     for try await payload in container.didSave { print(payload.position, payload.author) }
 public struct SavePayload: Sendable {
-    /// An object that changed, and which of its properties did.
+    /// A changed object with the names of its changed properties.
     public struct Update: Hashable, Sendable {
-        /// The object.
+        /// The object's id.
         public var object: ObjectID
-        /// The names of the properties that changed, in the order of slots.
+        /// The names of the changed properties, in the order of slots.
         public var changed: [String]
     }
 
-    /// The place of the save in the journal.
+    /// The position of the save in the journal.
     public var position: Position
-    /// Wall clock time of the save, microseconds since 1970.
+    /// The wall-clock time of the save, in microseconds since 1970.
     public var time: Int64
-    /// Who saved: the self-declared name, the context's name, and what the kernel says of the process.
+    /// The origin of the save: the self-declared author, the context's name, and the process
+    /// according to the kernel.
     public var principal: Principal
     /// The new objects.
     public var inserted: [ObjectID]
     /// The objects whose values or relationships changed.
     public var updated: [Update]
-    /// The objects that are gone.
+    /// The deleted objects.
     public var deleted: [ObjectID]
-    /// Everything that changed, with rows before and after.
+    /// All changes, with the rows before and after.
     public var transaction: Transaction
-    /// The model that it was made under.
+    /// The model of the save.
     let model: CompiledModel
 
-    /// The self-declared name of the saver.
+    /// The self-declared name of the process that saved.
     public var author: String { principal.author }
     /// The name of the context that saved.
     public var context: String { principal.context }

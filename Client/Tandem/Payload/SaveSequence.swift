@@ -1,28 +1,31 @@
 import TandemModel
 public import TandemQuery
 
-/// The saves that a container or a context hears of, in journal order, as far as they are wanted.
+/// The saves that a container receives or a context merges, in journal order, filtered.
 ///
-/// A container's begin with the next save after iterating begins, a context's with the next one that it merges. Ends by throwing
-/// `limitExceeded` when the iterator lags too far behind, `historyExpired` when saves were missed, since the log is of another epoch
-/// or does not reach back, and `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks what is asked:
-/// nothing is left out silently.
+/// A container's sequence begins with the next save after the iteration starts. A context's
+/// sequence begins with the next save that the context merges.
+///
+/// An iteration ends by throwing `limitExceeded` if it lags too far, and `historyExpired` if saves
+/// were missed, because the log has another epoch or does not reach back. It throws
+/// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks
+/// part of the filter. No save is left out silently.
 public struct SaveSequence: AsyncSequence, Sendable {
-    /// One element for each save.
+    /// The payload of a save.
     public typealias Element = SavePayload
 
     let listen: @Sendable () -> PayloadHub.Saves
     let filter: SaveFilter
 
-    /// Hands out one payload at a time.
+    /// Iterates over the payloads.
     public struct Iterator: AsyncIteratorProtocol {
         var base: PayloadHub.Saves.Iterator
         var filter: SaveFilter
 
-        /// The next save that passes the filter.
+        /// Returns the next save that matches the filter.
         public mutating func next() async throws -> SavePayload? { try await next(isolation: nil) }
 
-        /// The next save that passes the filter, for an iterator that an actor keeps.
+        /// Returns the next save that matches the filter, for an iterator that an actor stores.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(any Error) -> SavePayload? {
@@ -33,31 +36,37 @@ public struct SaveSequence: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins to listen.
+    /// Creates an iterator.
     public func makeAsyncIterator() -> Iterator {
         Iterator(base: listen().makeAsyncIterator(), filter: filter)
     }
 }
 
 extension PersistentContainer {
-    /// The saves of all processes, this one's included, as far as this process follows their entities.
+    /// The saves of all processes, including this one, to the entities that this process subscribes
+    /// to.
     ///
-    /// A process follows the entities that it has read. To hear of others, call ``follow(_:)`` first.
+    /// A process subscribes to the entities that it has read. To receive others, call
+    /// ``follow(_:)`` first.
     public var didSave: SaveSequence { saves() }
 
-    /// The saves that touch objects of an entity, subentities included, or that an author made.
+    /// Returns the saves that change objects of an entity or its subentities, or that have an
+    /// author.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
 
-    /// The saves that touch objects of an entity which match a predicate, before the save or after it.
+    /// Returns the saves that change objects of an entity that match a predicate before or after.
     ///
     ///     let wins = container.saves(of: "Team", where: try ObjectPredicate(format: "wins > 3"))
     ///
-    /// The predicate may look at an object's own attributes and to-one relationships; iterating throws `usage` else. A payload has the
-    /// whole save; who wants to know which objects matched observes with a context (``ManagedObjectContext/observe(_:where:_:)``).
-    /// Passed, match or not, is what the save itself does not tell: an object of which only to-many relationships changed, from
-    /// the other end, and a text too long for its row.
+    /// The predicate may use an object's own attributes and to-one relationships; otherwise
+    /// iterating throws `usage`. A payload has the whole save. To learn which objects matched,
+    /// observe with a context (``ManagedObjectContext/observe(_:where:_:)``).
+    ///
+    /// A save is included without a match if the save itself does not contain what the predicate
+    /// needs. This concerns objects of which only to-many relationships changed, through the
+    /// inverse, and texts too long for a row.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {
@@ -72,18 +81,21 @@ extension PersistentContainer {
 extension ManagedObjectContext {
     /// The payloads of the saves that this context merges, its own included.
     ///
-    /// What is merged before is not in it; one loop goes through it. Ends with `limitExceeded` for an iterator that lags too far behind, and
-    /// with `historyExpired` when the context had to start anew without some of them.
+    /// Saves merged before the sequence was created are not included. A sequence can be iterated
+    /// once. It throws `limitExceeded` if the iteration lags too far, and `historyExpired` if the
+    /// context had to restart and skipped some saves.
     public var didSave: SaveSequence { saves() }
 
-    /// Those of the saves that this context merges that touch objects of an entity, subentities included, or that an author made.
+    /// Returns the merged saves that change objects of an entity or its subentities, or of an
+    /// author.
     public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
 
-    /// Those of the saves that this context merges that touch objects which match a predicate, before the save or after it.
+    /// Returns the merged saves that change objects that match a predicate before or after the
+    /// save.
     ///
-    /// As with a container's, see ``PersistentContainer/saves(of:where:by:)``.
+    /// The predicate is evaluated as in ``PersistentContainer/saves(of:where:by:)``.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {
@@ -91,18 +103,18 @@ extension ManagedObjectContext {
     }
 
     private func saves(_ filter: SaveFilter) -> SaveSequence {
-        // What is merged before the loop begins is kept for it.
+        // Saves that are merged before the loop begins are buffered for it.
         let stream = payloads.saves()
         return SaveSequence(listen: { stream }, filter: filter)
     }
 }
 
-/// Which saves are wanted.
+/// Selects saves by entity, predicate and author.
 struct SaveFilter: Sendable {
     let entity: String?
     let predicate: ObjectPredicate?
     let author: String?
-    /// The one of the last model.
+    /// The matcher for the model of the last save.
     private var judge: SaveJudge?
 
     init(entity: String?, predicate: ObjectPredicate?, author: String?) {

@@ -2,9 +2,10 @@ public import FoundationEssentials
 public import TandemQuery
 
 extension ManagedObjectContext {
-    /// Values of the objects that match a typed predicate, in order; blocks.
+    /// Returns values of the objects that match a typed predicate, in order; blocks.
     ///
-    /// Throws and costs what ``fetchValues(_:for:)`` does, and `usage` for a key path that names no property.
+    /// Errors and cost are those of ``fetchValues(_:for:)``. Also throws `usage` for a key path
+    /// that names no property.
     ///
     ///     let rows = try context.fetchValues(TeamRow.self, where: \.wins > 3, sort: ["-wins"])
     @inlinable
@@ -17,7 +18,7 @@ extension ManagedObjectContext {
             for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
     }
 
-    /// Values of the objects that match a typed predicate, in order.
+    /// Returns values of the objects that match a typed predicate, in order.
     @inlinable
     public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
@@ -28,9 +29,10 @@ extension ManagedObjectContext {
             for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
     }
 
-    /// Values of the objects that match a predicate of Swift's, in order; blocks.
+    /// Returns values of the objects that match a Foundation predicate, in order; blocks.
     ///
-    /// Throws and costs what ``fetchValues(_:for:)`` does, and what ``TandemQuery/ObjectPredicate/init(_:)`` throws.
+    /// Errors and cost are those of ``fetchValues(_:for:)``. Also throws the errors of
+    /// ``TandemQuery/ObjectPredicate/init(_:)``.
     ///
     ///     let rows = try context.fetchValues(TeamRow.self, where: #Predicate { $0.wins > 3 })
     @inlinable
@@ -43,7 +45,7 @@ extension ManagedObjectContext {
             for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
     }
 
-    /// Values of the objects that match a predicate of Swift's, in order.
+    /// Returns values of the objects that match a Foundation predicate, in order.
     @inlinable
     public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],

@@ -3,7 +3,7 @@ public import TandemModel
 public import TandemQuery
 
 extension FetchRequest {
-    /// A request for the objects of a class that match a typed predicate.
+    /// Creates a request for the objects of a class that match a typed predicate.
     ///
     /// Throws `usage` for a key path that names no property.
     ///
@@ -17,9 +17,9 @@ extension FetchRequest {
             limit: limit, offset: offset, includesSubentities: includesSubentities)
     }
 
-    /// A request for the objects of a class that match a predicate of Swift's.
+    /// Creates a request for the objects of a class that match a Foundation predicate.
     ///
-    /// Throws what ``TandemQuery/ObjectPredicate/init(_:)`` does.
+    /// Throws the errors of ``TandemQuery/ObjectPredicate/init(_:)``.
     ///
     ///     let request = try FetchRequest(Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
     public init<Object: ManagedEntity>(
@@ -33,7 +33,7 @@ extension FetchRequest {
 }
 
 extension ManagedObjectContext {
-    /// The objects of a class that match a typed predicate, in order; blocks.
+    /// Returns the objects of a class that match a typed predicate, in order; blocks.
     ///
     ///     let teams = try context.fetch(Team.self, where: \.wins > 3, sort: ["-wins"])
     public func fetch<Object: ManagedEntity>(
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
         return try fetch(request).shown(as: type)
     }
 
-    /// The objects of a class that match a typed predicate, in order.
+    /// Returns the objects of a class that match a typed predicate, in order.
     public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where predicate: TypedPredicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil
@@ -55,7 +55,7 @@ extension ManagedObjectContext {
         return try await fetch(request).shown(as: type)
     }
 
-    /// The objects of a class that match a predicate of Swift's, in order; blocks.
+    /// Returns the objects of a class that match a Foundation predicate, in order; blocks.
     ///
     ///     let teams = try context.fetch(Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
     public func fetch<Object: ManagedEntity>(
@@ -67,7 +67,7 @@ extension ManagedObjectContext {
         return try fetch(request).shown(as: type)
     }
 
-    /// The objects of a class that match a predicate of Swift's, in order.
+    /// Returns the objects of a class that match a Foundation predicate, in order.
     public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil

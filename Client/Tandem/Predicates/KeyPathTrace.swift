@@ -2,20 +2,21 @@ import FoundationEssentials
 import TandemModel
 import TandemQuery
 
-/// Finds the properties along which a key path over ``Managed`` properties leads, by following it over objects of no context.
+/// Finds the properties that a key path reads, by evaluating it on probe objects without a context.
 ///
-/// Swift does not say which properties a key path names. So it is applied to an object that was made for it, whose properties note
-/// that they are read, and whose relationships lead to more such objects. It is followed once for each of several ``Samples`` that are
-/// opposites of each other: a computed property reads other properties, or shows another value than the property that it reads, for
-/// one of them.
+/// Swift does not report which properties a key path names. So the key path is applied to a probe
+/// object that records reads of its ``Managed`` properties, and whose relationships return further
+/// probe objects. It is evaluated once for each of several ``Samples``, whose values are opposites.
+/// For at least one of them, a computed property reads other properties, or has another value than
+/// the property that it reads.
 ///
-/// State: the properties read so far, in order, each with how many objects the path had come along by then.
+/// State: the properties read so far, in order, each with the index of its object on the path.
 final class KeyPathTrace {
-    /// Where a key path leads.
+    /// The property names that a key path consists of.
     struct Path: Equatable {
         /// The names of the properties; empty for the object itself.
         var names: [String]
-        /// Whether the last one is a to-many relationship.
+        /// Whether the last property is a to-many relationship.
         var isToMany = false
 
         static let itself = Path(names: [])
@@ -27,10 +28,10 @@ final class KeyPathTrace {
 
     private init(_ samples: Samples) { self.samples = samples }
 
-    /// Follows a key path.
+    /// Returns the property names of a key path.
     ///
-    /// Throws `usage` for one that does not lead along properties of `@Managed` or, at its end, to an `id`. Cost: some tens of microseconds
-    /// the first time, then a look in a table.
+    /// Throws `usage` if the key path reads anything but properties of `@Managed` and, at its end,
+    /// an `id`. Cost: some tens of microseconds the first time, a table lookup after that.
     static func path<Root, Value>(of keyPath: KeyPath<Root, Value>) throws(TandemError) -> Path {
         if let known = KnownKeyPaths[keyPath] { return known }
         let found = try followed(keyPath)
@@ -56,7 +57,7 @@ final class KeyPathTrace {
         return found ?? .itself
     }
 
-    /// An object at which the path goes on.
+    /// Returns a new probe object, at which the path continues.
     func next(_ type: ManagedObject.Type) -> ManagedObject {
         let object = TracedObject.make(type, number: .max - UInt64(objects.count), samples)
         object.follow(Follower(trace: self, place: objects.count))
@@ -64,14 +65,14 @@ final class KeyPathTrace {
         return object
     }
 
-    /// Notes that a property is read of the object at a place on the path.
+    /// Records that a property is read of the object at an index on the path.
     fileprivate func note(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
         guard let shown = TracedObject.declarations(of: object)[property.name] else { return }
         reads.append((place, shown, object))
     }
 
-    // MARK: What was found
+    // MARK: Results
 
     private func path(_ value: Any, _ keyPath: AnyKeyPath) throws(TandemError) -> Path {
         let isChain = reads.indices.allSatisfy { reads[$0].place == $0 }
@@ -88,13 +89,13 @@ final class KeyPathTrace {
         return Path(names: names, isToMany: last.shown.isSet)
     }
 
-    /// Whether the path ends at the id of the object that it came to.
+    /// Whether the path ends at the id of its last object.
     private func isID(_ value: Any) -> Bool {
         guard let end = value as? ObjectID, objects.count == reads.count + 1 else { return false }
         return end == objects.last?.id
     }
 
-    /// Whether the value is what the property shows, and nothing that was made of it.
+    /// Whether the value is the property's value itself, and not derived from it.
     private func isShown(
         _ value: Any, by shown: any ManagedDeclaration, of object: ManagedObject
     ) -> Bool {
@@ -114,25 +115,25 @@ final class KeyPathTrace {
     }
 }
 
-/// What an object that was made for a trace tells of its properties.
+/// Records the reads of a probe object's properties.
 struct Follower {
     fileprivate let trace: KeyPathTrace
     fileprivate let place: Int
 
-    /// Notes that a property is read.
+    /// Records that a property is read.
     func note(_ property: CompiledProperty) { trace.note(property, at: place) }
 
-    /// The object at the end of a to-one relationship.
+    /// Returns a probe object as the target of a to-one relationship.
     func next<Object: ManagedObject>(_ type: Object.Type) -> Object? { trace.next(type) as? Object }
 }
 
-/// The values that attributes have while a key path is followed.
+/// The values of the probe objects' attributes.
 private enum Samples: CaseIterable {
     /// Values that no program uses.
     case strange
-    /// Their opposites: false, other signs, a text with cases and spaces.
+    /// Their opposites: false, other signs, a text with both cases and spaces.
     case opposite
-    /// No values.
+    /// Null in all attributes.
     case none
 
     func value(of type: AttributeType) -> Value? {
@@ -172,7 +173,7 @@ private enum Samples: CaseIterable {
     }
 }
 
-/// Objects of no context and no model, with the values of samples in their attributes.
+/// Creates objects without a context or model, with sample values in their attributes.
 private enum TracedObject {
     static func make(
         _ type: ManagedObject.Type, number: ObjectNumber, _ samples: Samples
@@ -191,7 +192,7 @@ private enum TracedObject {
         return object
     }
 
-    /// The ``Managed`` properties by their names.
+    /// Returns the ``Managed`` properties by name.
     static func declarations(of object: ManagedObject) -> [String: any ManagedDeclaration] {
         var found: [String: any ManagedDeclaration] = [:]
         var mirror: Mirror? = Mirror(reflecting: object)
@@ -204,12 +205,13 @@ private enum TracedObject {
         return found
     }
 
-    /// What a property shows.
+    /// Returns the value of a property.
     static func value(of object: ManagedObject, _ shown: any ManagedDeclaration) -> Any {
         object.entity.property(named: shown.name).map { shown.read(from: object, $0) } ?? ()
     }
 
-    /// An entity that has the properties as attributes, since relationships would need their other ends.
+    /// Returns an entity with all properties as attributes, because relationships would need
+    /// inverses.
     private static func entity(_ shown: [any ManagedDeclaration]) -> CompiledEntity {
         let model = Model {
             Entity("Traced") {
@@ -224,12 +226,12 @@ private enum TracedObject {
 }
 
 extension ManagedDeclaration {
-    /// Whether a value at the end of a path is of this property's type, apart from optionals.
+    /// Whether a value at the end of a path has this property's type, apart from optionals.
     fileprivate func isLike(_ type: Any.Type) -> Bool {
         Unwrapped.type(type) == Unwrapped.type(self.type)
     }
 
-    /// The type of the attribute that it shows; nil for a relationship.
+    /// The type of the property's attribute; nil for a relationship.
     fileprivate var attributeType: AttributeType? {
         let type = Unwrapped.type(type)
         if let convertible = type as? any AttributeConvertible.Type {
@@ -239,7 +241,7 @@ extension ManagedDeclaration {
     }
 }
 
-/// Types without their optionals.
+/// Removes the optionals from types.
 private enum Unwrapped {
     static func type(_ type: Any.Type) -> Any.Type {
         (type as? any OptionalShown.Type).map { self.type($0.wrapped) } ?? type

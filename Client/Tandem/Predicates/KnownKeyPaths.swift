@@ -1,31 +1,35 @@
 import TandemIO
 
-/// Where key paths lead that were followed before, so that a predicate that is made for every look-up does not find it out anew.
+/// A cache of the property names of key paths, so that a predicate built often is not traced each
+/// time.
 ///
-/// What a key path leads along depends on nothing but itself. Those of one program are few; where it makes more than ``most``, all are
-/// forgotten.
+/// The names depend on the key path alone. A program has few key paths; if it has more than
+/// ``most``, the cache is cleared.
 enum KnownKeyPaths {
-    /// So many are remembered.
+    /// The maximum number of cached key paths.
     static let most = 1_024
 
-    /// A key path as a key.
+    /// A key path as a dictionary key.
     ///
-    /// `@unchecked`: it never changes, and what a subscript in it captured is only compared and hashed, under the lock.
+    /// `@unchecked`: it never changes, and the captured values of its subscripts are only compared
+    /// and hashed, under the lock.
     private struct Key: Hashable, @unchecked Sendable {
         let path: AnyKeyPath
     }
 
     private struct Known {
         var all: [Key: KeyPathTrace.Path] = [:]
-        /// The same by which object the key path is, which for one that is written down stays the same: quicker to look up than what it is made of.
+        /// The same entries by the identity of the key path object.
         ///
-        /// Each is held, so that none of these objects is ever another key path.
+        /// A key-path literal is always the same object, and looking up its identity is quicker
+        /// than hashing its components. Each key path is retained, so that its identity can't be
+        /// reused.
         var objects: [ObjectIdentifier: (key: Key, path: KeyPathTrace.Path)] = [:]
     }
 
     private static let known = Locked(Known())
 
-    /// Where a key path leads; nil if it was not noted.
+    /// Returns the names of a key path, or nil if they are not cached.
     static subscript(path: AnyKeyPath) -> KeyPathTrace.Path? {
         known.withLock { known in
             if let found = known.objects[ObjectIdentifier(path)] { return found.path }
@@ -36,7 +40,7 @@ enum KnownKeyPaths {
         }
     }
 
-    /// Notes where a key path leads.
+    /// Caches the names of a key path.
     static func note(_ path: AnyKeyPath, _ found: KeyPathTrace.Path) {
         known.withLock { known in
             if known.all.count >= most { known.all.removeAll() }

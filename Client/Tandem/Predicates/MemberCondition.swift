@@ -1,11 +1,11 @@
 import TandemQuery
 
-/// Conditions on the members of a collection, in the shortest form that says them.
+/// Builds conditions on the members of a collection, in the shortest form.
 ///
-/// A comparison of what a member reaches with a value becomes `ANY path.name op value`, which can be answered by an index; whatever
-/// else becomes a `SUBQUERY`.
+/// A comparison of a member's property with a constant becomes `ANY path.name op value`, which an
+/// index can answer. All other conditions become a `SUBQUERY`.
 enum MemberCondition {
-    /// A condition over a variable holds for at least one member.
+    /// Returns the condition that a condition over a variable holds for at least one member.
     static func any(
         _ members: QueryExpression, _ variable: String, in condition: ObjectPredicate
     ) -> ObjectPredicate {
@@ -13,7 +13,7 @@ enum MemberCondition {
             ?? count(members, variable, condition, .greater)
     }
 
-    /// A condition over a variable holds for all members.
+    /// Returns the condition that a condition over a variable holds for all members.
     static func all(
         _ members: QueryExpression, _ variable: String, in condition: ObjectPredicate
     ) -> ObjectPredicate {
@@ -46,7 +46,7 @@ enum MemberCondition {
 }
 
 extension QueryExpression {
-    /// Whether it is a value, an object or a list of these.
+    /// Whether the expression is a value, an object or a list of these.
     var isConstant: Bool {
         switch self {
         case .constant, .object: true
@@ -57,7 +57,7 @@ extension QueryExpression {
 }
 
 extension ObjectPredicate {
-    /// The same condition on the object that a variable stands for.
+    /// Returns the condition applied to the object bound to a variable.
     func of(_ variable: String) -> ObjectPredicate {
         switch self {
         case .constant: return self
@@ -73,7 +73,9 @@ extension ObjectPredicate {
 }
 
 extension QueryExpression {
-    /// The same seen from the object that a variable stands for; subqueries within bind variables of their own.
+    /// Returns the expression as seen from the object bound to a variable.
+    ///
+    /// Variables of nested subqueries are renamed.
     fileprivate func of(_ variable: String) -> QueryExpression {
         switch self {
         case .constant, .object: self

@@ -2,7 +2,9 @@ public import FoundationEssentials
 public import TandemModel
 public import TandemQuery
 
-/// A Swift value that may stand in a typed predicate: values of attributes, objects and their ids, and optionals of these.
+/// A Swift value that a typed predicate may contain.
+///
+/// Values of attributes, objects, object ids, and optionals of these are operands.
 public protocol PredicateOperand {
     /// The value as an expression of a predicate.
     var predicateOperand: QueryExpression { get }
@@ -19,7 +21,7 @@ extension URL: PredicateOperand {
 }
 
 extension ObjectID: PredicateOperand {
-    /// The object of the id as an expression of a predicate.
+    /// The object with this id as an expression of a predicate.
     public var predicateOperand: QueryExpression { .object(self) }
 }
 
@@ -29,15 +31,17 @@ extension ManagedObject: PredicateOperand {
 }
 
 extension Optional: PredicateOperand where Wrapped: PredicateOperand {
-    /// The value as an expression of a predicate, or nil's.
+    /// The value, or null for nil, as an expression of a predicate.
     public var predicateOperand: QueryExpression {
         map(\.predicateOperand) ?? .constant(.null)
     }
 }
 
-/// The expressions of values whose types are known at run time only.
+/// Creates expressions of values whose types are known at run time only.
 enum AnyOperand {
-    /// The value as an expression, collections as lists; nil for what no predicate can hold.
+    /// Returns the value as an expression, or nil if no predicate can contain it.
+    ///
+    /// A collection becomes a list.
     static func expression(of value: Any) -> QueryExpression? {
         switch value {
         case let optional as any OptionalOperand:
@@ -61,13 +65,13 @@ enum AnyOperand {
             guard let part = expression(of: element) else { return nil }
             parts.append(part)
         }
-        // The order of a set is another one in every process.
+        // Sorted, because the order of a set differs from process to process.
         if elements is any SetAlgebra { parts.sort { $0.format < $1.format } }
         return .list(parts)
     }
 }
 
-/// An optional of whatever type.
+/// An optional with any wrapped type.
 private protocol OptionalOperand {
     var wrappedOperand: Any? { get }
 }

@@ -54,7 +54,9 @@ extension PredicateExpressions.SequenceContains: TranslatedExpression {
 }
 
 extension ObjectPredicate {
-    /// A value is in a list, which for Swift may hold nil, and for `IN` never does.
+    /// Returns the condition that a list contains a value.
+    ///
+    /// A Swift list may contain nil, but `IN` never matches null.
     fileprivate static func isMember(
         _ value: QueryExpression, of list: [QueryExpression]
     ) -> ObjectPredicate {
@@ -99,14 +101,14 @@ extension PredicateExpressions.ClosedRange: TranslatedExpression {
     }
 }
 
-/// The values from one to another.
+/// A range of values.
 struct ValueRange {
     var lower: QueryExpression?
     var upper: QueryExpression?
-    /// Whether the upper end belongs to it.
+    /// Whether the range includes its upper bound.
     var isClosed: Bool
 
-    /// A value lies within.
+    /// Returns the condition that a value is in the range.
     func contains(_ value: QueryExpression) -> ObjectPredicate {
         if let lower, let upper, isClosed {
             return .comparison(Comparison(value, .between, .list([lower, upper])))
@@ -119,9 +121,9 @@ struct ValueRange {
     }
 }
 
-/// A range of whatever type.
+/// A range with any type of bounds.
 protocol OperandRange {
-    /// Its ends; nil when they are no values of attributes.
+    /// The bounds; nil if they are not attribute values.
     var ends: ValueRange? { get }
 }
 

@@ -28,7 +28,7 @@ extension PredicateExpressions.Conditional: TranslatedExpression {
     func part(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        // A branch that may be nil would be nil, and not false.
+        // A non-Boolean branch could be nil, which is not the same as false.
         guard Output.self is Bool.Type else { throw PredicateTranslation.unknown(self) }
         let test = try translation.predicate(test)
         let (yes, no) = (
@@ -90,7 +90,7 @@ extension PredicateTranslation {
         }
     }
 
-    /// A condition that is compared with true, false or nil.
+    /// Returns a condition compared with true, false or nil.
     private static func compare(
         _ part: Part, _ op: Comparison.Operator, _ wanted: Value, _ node: Any
     ) throws(TandemError) -> ObjectPredicate {
@@ -112,7 +112,7 @@ extension PredicateTranslation {
 }
 
 extension ObjectPredicate {
-    /// How a value compares with nil.
+    /// Returns the comparison of a value with nil.
     fileprivate static func compared(
         toNil value: QueryExpression, _ op: Comparison.Operator
     ) -> ObjectPredicate {

@@ -3,13 +3,18 @@ public import TandemModel
 public import TandemQuery
 
 extension ObjectPredicate {
-    /// Translates a predicate of Swift's, by walking its tree.
+    /// Translates a Foundation predicate, by walking its expression tree.
     ///
-    /// Objects, properties declared with ``Managed``, `id` and what is captured may be compared, calculated with, looked up in lists and ranges;
-    /// texts may contain and start with others; to-many relationships take `contains`, `allSatisfy`, `filter`, `count` and `isEmpty`; optionals
-    /// `?.`, `??`, `!` and `if let`, where nil is what it is in Swift: a chain that breaks off equals nil and nothing else. Throws
-    /// `invalidPredicate` that names the expression for whatever else, `usage` for key paths of other properties. It is never evaluated,
-    /// nor is the graph in memory. Cost: some tens of microseconds a key path.
+    /// - Objects, ``Managed`` properties, `id` and captured values may be compared, used in
+    ///   arithmetic, and looked up in lists and ranges.
+    /// - Texts may be tested for containing or starting with other texts.
+    /// - To-many relationships support `contains`, `allSatisfy`, `filter`, `count` and `isEmpty`.
+    /// - Optionals support `?.`, `??`, `!` and `if let`. Nil has Swift's semantics: an optional
+    ///   chain that ends early equals nil and nothing else.
+    ///
+    /// Throws `invalidPredicate` with the name of any other expression, and `usage` for key paths
+    /// of other properties. Neither the predicate nor objects in memory are evaluated. Cost: some
+    /// tens of microseconds for the first use of a key path.
     ///
     ///     let predicate = try ObjectPredicate(#Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
     public init<Object: ManagedObject>(_ predicate: Predicate<Object>) throws(TandemError) {
@@ -19,22 +24,24 @@ extension ObjectPredicate {
     }
 }
 
-/// What is known while a tree is walked: what its variables stand for.
+/// The state of a translation: the expressions bound to the predicate's variables.
 struct PredicateTranslation {
-    /// What a part of the tree says.
+    /// The translation of a node of the tree.
     enum Part {
         /// A condition.
         case predicate(ObjectPredicate)
-        /// A condition on an optional that isn't nil, which is nil itself where the optional is.
+        /// A condition on an optional; it is nil if the required values are not all present.
         case onValue(ObjectPredicate, Presence)
-        /// A value; where that doesn't count, another or nil.
+        /// A value, with its fallback if required values are nil.
         case value(QueryExpression, or: Fallback?)
-        /// The objects of a to-many relationship, perhaps some of them.
+        /// All or some of the targets of a to-many relationship.
         case members(QueryExpression)
-        /// From one value to another.
+        /// A range of values.
         case range(ValueRange)
 
-        /// A value that may be nil, and what has to be there so that it isn't; nil for whatever else.
+        /// The value of an optional, with the values required for it to be non-nil.
+        ///
+        /// Nil for any other node.
         var optional: (value: QueryExpression, needed: Presence)? {
             guard case .value(let value, let fallback) = self, fallback?.value == nil else {
                 return nil
@@ -46,13 +53,13 @@ struct PredicateTranslation {
     var variables: [PredicateExpressions.VariableID: QueryExpression] = [:]
     private var elements = 0
 
-    /// Any part of the tree.
+    /// Translates any node.
     mutating func part(_ node: Any) throws(TandemError) -> Part {
         guard let node = node as? any TranslatedExpression else { throw Self.unknown(node) }
         return try node.part(&self)
     }
 
-    /// A part that is a condition.
+    /// Translates a node that has to be a condition.
     mutating func predicate(_ node: Any) throws(TandemError) -> ObjectPredicate {
         switch try part(node) {
         case .predicate(let predicate): return predicate
@@ -66,7 +73,7 @@ struct PredicateTranslation {
         }
     }
 
-    /// A part that is a value.
+    /// Translates a node that has to be a value.
     mutating func value(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .value(let value, nil) = try part(node) else {
             throw Self.unknown(node, "is no single value here")
@@ -74,7 +81,7 @@ struct PredicateTranslation {
         return value
     }
 
-    /// A part that is objects of a to-many relationship.
+    /// Translates a node that has to be targets of a to-many relationship.
     mutating func members(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .members(let members) = try part(node) else {
             throw Self.unknown(node, "is no to-many relationship")
@@ -82,7 +89,9 @@ struct PredicateTranslation {
         return members
     }
 
-    /// A condition on the elements of a collection, with the name of the variable that stands for one.
+    /// Translates a condition on the elements of a collection.
+    ///
+    /// Returns it with the name of the variable for an element.
     mutating func condition(
         _ node: Any, on variable: PredicateExpressions.VariableID
     ) throws(TandemError) -> (variable: String, condition: ObjectPredicate) {
@@ -92,7 +101,7 @@ struct PredicateTranslation {
         return (name, try predicate(node))
     }
 
-    /// The error for a part that has no translation.
+    /// Returns the error for a node that has no translation.
     static func unknown(_ node: Any, _ why: String = "can't be translated") -> TandemError {
         let type = "\(Swift.type(of: node))"
         let name = type.prefix { $0 != "<" }

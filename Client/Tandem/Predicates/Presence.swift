@@ -1,13 +1,16 @@
 import TandemQuery
 
-/// What has to be there so that an optional of a `#Predicate` isn't nil: all of some values.
+/// The values that all have to be non-nil for an optional of a `#Predicate` to be non-nil.
 ///
-/// A chain's end need not say by itself whether the chain broke off: a count over nothing is 0, where Swift has nil.
+/// The end of an optional chain may not show that the chain ended early: a count over nothing is 0,
+/// where Swift has nil.
 struct Presence {
-    /// The values that have to be there, each once; of nothing, the optional is never nil.
+    /// The required values, each once; if there are none, the optional is never nil.
     private(set) var values: [QueryExpression] = []
 
-    /// The same, and another value as well; values behind which it lies are there whenever it is.
+    /// Returns the requirement with another value.
+    ///
+    /// Values that the new one implies, such as earlier links of its key path, are removed.
     func adding(_ value: QueryExpression) -> Presence {
         if value.isNeverNil || values.contains(where: { $0.isNil(where: value) }) { return self }
         var result = self
@@ -16,15 +19,15 @@ struct Presence {
         return result
     }
 
-    /// The same, and all that another optional needs.
+    /// Returns the requirement with all values of another one.
     func adding(_ other: Presence) -> Presence { other.values.reduce(self) { $0.adding($1) } }
 
-    /// All is there, and a condition holds.
+    /// Returns the condition that all required values are present and a condition holds.
     func and(_ condition: ObjectPredicate) -> ObjectPredicate {
         values.isEmpty ? condition : .and(values.map { .present($0) } + [condition])
     }
 
-    /// Something is missing.
+    /// The condition that a required value is nil.
     var fails: ObjectPredicate {
         switch values.count {
         case 0: .constant(false)
@@ -33,20 +36,21 @@ struct Presence {
         }
     }
 
-    /// Whether a value is nil by itself whenever something is missing.
+    /// Whether a value is nil itself whenever a required value is nil.
     func isSaid(by value: QueryExpression) -> Bool { values.allSatisfy { value.isNil(where: $0) } }
 }
 
-/// What counts in place of a value that is nil.
+/// The replacement of a value if required values are nil.
 struct Fallback {
-    /// What has to be there for the value itself to count.
+    /// The values required for the original value to apply.
     var needed: Presence
-    /// What counts otherwise; nil for nil.
+    /// The replacement; nil means null.
     var value: QueryExpression?
 }
 
 extension QueryExpression {
-    /// Whether it is nil wherever another one is: it lies behind that, or is calculated with it.
+    /// Whether the value is nil if another one is, because it is reached through or calculated from
+    /// it.
     func isNil(where other: QueryExpression) -> Bool {
         if self == other { return true }
         return switch (self, other) {
@@ -59,7 +63,7 @@ extension QueryExpression {
         }
     }
 
-    /// Whether there is always a value.
+    /// Whether the expression always has a value.
     var isNeverNil: Bool {
         switch self {
         case .constant(let value): !value.isNull
@@ -70,19 +74,19 @@ extension QueryExpression {
 }
 
 extension ObjectPredicate {
-    /// The expression is not nil.
+    /// Returns the condition that the expression is not nil.
     static func present(_ expression: QueryExpression) -> ObjectPredicate {
         if expression.isNeverNil { return .constant(true) }
         return .comparison(Comparison(expression, .notEqual, .constant(.null)))
     }
 
-    /// The expression is nil.
+    /// Returns the condition that the expression is nil.
     static func absent(_ expression: QueryExpression) -> ObjectPredicate {
         if expression.isNeverNil { return .constant(false) }
         return .comparison(Comparison(expression, .equal, .constant(.null)))
     }
 
-    /// One condition where all is there that is needed, another one where it isn't.
+    /// Returns a choice: `condition` if all required values are present, `other` if not.
     static func choice(
         _ needed: Presence, _ condition: ObjectPredicate, _ other: ObjectPredicate
     ) -> ObjectPredicate {
@@ -94,7 +98,7 @@ extension ObjectPredicate {
         }
     }
 
-    /// A condition on a value or on what counts in its place, and `whenNil` where nothing does.
+    /// Returns a condition on a value or its replacement, or `whenNil` if neither applies.
     static func either(
         _ value: QueryExpression, _ fallback: Fallback?,
         whenNil: ObjectPredicate = .constant(false),

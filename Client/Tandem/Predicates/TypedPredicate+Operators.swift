@@ -3,56 +3,56 @@ public import TandemQuery
 
 // MARK: Comparisons
 
-/// What a key path reaches equals a value.
+/// Matches objects whose value at a key path equals a value.
 public func == <Object: ManagedObject, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .equal, value.predicateOperand)
 }
 
-/// What a key path reaches differs from a value.
+/// Matches objects whose value at a key path differs from a value.
 public func != <Object: ManagedObject, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .notEqual, value.predicateOperand)
 }
 
-/// What a key path reaches is less than a value.
+/// Matches objects whose value at a key path is less than a value.
 public func < <Object: ManagedObject, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .less, value.predicateOperand)
 }
 
-/// What a key path reaches is at most a value.
+/// Matches objects whose value at a key path is at most a value.
 public func <= <Object: ManagedObject, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .lessOrEqual, value.predicateOperand)
 }
 
-/// What a key path reaches is greater than a value.
+/// Matches objects whose value at a key path is greater than a value.
 public func > <Object: ManagedObject, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .greater, value.predicateOperand)
 }
 
-/// What a key path reaches is at least a value.
+/// Matches objects whose value at a key path is at least a value.
 public func >= <Object: ManagedObject, Operand: PredicateOperand>(
     keyPath: KeyPath<Object, Operand>, value: Operand
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .greaterOrEqual, value.predicateOperand)
 }
 
-/// What a key path reaches is one of these values.
+/// Matches objects whose value at a key path is one of these values.
 public func ~= <Object: ManagedObject, Operand: PredicateOperand>(
     values: [Operand], keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
     TypedPredicate(keyPath, .in, .list(values.map(\.predicateOperand)))
 }
 
-/// What a key path reaches lies within a range, both ends included.
+/// Matches objects whose value at a key path is in a range, both bounds included.
 public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
     range: ClosedRange<Operand>, keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
@@ -60,7 +60,7 @@ public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
     return TypedPredicate(keyPath, .between, .list(ends))
 }
 
-/// What a key path reaches lies within a range without its upper end.
+/// Matches objects whose value at a key path is in a range, without its upper bound.
 public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
     range: Range<Operand>, keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
@@ -69,42 +69,43 @@ public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
 
 // MARK: Texts
 
-/// A text or an optional one.
+/// A string or an optional string.
 public protocol TextOperand: PredicateOperand {}
 
 extension String: TextOperand {}
 
 extension Optional: TextOperand where Wrapped: TextOperand {}
 
-/// Conditions on the text that a key path reaches: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
+/// Conditions on the text at a key path: `(\Team.name).beginsWith("ca", .caseInsensitive)`.
 extension KeyPath where Root: ManagedObject, Value: TextOperand {
-    /// The text equals another after both are folded.
+    /// Matches objects whose text equals another after both are folded.
     public func equals(_ text: String, _ options: Comparison.Options) -> TypedPredicate<Root> {
         TypedPredicate(self, .equal, .constant(.string(text)), options)
     }
 
-    /// The text begins with another.
+    /// Matches objects whose text begins with another.
     public func beginsWith(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .beginsWith, .constant(.string(text)), options)
     }
 
-    /// The text contains another.
+    /// Matches objects whose text contains another.
     public func contains(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .contains, .constant(.string(text)), options)
     }
 
-    /// The text ends with another.
+    /// Matches objects whose text ends with another.
     public func endsWith(
         _ text: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
         TypedPredicate(self, .endsWith, .constant(.string(text)), options)
     }
 
-    /// The text matches a pattern, where `?` is any one character and `*` any number of them.
+    /// Matches objects whose text matches a pattern: `?` is any one character, `*` any number of
+    /// them.
     public func isLike(
         _ pattern: String, _ options: Comparison.Options = []
     ) -> TypedPredicate<Root> {
@@ -114,9 +115,9 @@ extension KeyPath where Root: ManagedObject, Value: TextOperand {
 
 // MARK: To-many relationships
 
-/// Conditions on the objects that a key path reaches: `(\Team.players).any(\.goals > 5)`.
+/// Conditions on the objects at a key path: `(\Team.players).any(\.goals > 5)`.
 extension KeyPath where Root: ManagedObject {
-    /// The condition holds for at least one of the objects.
+    /// Matches if the condition holds for at least one of the objects.
     public func any<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == Set<Member> {
@@ -125,7 +126,7 @@ extension KeyPath where Root: ManagedObject {
         }
     }
 
-    /// The condition holds for all of the objects; of none it does.
+    /// Matches if the condition holds for all of the objects, or if there are none.
     public func all<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == Set<Member> {
@@ -134,14 +135,14 @@ extension KeyPath where Root: ManagedObject {
         }
     }
 
-    /// The condition holds for none of the objects.
+    /// Matches if the condition holds for none of the objects.
     public func none<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == Set<Member> {
         !any(condition)
     }
 
-    /// The condition holds for at least one of the objects of an ordered relationship.
+    /// Matches if the condition holds for at least one of the objects of an ordered relationship.
     public func any<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == [Member] {
@@ -150,7 +151,8 @@ extension KeyPath where Root: ManagedObject {
         }
     }
 
-    /// The condition holds for all of the objects of an ordered relationship; of none it does.
+    /// Matches if the condition holds for all objects of an ordered relationship, or if it is
+    /// empty.
     public func all<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == [Member] {
@@ -159,7 +161,7 @@ extension KeyPath where Root: ManagedObject {
         }
     }
 
-    /// The condition holds for none of the objects of an ordered relationship.
+    /// Matches if the condition holds for none of the objects of an ordered relationship.
     public func none<Member: ManagedObject>(
         _ condition: TypedPredicate<Member>
     ) -> TypedPredicate<Root> where Value == [Member] {

@@ -1,19 +1,21 @@
 import TandemModel
 public import TandemQuery
 
-/// A condition on objects of a class, written with operators on key paths and checked by the compiler.
+/// A condition on objects of a class, written with operators on key paths and checked by the
+/// compiler.
 ///
 ///     let strong = \Team.wins > 3 && \Team.zone == "Africa"
 ///     let teams = try context.fetch(Team.self, where: strong && (\Team.players).any(\.goals > 5))
 ///     let keen = ["Africa", "Asia"] ~= \Team.zone || 2...4 ~= \Team.wins
 ///
-/// It becomes the same tree as the text `wins > 3 AND zone == "Africa"`. Key paths lead along properties declared with ``Managed``: over to-one
-/// relationships with `?` (`\Player.team?.name`), and at their end perhaps to `id`. What else they lead to is thrown when the
-/// predicate is used.
+/// It has the same tree as the predicate format `wins > 3 AND zone == "Africa"`. Key paths consist
+/// of properties declared with ``Managed``. They traverse to-one relationships with `?`
+/// (`\Player.team?.name`), and may end in `id`. For any other key path, using the predicate throws
+/// `usage`.
 public struct TypedPredicate<Object: ManagedObject>: Sendable {
     private let result: Result<ObjectPredicate, TandemError>
 
-    /// The predicate as one that is not bound to a class.
+    /// The predicate without the class.
     ///
     /// Throws `usage` for a key path that names no property.
     public var objectPredicate: ObjectPredicate {
@@ -24,7 +26,7 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
         result = Result(catching: make)
     }
 
-    /// What a key path reaches, compared with an expression.
+    /// Creates a comparison of the value at a key path with an expression.
     init<Value>(
         _ keyPath: KeyPath<Object, Value>, _ op: Comparison.Operator, _ right: QueryExpression,
         _ options: Comparison.Options = []
@@ -35,28 +37,28 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
         }
     }
 
-    /// Both hold.
+    /// Matches if both predicates match.
     public static func && (a: TypedPredicate, b: TypedPredicate) -> TypedPredicate {
         TypedPredicate { () throws(TandemError) in
             .and([try a.objectPredicate, try b.objectPredicate])
         }
     }
 
-    /// One holds.
+    /// Matches if at least one of the predicates matches.
     public static func || (a: TypedPredicate, b: TypedPredicate) -> TypedPredicate {
         TypedPredicate { () throws(TandemError) in
             .or([try a.objectPredicate, try b.objectPredicate])
         }
     }
 
-    /// The other does not hold.
+    /// Matches if the predicate does not match.
     public static prefix func ! (part: TypedPredicate) -> TypedPredicate {
         TypedPredicate { () throws(TandemError) in .not(try part.objectPredicate) }
     }
 }
 
 extension QueryExpression {
-    /// What a key path reaches.
+    /// Creates the expression of a key path's value.
     init(_ path: KeyPathTrace.Path) {
         self = path.names.isEmpty ? .selfObject : .keyPath(path.names)
     }
