@@ -267,7 +267,7 @@ extension DaemonLimits {
     /// The minimum size of a large read, and the time for which memory freed by it is kept.
     static let largeReadBytes = 1 << 20
     static let freedMemoryNanoseconds: UInt64 = 2_000_000_000
-    /// The maximum size of freed memory that is kept for reuse, in bytes.
+    /// The size up to which freed memory is kept for that time in any case, in bytes.
     package static let keptMemoryBytes: Int32 = 64 << 20
     /// The lag, in time and in committed bytes, from which a reader of the store is named in the
     /// log.
