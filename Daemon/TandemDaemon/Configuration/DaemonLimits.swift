@@ -156,9 +156,9 @@ public struct DaemonLimits: Hashable, Sendable {
 extension DaemonLimits {
     /// The number of leases reserved durably in advance, so that a hello needn't wait for the disk.
     static let leasesReserved: UInt32 = 64
-    /// The maximum number of journal segments that are verified completely at the start.
+    /// The number of journal segments up to which a start verifies the whole journal.
     ///
-    /// Verification takes about ten seconds at 64 MiB per segment. With more segments, only the
+    /// Verifying as many segments of 64 MiB takes about ten seconds. With more segments, only the
     /// part needed for recovery is read.
     static let segmentsVerified = 64
     /// The maximum number of declared models kept to find sessions that a model change invalidates.

@@ -52,7 +52,8 @@ private final class MigrationPreview {
         report.problems.sort { ($0.entity, $0.property) < ($1.entity, $1.property) }
     }
 
-    /// Adds counts to the report item of a difference, which an ancestor of the entity may declare.
+    /// Adds counts to the report item of a difference; `entity` is the one that declares the
+    /// property.
     private func note(
         _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
         lost: Int

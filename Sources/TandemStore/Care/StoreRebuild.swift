@@ -74,7 +74,7 @@ public struct StoreRebuild {
         public var kept: [Consumer] = []
         /// The names of the consumers whose positions can't be read.
         public var lost: [String] = []
-        /// The reason why the old store, and so its consumers, can't be read; nil if it could be read.
+        /// The reason why the old store and its consumers can't be read; nil if they can.
         public var failure: String?
         /// Whether the old store could be read.
         public var isKnown: Bool { failure == nil }

@@ -2,19 +2,19 @@ import TandemModel
 
 /// The tables of the store and the form of their keys; all numbers in keys are big-endian.
 ///
-///     rows      tag (2) number (8)                      → version (8) row
-///     numbers   number (8)                              → tag (2); kept after a deletion
-///     links     link id (2) owner (8) member (8)        → member's tag (2) [rank, if ordered]
-///     indexes   index id (2) tuple (≤ 480) number (8)   → tag (2)
-///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
-///     saves     uid (4) save id                         → position (8) hash (16) inserts wrote (1) [batch]
-///     saveOrder position (8)                            → key in saves, of a save that wrote
-///     unchanged position (8) key in saves               → nothing; of a save that did not
-///     blobs     SHA-256 (32)                            → content
-///     blobUses  SHA-256 (32)                            → count (8) last changed at position (8)
-///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
-///     consumers name                                    → acknowledged position (8) user (4)
-///     meta      name                                    → see ``MetaKey``
+///     rows      tag (2) number (8)                    → version (8) row
+///     numbers   number (8)                            → tag (2); kept after a deletion
+///     links     link id (2) owner (8) member (8)      → member's tag (2) [rank, if ordered]
+///     indexes   index id (2) tuple (≤ 480) number (8) → tag (2)
+///     unique    constraint id (2) hash of tuple (16)  → tag (2) number (8)
+///     saves     uid (4) save id                       → position (8) hash (16) inserts … wrote (1) [batch]
+///     saveOrder position (8)                          → key in saves, of a save that wrote
+///     unchanged position (8) key in saves             → nothing; of a save that did not
+///     blobs     SHA-256 (32)                          → content
+///     blobUses  SHA-256 (32)                          → count (8) last changed at position (8)
+///     unusedBlobs position (8) SHA-256 (32)           → nothing; those whose count is 0
+///     consumers name                                  → acknowledged position (8) user (4)
+///     meta      name                                  → see ``MetaKey``
 struct StoreTables {
     var rows: LMDBTable
     var numbers: LMDBTable
