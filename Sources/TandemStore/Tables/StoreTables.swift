@@ -7,7 +7,7 @@ import TandemModel
 ///     links     link id (2) owner (8) member (8)      → member's tag (2) [rank, if ordered]
 ///     indexes   index id (2) tuple (≤ 480) number (8) → tag (2)
 ///     unique    constraint id (2) hash of tuple (16)  → tag (2) number (8)
-///     saves     uid (4) save id                       → position (8) hash (16) inserts … wrote (1) [batch]
+///     saves     uid (4) save id                       → position (8) hash (16) inserted … [batch]
 ///     saveOrder position (8)                          → key in saves, of a save that wrote
 ///     unchanged position (8) key in saves             → nothing; of a save that did not
 ///     blobs     SHA-256 (32)                          → content
@@ -15,6 +15,8 @@ import TandemModel
 ///     unusedBlobs position (8) SHA-256 (32)           → nothing; those whose count is 0
 ///     consumers name                                  → acknowledged position (8) user (4)
 ///     meta      name                                  → see ``MetaKey``
+///
+/// The complete form of a value in `saves` is in ``SavedOnce/bytes``.
 struct StoreTables {
     var rows: LMDBTable
     var numbers: LMDBTable
