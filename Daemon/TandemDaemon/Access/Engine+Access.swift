@@ -2,9 +2,9 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// Who may connect, and what a client's role lets it do.
+/// Admission of connections, and checks of clients' roles.
 extension Engine {
-    /// Why a peer is not taken in; nil when it is.
+    /// Returns the reason for rejecting a peer, or nil if it is accepted.
     func refusal(of peer: PeerCredentials, _ role: Role) -> (error: TandemError, why: Refusal)? {
         if role == .none {
             let error = TandemError(
@@ -23,7 +23,7 @@ extension Engine {
         return (limitCounts.refusal(.connectionsPerUser, limits, text), .userConnections)
     }
 
-    /// Says why on a socket that is not taken in, and closes it.
+    /// Sends the reason on a rejected socket, and closes it.
     func turnAway(
         _ socket: any Connection, _ peer: PeerCredentials, _ unit: String, _ error: TandemError,
         _ refusal: Refusal
@@ -36,13 +36,13 @@ extension Engine {
                 "unit": unit,
             ], error.message)
         var bytes: [UInt8] = []
-        // A sentence always fits a frame.
+        // One sentence always fits into a frame.
         try? FrameEncoder.encode(DaemonMessage.failure(error), into: &bytes)
         _ = bytes.withUnsafeBytes { try? socket.write($0) }
         socket.shutdown()
     }
 
-    /// Checks that the role of a session is at least another; what is refused is logged and counted.
+    /// Checks that a session has at least a role; otherwise logs, counts and throws `denied`.
     func demand(_ role: Role, of session: Session, to action: String) throws(TandemError) {
         guard session.role < role else { return }
         metrics.deniedRequests += 1
@@ -59,7 +59,7 @@ extension Engine {
                 + "administrator gives roles in the daemon's configuration")
     }
 
-    /// Ends the connection of another client; false when there is none of that number.
+    /// Ends the connection of another client; returns false if there is none with the id.
     func disconnect(client id: UInt64, for session: Session) throws(TandemError) -> Bool {
         try demand(.admin, of: session, to: "disconnect a client")
         guard let other = sessions[id], other !== session else { return false }

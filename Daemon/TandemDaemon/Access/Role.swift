@@ -1,41 +1,45 @@
 public import TandemIO
 
-/// What a client may do; each role may do what the ones before it may.
+/// The permissions of a client; each role includes those before it.
 public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConvertible {
-    /// Not even connect.
+    /// The client may not even connect.
     case none
-    /// Read, follow, wait.
+    /// The client may read, follow and wait.
     case reader
-    /// Save, install a model, and register consumers of the journal.
+    /// The client may save, install a model, and register consumers of the journal.
     case writer
-    /// End the connections of others, move or remove their consumers, give up journal, and migrate the store.
+    /// The client may administer the daemon.
+    ///
+    /// This includes ending connections, moving or removing other users' consumers, removing
+    /// segments of the journal, and migrating the store.
     case admin
 
-    /// The name, as in the configuration.
+    /// The name in the configuration.
     public var description: String { rawValue }
 
     private var rank: Int { Role.allCases.firstIndex(of: self) ?? 0 }
 
-    /// Whether another role may do more.
+    /// Whether the first role has fewer permissions than the second.
     public static func < (one: Role, other: Role) -> Bool { one.rank < other.rank }
 }
 
-/// Who has which role, by what the kernel says of a client.
+/// The assignment of roles, based on the kernel's credentials of a client.
 ///
-/// Root and the daemon's own user are admins. Everybody else has the highest role of all lists with the user or one of
-/// the groups, supplementary ones too; who is in no list has the role of `others`.
+/// Root and the daemon's own user are administrators. Other users have the highest role of all
+/// lists that contain the user or one of the groups, supplementary ones included. Users in no list
+/// have the role of `others`.
 public struct RolePolicy: Hashable, Sendable {
-    /// The role of who is in no list.
+    /// The role of users in no list.
     public var others = Role.writer
-    /// Users by role.
+    /// The user ids by role.
     public var users: [Role: Set<UInt32>] = [:]
-    /// Groups by role.
+    /// The group ids by role.
     public var groups: [Role: Set<UInt32>] = [:]
 
-    /// The policy without lists: everybody who can connect may save.
+    /// Creates a policy without lists, which lets every user who can connect save.
     public init() {}
 
-    /// The role of a client of a daemon that runs as the user `daemon`.
+    /// Returns the role of a client of a daemon that runs as the user `daemon`.
     public func role(of peer: PeerCredentials, daemon: UInt32) -> Role {
         if peer.uid == 0 || peer.uid == daemon { return .admin }
         let found = Role.allCases.last { role in

@@ -1,10 +1,10 @@
 import TandemModel
 
-/// The configuration that a daemon runs with, and how it is read again.
+/// The current configuration of a daemon, and the function that reads it again.
 struct ConfigurationReload {
-    /// What counts now.
+    /// The configuration in effect.
     private(set) var current: DaemonConfiguration
-    /// Reads the configuration; throws `usage` with all that is wrong in it.
+    /// Reads the configuration; throws `usage` with all problems found in it.
     let read: () throws(TandemError) -> DaemonConfiguration
 
     init(
@@ -14,13 +14,13 @@ struct ConfigurationReload {
         (self.current, self.read) = (current, read)
     }
 
-    /// Which keys have another value now, and which will have one after a restart.
+    /// The keys whose values have changed, and those that change after a restart.
     struct Outcome {
         var changed: [String] = []
         var needsRestart: [String] = []
     }
 
-    /// Reads the configuration and takes over what counts without a restart.
+    /// Reads the configuration, and adopts the values that need no restart.
     mutating func reload() throws(TandemError) -> Outcome {
         let next = try read()
         var outcome = Outcome()
@@ -41,7 +41,7 @@ struct ConfigurationReload {
 }
 
 extension Setting {
-    /// Whether a running daemon takes another value over.
+    /// Whether a running daemon can adopt another value.
     var isReloadable: Bool {
         let limit = name.split(separator: ".").last.flatMap { Limit(rawValue: String($0)) }
         return name.hasPrefix("roles.")
@@ -50,7 +50,9 @@ extension Setting {
 }
 
 extension Limit {
-    /// Whether a running daemon takes another value over; the others are those of store, ring and leases since the start.
+    /// Whether a running daemon can adopt another value.
+    ///
+    /// The limits of store, ring and leases are fixed at the start.
     var isReloadable: Bool {
         switch self {
         case .savesKept, .objectReads, .requestReads, .ringTransactions, .ringBytes, .leaseNumbers:
@@ -61,7 +63,9 @@ extension Limit {
 }
 
 extension Engine {
-    /// Reads the configuration again for an administrator, and says what changed.
+    /// Reloads the configuration for an administrator, and returns the changed keys.
+    ///
+    /// Throws `denied` for another role, and `usage` for an invalid configuration.
     func reload(for session: Session) throws(TandemError) -> JSON {
         try demand(.admin, of: session, to: "reload the configuration")
         let outcome = try reload()
@@ -71,7 +75,7 @@ extension Engine {
         ])
     }
 
-    /// Reloads the configuration after a signal; errors go to the log only.
+    /// Reloads the configuration after a signal; errors are only logged.
     func reloadBySignal() { _ = try? reload() }
 
     private func reload() throws(TandemError) -> ConfigurationReload.Outcome {
@@ -96,7 +100,7 @@ extension Engine {
         }
     }
 
-    /// Puts new roles and limits into effect, also for connected clients.
+    /// Applies new roles and limits, also to connected clients.
     private func adopt(_ current: DaemonConfiguration) {
         roles = current.roles
         committer.limits = current.limits

@@ -1,14 +1,16 @@
 import TandemIO
 
 extension DaemonConfiguration {
-    /// Where the kernel keeps files in memory.
+    /// The directory of the kernel's in-memory file system.
     static let memory = "/dev/shm"
 
-    /// A daemon that keeps nothing, for tests: another one for each call.
+    /// Returns the configuration of a daemon without persistence, for tests; each call returns
+    /// another.
     ///
-    /// It does all that one on a disk does, but its journal lies in memory and is synced at once. The store is LMDB's file as ever,
-    /// in `/dev/shm`; it has a name only while the daemon opens it, so that nothing is left however the process ends. Whoever
-    /// kills the process in these milliseconds leaves a directory `/dev/shm/tandem-…`, which may be removed.
+    /// The daemon behaves like one with a disk, but its journal is in memory, and syncs are
+    /// immediate. The store is a normal LMDB file in `/dev/shm`. The file has a name only while the
+    /// daemon opens it, so that nothing remains after the process ends. If the process is killed in
+    /// these milliseconds, a directory `/dev/shm/tandem-…` remains, which may be removed.
     public static func inMemory() -> DaemonConfiguration {
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()
         var configuration = DaemonConfiguration(
@@ -18,7 +20,7 @@ extension DaemonConfiguration {
         return configuration
     }
 
-    /// What the daemon stands on.
+    /// Returns the dependencies of the daemon: file system, clock and supervision.
     func surroundings() -> Surroundings {
         var surroundings = Surroundings()
         if isSupervised { surroundings.supervision = .systemd(surroundings.clock) }
@@ -29,7 +31,7 @@ extension DaemonConfiguration {
         return surroundings
     }
 
-    /// Takes the names away that a daemon in memory needed to open its files.
+    /// Removes the names of the files that a daemon in memory has opened.
     func forgetNames() throws(IOError) {
         if isInMemory { try RealFileSystem().removeTree(store) }
     }

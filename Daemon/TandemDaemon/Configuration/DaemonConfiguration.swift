@@ -1,46 +1,51 @@
 public import TandemJournal
 
-/// How much of the journal is kept.
+/// The rules for how much of the journal is kept.
 public typealias RetentionPolicy = TandemJournal.RetentionPolicy
 
-/// What a daemon is told at its start.
+/// The configuration of a daemon at its start.
 public struct DaemonConfiguration: Sendable {
-    /// The directory of store and journal; made with mode 0700 if missing.
+    /// The directory of store and journal, created with mode 0700 if it is missing.
     public var store: String
-    /// The path of the socket, or nil for a daemon without one (embedded, or a socket adopted from systemd).
+    /// The path of the socket.
+    ///
+    /// Nil for a daemon without one: an embedded daemon, or a daemon with a socket adopted from
+    /// systemd.
     public var socket: String?
     /// The mode of the socket.
     public var socketMode: UInt32 = 0o660
-    /// The group of the socket; nil for the daemon's own.
+    /// The group of the socket, or nil for the daemon's own group.
     public var socketGroup: UInt32?
-    /// Who may do what.
+    /// The roles of users and groups.
     public var roles = RolePolicy()
-    /// Whether an acknowledged save survives power loss, or only the death of processes.
+    /// The guarantee for acknowledged saves: to survive power loss, or only the death of processes.
     public var durability: Durability = .full
-    /// The bytes of a journal segment.
+    /// The size of a journal segment in bytes, or nil for the default.
     public var segmentBytes: Int?
-    /// How much of the journal is kept; `RetentionPolicy()` keeps all of it.
+    /// The rules for how much of the journal is kept; `RetentionPolicy()` keeps all of it.
     public var retention = RetentionPolicy.standard
-    /// What clients may take, and when checkpoints are due.
+    /// The limits for clients, and the intervals of checkpoints.
     public var limits = DaemonLimits()
-    /// The bytes that the store may use; nil for the store's own limit.
+    /// The maximum size of the store in bytes, or nil for the store's own limit.
     public var storeQuotaBytes: Int?
-    /// Whether nothing is kept: the journal lies in memory, the store in a file in memory that has no name.
+    /// Whether nothing is persistent: the journal is in memory, and the store in an unnamed file in
+    /// memory.
     ///
     /// See ``inMemory()``.
     public var isInMemory = false
-    /// Whether the process is the daemon's own, so that systemd is told how it is.
+    /// Whether the daemon has a process of its own, so that it reports its state to systemd.
     public var isSupervised = false
-    /// Where the daemon says what it does, a line at a time.
+    /// The destination of log lines.
     public var log: @Sendable (LogLevel, String) -> Void
-    /// Lines that matter less are not even made.
+    /// The minimum level of log lines; other lines are not even formatted.
     public var logLevel: LogLevel = .info
-    /// Who set a key: a flag, a variable, or a file with the line; keys that are not in it have their default.
+    /// The origin of each key: a flag, a variable, or a file with the line; other keys have
+    /// defaults.
     ///
-    /// For people only, as `tandem config` shows it.
+    /// For display only, as in `tandem config`.
     public var origins: [String: String] = [:]
 
-    /// A daemon on a directory.
+    /// Creates the configuration of a daemon with a directory and default settings.
     public init(
         store: String, socket: String? = nil,
         log: @escaping @Sendable (LogLevel, String) -> Void = { _, _ in }
@@ -50,30 +55,30 @@ public struct DaemonConfiguration: Sendable {
         self.log = log
     }
 
-    /// The lines that matter enough.
+    /// The log, limited to lines of at least ``logLevel``.
     var events: DaemonLog { DaemonLog(level: logLevel, log) }
 }
 
-/// Why a daemon can't start or go on.
+/// An error that prevents a daemon from starting or continuing.
 public struct DaemonError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of a failure.
     public enum Code: Hashable, Sendable {
-        /// Another daemon holds the store or the socket.
+        /// Another daemon uses the store or the socket.
         case inUse
-        /// There is no room or memory to start with; freeing some helps, and nothing was changed.
+        /// There is too little disk space or memory for the start; nothing was changed.
         case noSpace
-        /// The journal or the store is damaged or failed; restarting would not help.
+        /// The journal or the store is damaged or failed; a restart would not help.
         case storage
-        /// Anything else that the system refused.
+        /// Any other failure of a system call.
         case system
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public var code: Code
-    /// What happened, where, and what to do.
+    /// A message that says what happened, where, and what to do.
     public var message: String
 
-    /// An error of a kind with its message.
+    /// Creates an error from a code and a message.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message

@@ -2,127 +2,147 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// Every limit of the daemon by name: what a configuration may set, and below it what it may not.
+/// All limits of the daemon by name: the configurable ones, then the fixed ones.
 ///
 ///     var limits = DaemonLimits()
 ///     limits.connectionsPerUser = 16
 public struct DaemonLimits: Hashable, Sendable {
     // MARK: Connections
 
-    /// Connections in all.
+    /// The maximum number of connections.
     public var connections = 4_096
-    /// Connections of one user.
+    /// The maximum number of connections of one user.
     public var connectionsPerUser = 1_024
-    /// A connection that has not said hello after this long is closed.
+    /// The time after which a connection without a hello is closed.
     public var handshakeMilliseconds = Int(WireLimits.handshakeMilliseconds)
-    /// The payload of one frame from a client; the welcome says so.
+    /// The maximum payload of a frame from a client, in bytes; announced in the welcome.
     public var frameBytes = WireLimits.frameBytes
-    /// Requests of one connection without an answer; the welcome says so.
+    /// The maximum number of unanswered requests of one connection; announced in the welcome.
     public var requestsInFlight = WireLimits.requestsInFlight
-    /// Bytes of requests of one connection that may wait while it does not read its answers, and of one user's batches
-    /// that wait for their turn.
+    /// The maximum size of queued input, in bytes.
+    ///
+    /// Applies to the requests of one connection while it doesn't read its answers, and to the
+    /// queued batches of one user.
     public var inboundBytes = WireLimits.inboundQueueBytes
-    /// Bytes of messages that did not arrive completely, of all connections; one message has at most ``transactionBytes``.
+    /// The maximum size of incomplete messages of all connections, in bytes.
+    ///
+    /// One message has at most ``transactionBytes``.
     public var unfinishedBytes = 256 << 20
-    /// The same of the connections of one user.
+    /// The maximum size of incomplete messages of one user's connections, in bytes.
     public var unfinishedBytesPerUser = 128 << 20
-    /// A connection that began a message and has not sent the rest after this long is closed.
+    /// The time after which a connection with an incomplete message is closed.
     public var messageMilliseconds = 60_000
-    /// Bytes waiting to be sent to a client; above it the session stays a cursor until the client reads.
+    /// The size of queued output above which a session stays a cursor until the client reads, in
+    /// bytes.
     public var outboundBytes = 1 << 20
-    /// Open controllers of one connection, and questions in one verdict request; the welcome says so.
+    /// The maximum number of open controllers of one connection, and of queries in one verdict
+    /// request.
+    ///
+    /// Announced in the welcome.
     public var controllers = WireLimits.controllers
 
     // MARK: Content
 
-    /// Bytes of a URL.
+    /// The maximum size of a URL, in bytes.
     public var attributeBytes = BlobReference.inlineLimit
-    /// Bytes of a text or of data, which are blobs where they are too long for their object's row.
+    /// The maximum size of a text or data value, in bytes; long values are stored as blobs.
     public var blobBytes = 16 << 20
-    /// Bytes of a transaction apart from its blobs, and of its blobs.
+    /// The maximum size of a transaction without its blobs, and of its blobs, in bytes.
     public var transactionBytes = 16 << 20
-    /// Numbers in a lease.
+    /// The number of object numbers in a lease.
     public var leaseNumbers = 4_096
-    /// Save ids whose answers are remembered, counted in positions.
+    /// The number of positions for which answers to saves are remembered.
     public var savesKept = 1_000_000
 
     // MARK: Batches and checkpoints
 
-    /// Saves in one batch: bounds the wait of the first for the last.
+    /// The maximum number of saves in one batch, which bounds the wait of the first for the last.
     public var batchSaves = 1_024
-    /// Bytes in one batch.
+    /// The maximum size of one batch, in bytes.
     public var batchBytes = 4 << 20
-    /// A checkpoint is due after this long without a save.
+    /// The time without a save after which a checkpoint is due.
     public var checkpointIdleMilliseconds = 100
-    /// A checkpoint is due after this long in any case.
+    /// The maximum time between checkpoints while there are saves.
     public var checkpointMilliseconds = 1_000
-    /// A checkpoint is due at this many dirty pages, or at fewer where so many take longer than a save should wait; far below LMDB's spill limit.
+    /// The number of dirty pages at which a checkpoint is due, far below LMDB's spill limit.
+    ///
+    /// A checkpoint is due earlier if writing the pages would delay a save too long.
     public var checkpointPages = 4_096
 
     // MARK: Reading
 
-    /// Sort keys of a request.
+    /// The maximum number of sort keys of a request.
     public var sortKeys = 64
-    /// Comparisons of a predicate; an `IN` is one, however long its list is.
+    /// The maximum number of comparisons of a predicate; an `IN` is one, regardless of its list's
+    /// length.
     public var comparisons = 1_000
-    /// Bytes of a text or of data that a predicate compares with.
+    /// The maximum size of a text or data constant in a predicate, in bytes.
     public var constantBytes = 64 << 10
-    /// Reads that are carried out at a time; 0 for one less than there are cores, and at least one.
+    /// The number of concurrent reads; 0 for the number of cores minus one, and at least one.
     public var readerThreads = 0
-    /// How long a read may hold back the pages that its snapshot sees while others save.
+    /// The maximum time for which a read's snapshot retains pages while other clients save.
     public var snapshotMilliseconds = 5_000
-    /// Bytes that others may commit while a snapshot is read: so many can't be used again until it ends.
+    /// The maximum size of commits during a read, in bytes.
+    ///
+    /// As many bytes can't be reused until the snapshot ends.
     public var snapshotBytes = 256 << 20
-    /// Read transactions on the store, of all processes together; who finds none free waits.
+    /// The maximum number of read transactions on the store, of all processes; further reads wait.
     public var storeReaders = 126
-    /// Transactions that a question about history looks at before saves go first, and objects that a batch does.
+    /// The maximum number of transactions of a history request, or objects of a batch, in one
+    /// slice.
+    ///
+    /// Saves are served between slices.
     public var sliceReads = 4_096
-    /// Related objects that a request reads for one candidate, in one piece; 64 bytes of a row or of a long text count like another,
-    /// and eight members that are only listed like one.
+    /// The maximum number of related objects read for one candidate, without interruption.
+    ///
+    /// Every 64 bytes of a row or of a long text count as another object. Eight members that are
+    /// only listed count as one object.
     public var objectReads = 1 << 18
-    /// Related objects that a request reads for all its candidates: some ten seconds.
+    /// The maximum number of related objects read for all candidates of a request, about ten
+    /// seconds.
     public var requestReads = 1 << 24
-    /// Bytes that fetches hold which are under way, and answers that are being sent, of all connections.
+    /// The maximum memory of running fetches and unsent answers of all connections, in bytes.
     public var readBytes = 512 << 20
-    /// About the bytes of a part of a large answer; no matter of policy, and another one in tests alone.
+    /// The approximate size of a chunk of a large answer; not configurable, and changed only by
+    /// tests.
     package var partBytes = FetchedParts.partBytes
-    /// Transactions that a read at an earlier position may undo.
+    /// The maximum number of transactions that a read at an earlier position undoes.
     public var lookBackTransactions = 1_000_000
-    /// Pins of one connection.
+    /// The maximum number of pins of one connection.
     public var pinsPerConnection = 64
-    /// How long a pin holds back retention without being moved.
+    /// The time for which an unmoved pin holds back retention.
     public var pinSeconds = 3_600
 
     // MARK: History
 
-    /// Transactions kept in memory for sessions at the tail.
+    /// The maximum number of recent transactions in memory, for sessions at the tail.
     public var ringTransactions = 8_192
-    /// Bytes of transactions kept in memory for sessions at the tail.
+    /// The maximum size of recent transactions in memory, for sessions at the tail, in bytes.
     public var ringBytes = 16 << 20
-    /// Transactions between a question for verdicts and its answer; who is further behind fetches anew.
+    /// The maximum lag of a verdict request in transactions; a client that lags more fetches again.
     public var verdictTransactions = 20_000
-    /// Transactions in one history answer.
+    /// The maximum number of transactions in one history answer.
     public var historyTransactions = 4_096
-    /// Bytes in one history answer.
+    /// The maximum size of one history answer, in bytes.
     public var historyBytes = 8 << 20
-    /// Consumers of the journal that can be registered.
+    /// The maximum number of registered consumers of the journal.
     public var consumers = 256
-    /// Consumers of the journal that one user can have registered.
+    /// The maximum number of registered consumers of one user.
     public var consumersPerUser = 128
-    /// Objects that one batch delete or update may find.
+    /// The maximum number of objects that one batch delete or update may find.
     public var batchObjects = 4_000_000
-    /// Batches of a connection that wait for their turn, besides the one under way.
+    /// The maximum number of queued batches of a connection, besides the running one.
     public var batchesPerConnection = 4
-    /// Batches of a user that wait for their turn, besides the one under way.
+    /// The maximum number of queued batches of a user, besides the running one.
     public var batchesPerUser = 16
 
-    /// The limits of DESIGN, section 6, and the others at their defaults.
+    /// Creates the default limits.
     public init() {}
 
-    /// How many reads are carried out at a time.
+    /// The number of concurrent reads.
     var readers: Int { readerThreads > 0 ? readerThreads : max(1, ThisProcess.cores - 1) }
 
-    /// What the welcome tells a client to keep to.
+    /// The limits announced to a client in the welcome.
     var session: SessionLimits {
         SessionLimits(
             frameBytes: frameBytes,
@@ -132,103 +152,127 @@ public struct DaemonLimits: Hashable, Sendable {
     }
 }
 
-/// What is no matter of policy: parts of how the daemon works.
+/// Fixed limits, which are implementation details of the daemon.
 extension DaemonLimits {
-    /// So many leases are made durable ahead, so that a hello does not wait for the disk.
+    /// The number of leases reserved durably in advance, so that a hello needn't wait for the disk.
     static let leasesReserved: UInt32 = 64
-    /// Segments of the journal that are read whole at the start; of more, only what recovery needs.
+    /// The number of journal segments up to which a start verifies the whole journal.
     ///
-    /// At 64 MiB each these are some ten seconds.
+    /// Verifying as many segments of 64 MiB takes about ten seconds. With more segments, only the
+    /// part needed for recovery is read.
     static let segmentsVerified = 64
-    /// So many models that sessions declare are kept, to tell who can't go on under another one.
+    /// The maximum number of declared models kept to find sessions that a model change invalidates.
     static let declaredModels = 64
-    /// So often sockets are looked at again for saves that a flush can take along.
+    /// The maximum number of polls for further saves before a flush.
     static let gatherRounds = 4
-    /// Connections accepted before the other sockets are looked at again.
+    /// The maximum number of connections accepted between two polls of the other sockets.
     static let acceptsInTurn = 64
-    /// Bytes of pushes queued for a session in one of its turns, which its socket takes in as few writes.
+    /// The maximum size of pushes queued in one turn of a session, to fill few writes to its
+    /// socket.
     static let turnBytes = 128 << 10
-    /// Transactions considered for a session in one of its turns.
+    /// The maximum number of transactions considered in one turn of a session.
     static let turnTransactions = 512
-    /// Requests other than saves answered to a session in one of its turns.
+    /// The maximum number of requests, saves excluded, answered in one turn of a session.
     static let requestsInTurn = 8
-    /// Sessions that ask and sessions that follow which are served before sockets are looked at for saves again.
+    /// The maximum number of sessions with requests, and of sessions with pushes, served in one
+    /// slice.
+    ///
+    /// Sockets are polled for saves after each slice.
     static let sliceSessions = 32
-    /// Flushes of which it is timed how long their news take to everybody, at one time.
+    /// The maximum number of flushes whose fan-out is timed concurrently.
     static let fanOuts = 64
-    /// Bytes sent to each of the two kinds before sockets are looked at for saves again; of what follows, as many as
-    /// the last flush brought if those are more.
+    /// The maximum number of bytes sent in one slice for answers, and again for pushes.
+    ///
+    /// Pushes may exceed it by as much as the last flush brought.
     static let sliceBytes = 256 << 10
-    /// An answer in parts of which its client has taken nothing for so long gives way to others.
+    /// The time without progress after which a chunked answer yields its memory to other answers.
     static let stalledAnswerNanoseconds: UInt64 = 5_000_000_000
-    /// When questions took so long, sockets are looked at for saves before the next one; one that takes longer is not cut off.
+    /// The time after which a slice of requests ends; a longer request isn't interrupted.
     static let sliceNanoseconds: UInt64 = 20_000_000
-    /// Saves of one session planned before sockets are looked at for those of others.
+    /// The maximum number of saves of one session planned before other sessions are polled.
     static let savesInTurn = 16
-    /// The bytes of what happened that one question for verdicts decides on, about forty thousand changes; who is further behind
-    /// fetches anew.
+    /// The maximum size of the changes that one verdict request covers, about forty thousand
+    /// changes.
+    ///
+    /// A client that lags more fetches again.
     static let windowBytes = 16 << 20
-    /// A read that looks at no more objects than this, which takes less than a millisecond, is answered at once.
+    /// The maximum number of objects read by a request that is answered immediately.
+    ///
+    /// Such a read takes less than a millisecond.
     static let littleWork = 2_048
-    /// A question that is about at most so many transactions, and so many bytes of them, may be answered at once.
+    /// The maximum number and size of transactions covered by a request that is answered
+    /// immediately.
     static let littleHistory: UInt64 = 256
     static let littleHistoryBytes = 64 << 10
-    /// A checkpoint for which reads wait comes at the earliest so long after the last one, and four times as long as that one took.
+    /// The minimum interval between the last checkpoint and one that reads wait for.
+    ///
+    /// The interval is also at least four times the duration of the last checkpoint.
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
-    /// A checkpoint that is due because of its pages should take no longer than this.
+    /// The target duration of a checkpoint that is due because of its dirty pages.
     static let checkpointNanoseconds: UInt64 = 25_000_000
-    /// The least number of reads that may have been started at the same time, although fewer run.
+    /// The minimum capacity for started reads, although fewer run concurrently.
     static let readsBegun = 16
-    /// Reads that found no read transaction free are tried again after so long.
+    /// The delay before reads that found no free read transaction are retried.
     static let noReaderNanoseconds: UInt64 = 10_000_000
-    /// What follows a checkpoint (progress, retention, care for the store) is done at most so often.
+    /// The minimum interval of the work after a checkpoint: progress, retention and maintenance.
     static let housekeepingNanoseconds: UInt64 = 100_000_000
-    /// The first transaction of a batch has at most this many objects; the next ones as many as it takes to keep to the time below.
+    /// The maximum number of objects in the first transaction of a batch.
+    ///
+    /// Later transactions adapt to the duration below.
     static let firstBatchObjects = 64
-    /// The time that one transaction of a batch should take to be planned and applied, for which other savers wait.
+    /// The target time for planning and applying one transaction of a batch, while other clients
+    /// wait.
     static let batchNanoseconds: UInt64 = 8_000_000
-    /// Bytes of pushes that are put together for all sessions that stand at the same place.
+    /// The maximum size of a push batch shared by all sessions at the same cursor, in bytes.
     static let runBytes = 64 << 10
-    /// Bytes of pushes kept in memory, each made once for all who follow the same entities.
+    /// The maximum size of cached pushes, each encoded once for all sessions with the same
+    /// interests.
     static let pushCacheBytes = 8 << 20
-    /// What keeps the daemon's thread for longer than this is noted for its status.
+    /// The minimum duration of a stall of the daemon's thread that its status reports.
     static let stallNanoseconds: UInt64 = 1_000_000
-    /// Of what is noted so, the longest ones are kept.
+    /// The maximum number of recorded stalls; the longest are kept.
     static let stallsKept = 256
-    /// A request whose answer takes longer than this is noted for the daemon's status.
+    /// The minimum duration of a request that the daemon's status reports as slow.
     static let slowRequestNanoseconds: UInt64 = 10_000_000
-    /// For so long it is remembered.
+    /// The time for which slow requests are remembered.
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
-    /// Of what is remembered so, the slowest ones are kept.
+    /// The maximum number of remembered slow requests; the slowest are kept.
     static let slowRequestsKept = 16
-    /// An event found this soon after a wait began arrived earlier, while the daemon was busy.
+    /// The maximum wait after which a found event counts as having arrived while the daemon was
+    /// busy.
     static let promptNanoseconds: UInt64 = 50_000
-    /// A flush or checkpoint that takes so long, or a request whose answer does, is worth a warning.
+    /// The minimum duration of a flush, a checkpoint or a request that is logged as a warning.
     static let slowNanoseconds: UInt64 = 1_000_000_000
-    /// Lines of an event that clients cause which are logged in the interval below; of more it is logged how many there were.
+    /// The maximum number of log lines per interval of one event that clients cause.
+    ///
+    /// Further lines are only counted.
     static let logLinesInInterval = 100
-    /// The interval of these lines.
+    /// The interval of that limit.
     static let logIntervalNanoseconds: UInt64 = 10_000_000_000
-    /// How long a full disk is left alone before room is asked for again.
+    /// The delay before disk space is requested again after the disk was full.
     static let spaceRetryNanoseconds: UInt64 = 1_000_000_000
-    /// Bytes of a consumer's name.
+    /// The maximum size of a consumer's name, in bytes.
     static let consumerNameBytes = 128
-    /// Journal segments given up after one checkpoint, so that nobody waits long for the disk.
+    /// The maximum number of journal segments removed after one checkpoint, to limit waits for the
+    /// disk.
     static let trimmedSegments = 8
-    /// An idle daemon looks at the age of its journal at least this often while there is something to grow old.
+    /// The maximum interval at which an idle daemon checks the age of its journal.
+    ///
+    /// Applies while the journal has segments that can expire.
     static let retentionLookSeconds: UInt64 = 3_600
-    /// A segment that is old and that somebody needs, or that can't be removed, is looked at again after this long.
+    /// The delay before an expired segment that is in use or can't be removed is checked again.
     static let retentionPauseSeconds: UInt64 = 60
-    /// Readers of the store that died are looked for at most this often.
+    /// The minimum interval of checks for dead readers of the store.
     static let readerCheckNanoseconds: UInt64 = 60_000_000_000
-    /// After a read that held as much as this, memory that it freed is kept for so long, up to so many bytes.
+    /// The minimum size of a large read, and the time for which memory freed by it is kept.
     static let largeReadBytes = 1 << 20
     static let freedMemoryNanoseconds: UInt64 = 2_000_000_000
-    /// So many bytes of freed memory are kept meanwhile.
+    /// The size up to which freed memory is kept for that time in any case, in bytes.
     package static let keptMemoryBytes: Int32 = 64 << 20
-    /// A reader of the store that lags so long, or behind which so much was committed, is named in the log.
+    /// The lag, in time and in committed bytes, from which a reader of the store is named in the
+    /// log.
     static let readerLagSeconds: UInt64 = 60
     static let readerLagBytes: UInt64 = 1 << 30
-    /// The log has a warning when this much of the store's quota is in use.
+    /// The share of the store's quota above which a warning is logged, in percent.
     static let mapAlertPercent = 70
 }

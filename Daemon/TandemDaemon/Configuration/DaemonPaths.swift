@@ -1,15 +1,15 @@
 import TandemIO
 
-/// Where a daemon of a name keeps its store and listens, unless it is told otherwise.
+/// The default paths of a daemon with a name.
 public struct DaemonPaths: Hashable, Sendable {
     /// The directory of store and journal.
     public var store: String
     /// The path of the socket.
     public var socket: String
-    /// The file with the configuration, which need not be there.
+    /// The file with the configuration, which may be missing.
     public var configuration: String
 
-    /// The system's places for root, the user's for everybody else.
+    /// Creates system-wide paths for root, and paths in the user's directories for other users.
     public init(name: String) {
         let runtime = ThisProcess.environment("XDG_RUNTIME_DIR")
         guard ThisProcess.effectiveUserID != 0, let runtime else {

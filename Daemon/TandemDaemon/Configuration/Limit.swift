@@ -1,105 +1,105 @@
-/// A limit that a configuration can set: `limits.NAME` there, NAME in errors and in the status.
+/// A configurable limit: `limits.NAME` in the configuration, NAME in errors and in the status.
 public enum Limit: String, CaseIterable, Hashable, Sendable {
-    /// Connections in all.
+    /// The number of connections.
     case connections
-    /// Connections of one user.
+    /// The number of connections of one user.
     case connectionsPerUser
     /// The time until the hello.
     case handshakeMilliseconds
     /// The payload of a client's frame.
     case frameBytes
-    /// Requests without an answer.
+    /// The number of unanswered requests.
     case requestsInFlight
-    /// Bytes that wait while a client does not read.
+    /// The size of queued requests while a client doesn't read.
     case inboundBytes
-    /// Bytes of messages that are not complete.
+    /// The size of incomplete messages.
     case unfinishedBytes
-    /// The same of one user.
+    /// The size of incomplete messages of one user.
     case unfinishedBytesPerUser
     /// The time from the first to the last bytes of a message.
     case messageMilliseconds
-    /// Bytes queued for a client.
+    /// The size of the output queued for a client.
     case outboundBytes
-    /// Open controllers.
+    /// The number of open controllers.
     case controllers
-    /// Bytes of a text.
+    /// The size of a URL.
     case attributeBytes
-    /// Bytes of a blob.
+    /// The size of a blob.
     case blobBytes
-    /// Bytes of a transaction.
+    /// The size of a transaction.
     case transactionBytes
-    /// Numbers in a lease.
+    /// The number of object numbers in a lease.
     case leaseNumbers
-    /// Remembered save ids.
+    /// The number of remembered save ids.
     case savesKept
-    /// Saves in a batch.
+    /// The number of saves in a batch.
     case batchSaves
-    /// Bytes of a batch.
+    /// The size of a batch.
     case batchBytes
-    /// Time without a save before a checkpoint.
+    /// The time without a save before a checkpoint.
     case checkpointIdleMilliseconds
-    /// Time before a checkpoint.
+    /// The time between checkpoints.
     case checkpointMilliseconds
-    /// Dirty pages before a checkpoint.
+    /// The number of dirty pages before a checkpoint.
     case checkpointPages
-    /// Transactions in the ring.
+    /// The number of transactions in the ring.
     case ringTransactions
-    /// Bytes in the ring.
+    /// The size of the ring.
     case ringBytes
-    /// Sort keys of a request.
+    /// The number of sort keys of a request.
     case sortKeys
-    /// Comparisons of a predicate.
+    /// The number of comparisons of a predicate.
     case comparisons
-    /// Bytes of what a predicate compares with.
+    /// The size of a constant in a predicate.
     case constantBytes
-    /// Threads that carry out reads.
+    /// The number of concurrent reads.
     case readerThreads
-    /// How long a snapshot is read while others save.
+    /// The duration of a read while other clients save.
     case snapshotMilliseconds
-    /// What others commit while a snapshot is read.
+    /// The size of other clients' commits during a read.
     case snapshotBytes
-    /// Read transactions on the store.
+    /// The number of read transactions on the store.
     case storeReaders
-    /// What history and batches look at in one slice.
+    /// The number of transactions or objects that history and batches read in one slice.
     case sliceReads
-    /// Related objects that are read for one candidate.
+    /// The number of related objects read for one candidate.
     case objectReads
-    /// And for all candidates of a request.
+    /// The number of related objects read for all candidates of a request.
     case requestReads
-    /// Bytes that fetches under way hold.
+    /// The memory of running fetches.
     case readBytes
-    /// Transactions that are undone.
+    /// The number of undone transactions.
     case lookBackTransactions
-    /// Pins of a connection.
+    /// The number of pins of a connection.
     case pinsPerConnection
-    /// The time of a pin.
+    /// The lifetime of an unmoved pin.
     case pinSeconds
-    /// Transactions that verdicts look at.
+    /// The number of transactions that a verdict request covers.
     case verdictTransactions
-    /// Transactions in a history answer.
+    /// The number of transactions in a history answer.
     case historyTransactions
-    /// Bytes in a history answer.
+    /// The size of a history answer.
     case historyBytes
-    /// Registered consumers.
+    /// The number of registered consumers.
     case consumers
-    /// Those of one user.
+    /// The number of registered consumers of one user.
     case consumersPerUser
-    /// Objects of a batch.
+    /// The number of objects of a batch.
     case batchObjects
-    /// Batches of a connection that wait.
+    /// The number of queued batches of a connection.
     case batchesPerConnection
-    /// Batches of a user that wait.
+    /// The number of queued batches of a user.
     case batchesPerUser
 }
 
 extension Limit {
-    /// What is to be known about a limit.
+    /// The properties of a limit.
     struct Facts {
         var path: any WritableKeyPath<DaemonLimits, Int> & Sendable
         var unit: SettingUnit
         var range: ClosedRange<Int>
         var summary: String
-        /// What happens when it is reached.
+        /// The daemon's reaction when the limit is reached.
         var reached: String
     }
 

@@ -1,19 +1,19 @@
 import TandemIO
 import TandemModel
 
-/// How often each limit was reached since the start.
+/// The number of times each limit was reached since the start.
 final class LimitCounts: Sendable {
     private let counts = Locked<[Limit: UInt64]>([:])
 
-    /// Notes that a limit was reached once more.
+    /// Counts that a limit was reached.
     func note(_ limit: Limit, _ times: UInt64 = 1) {
         counts.withLock { $0[limit, default: 0] += times }
     }
 
-    /// How often a limit was reached.
+    /// The number of times a limit was reached.
     subscript(limit: Limit) -> UInt64 { counts.withLock { $0[limit] ?? 0 } }
 
-    /// Notes that a limit was reached and says so: the error that ends with its name and value.
+    /// Counts that a limit was reached, and returns an error that ends with its name and value.
     func refusal(
         _ limit: Limit, _ limits: DaemonLimits, _ message: String,
         code: TandemError.Code = .limitExceeded
@@ -23,7 +23,7 @@ final class LimitCounts: Sendable {
         return TandemError(code, "\(message); limits.\(limit.rawValue) is \(value)")
     }
 
-    /// Every limit with its value and how often it was reached.
+    /// Returns each limit with its value and the number of times it was reached.
     func status(_ limits: DaemonLimits) -> JSON {
         .object(
             Dictionary(

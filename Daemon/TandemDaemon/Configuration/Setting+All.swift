@@ -1,10 +1,10 @@
 import TandemJournal
 
 extension Setting {
-    /// Every key there is, in the order of the documentation.
+    /// All keys, in the order of the documentation.
     public static let all: [Setting] = places + journal + roles + Limit.allCases.map(\.setting)
 
-    /// The key of a name.
+    /// Returns the key with a name, or nil if there is none.
     public static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
 
     private static let places: [Setting] = [

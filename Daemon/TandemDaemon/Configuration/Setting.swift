@@ -1,19 +1,19 @@
 import TandemIO
 
-/// A key of the configuration: its name, what may stand there, and where it goes.
+/// A key of the configuration: its name, its valid values, and the property that it sets.
 public struct Setting: Sendable {
     /// The name, with dots between levels: `limits.connections`.
     public let name: String
-    /// One line about it.
+    /// A description of one line.
     public let summary: String
-    /// What may stand there.
+    /// A description of the valid values.
     public let expected: String
-    /// Whether several values may stand there.
+    /// Whether the key accepts several values.
     public let isList: Bool
     let read: @Sendable (DaemonConfiguration) -> [String]
     let write: @Sendable ([String], inout DaemonConfiguration, NameLookup) throws(Rejection) -> Void
 
-    /// Why a value does not fit.
+    /// An error for an invalid value, with an optional reason.
     struct Rejection: Error {
         var reason: String?
     }
@@ -33,7 +33,7 @@ public struct Setting: Sendable {
         self.write = write
     }
 
-    /// The variable of the environment that sets it.
+    /// The environment variable that sets the key.
     public var variable: String {
         switch name {
         case "store": "TANDEM_STORE"
@@ -42,10 +42,11 @@ public struct Setting: Sendable {
         }
     }
 
-    /// What the variables of the daemon alone begin with.
+    /// The prefix of the environment variables that only the daemon reads.
     public static let variablePrefix = "TANDEMD_"
 
-    /// `limits.ringBytes` as `LIMITS_RING_BYTES`.
+    /// Returns a name in upper case with underscores: `limits.ringBytes` becomes
+    /// `LIMITS_RING_BYTES`.
     private static func shouted(_ name: String) -> String {
         var text = ""
         for character in name {
@@ -55,20 +56,20 @@ public struct Setting: Sendable {
         return text
     }
 
-    /// What stands there when nobody says anything, as text.
+    /// Returns the key's value in a configuration as text, for example the default.
     public func value(in configuration: DaemonConfiguration) -> String {
         read(configuration).joined(separator: ", ")
     }
 }
 
-/// Finds the numbers of users and groups by name.
+/// Looks up the ids of users and groups by name.
 public struct NameLookup: Sendable {
-    /// The number of a user.
+    /// Returns the id of a user, or nil if there is none with the name.
     public var user: @Sendable (String) -> UInt32?
-    /// The number of a group.
+    /// Returns the id of a group, or nil if there is none with the name.
     public var group: @Sendable (String) -> UInt32?
 
-    /// A lookup by two functions.
+    /// Creates a lookup from two functions.
     public init(
         user: @escaping @Sendable (String) -> UInt32?,
         group: @escaping @Sendable (String) -> UInt32?
@@ -77,7 +78,7 @@ public struct NameLookup: Sendable {
         self.group = group
     }
 
-    /// The names that the system knows.
+    /// A lookup in the system's databases of users and groups.
     public static let system = NameLookup(
         user: { ThisProcess.userID(named: $0) }, group: { ThisProcess.groupID(named: $0) })
 }
@@ -85,7 +86,7 @@ public struct NameLookup: Sendable {
 // MARK: Kinds of settings
 
 extension Setting {
-    /// A number of some unit within bounds.
+    /// Returns a setting for a number of some unit in a range.
     static func number(
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         _ path: any WritableKeyPath<DaemonConfiguration, Int> & Sendable
@@ -97,12 +98,12 @@ extension Setting {
             })
     }
 
-    /// A number of some unit within bounds, or nothing, which is written and shown as `absent`.
+    /// Returns a setting for an optional number, whose nil is written and shown as `absent`.
     static func number(
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         absent: String, _ path: any WritableKeyPath<DaemonConfiguration, Int?> & Sendable
     ) -> Setting {
-        // A word of its own can be given, too; `1 TiB` is a number anyway.
+        // A word such as `all` is accepted as a value; `1 TiB` is a number anyway.
         let word = unit.number(absent) == nil ? absent : nil
         return Setting(
             name, summary, expected: bounds(unit, range) + (word.map { ", or \($0)" } ?? ""),
@@ -114,7 +115,7 @@ extension Setting {
             })
     }
 
-    /// One of some words.
+    /// Returns a setting for one of several words.
     static func choice<Value: Sendable>(
         _ name: String, _ summary: String, _ words: [(String, Value)],
         _ path: any WritableKeyPath<DaemonConfiguration, Value> & Sendable,

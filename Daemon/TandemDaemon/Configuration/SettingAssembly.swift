@@ -1,15 +1,15 @@
 import TandemModel
 
-/// A value for a key, and who said so.
+/// A value given for a key, with its origin.
 public struct GivenSetting: Hashable, Sendable {
-    /// The key's name, known or not.
+    /// The name of the key, which may be unknown.
     public var name: String
-    /// One value, or those of a list.
+    /// The value, or the values of a list.
     public var values: [String]
-    /// Where it stands: a flag, a variable, or a file with the line.
+    /// The source of the value: a flag, a variable, or a file with the line.
     public var origin: String
 
-    /// Values for a key from somewhere.
+    /// Creates a value for a key from a source.
     public init(_ name: String, _ values: [String], from origin: String) {
         self.name = name
         self.values = values
@@ -17,30 +17,30 @@ public struct GivenSetting: Hashable, Sendable {
     }
 }
 
-/// A configuration that is put together from what was given, with all that is wrong about it.
+/// A configuration assembled from given values, with all problems found in them.
 ///
 ///     var assembly = SettingAssembly(DaemonConfiguration(store: "/srv/tandem"))
 ///     assembly.set(GivenSetting("limits.connections", ["100"], from: "--set"))
 ///     assembly.finish()
 public struct SettingAssembly: Sendable {
-    /// The configuration so far.
+    /// The configuration assembled so far.
     public var configuration: DaemonConfiguration
-    /// What is wrong, a sentence each.
+    /// The problems found so far, one sentence each.
     public private(set) var problems: [String] = []
     private let lookup: NameLookup
-    /// Whether a key of the journal's retention was given: the defaults of all three hold only together.
+    /// Whether a retention key was given: the defaults of the three keys apply only together.
     private var hasRetentionSettings = false
 
-    /// Begins with the defaults.
+    /// Creates an assembly that begins with the defaults in `configuration`.
     public init(_ configuration: DaemonConfiguration, lookup: NameLookup = .system) {
         self.configuration = configuration
         self.lookup = lookup
     }
 
-    /// Notes something that is wrong besides the values.
+    /// Adds a problem that isn't caused by a value.
     public mutating func note(_ problem: String) { problems.append(problem) }
 
-    /// Refuses keys that don't exist, with the nearest one that does.
+    /// Adds a problem for each unknown key, with the most similar known one.
     public mutating func refuseUnknown(_ given: [GivenSetting]) {
         for setting in given where Setting.named(setting.name) == nil {
             let nearest = nearest(to: setting.name, among: Setting.all.map(\.name))
@@ -50,12 +50,12 @@ public struct SettingAssembly: Sendable {
         }
     }
 
-    /// Takes the value that counts for a key; one that does not fit is a problem.
+    /// Sets a key; an invalid value is added to the problems.
     public mutating func set(_ given: GivenSetting) {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
             if setting.isRetentionSetting, !hasRetentionSettings {
-                // Beside a bound that was chosen, those that were not would be a surprise.
+                // An unchosen default beside a chosen bound would be surprising.
                 configuration.retention = RetentionPolicy()
                 hasRetentionSettings = true
             }
@@ -69,7 +69,7 @@ public struct SettingAssembly: Sendable {
         }
     }
 
-    /// Checks what has to fit together.
+    /// Checks the relations between values.
     public mutating func finish() {
         let retention = configuration.retention
         if let keep = retention.keepBytes, let cap = retention.capBytes, keep > cap {
@@ -92,7 +92,7 @@ public struct SettingAssembly: Sendable {
         note("\(described(small)) is larger than \(described(large))")
     }
 
-    /// Every key with its value and where that came from.
+    /// One line for each key, with its value and origin.
     public var lines: [String] {
         Setting.all.map { setting in
             let value = setting.value(in: configuration)
@@ -103,17 +103,17 @@ public struct SettingAssembly: Sendable {
 }
 
 extension Setting {
-    /// Whether it is a bound of what is kept of the journal.
+    /// Whether the key is one of the journal's retention bounds.
     fileprivate var isRetentionSetting: Bool {
         ["journal.keepBytes", "journal.keepSeconds", "journal.capBytes"].contains(name)
     }
 }
 
 extension DaemonConfiguration {
-    /// Who set a key, or `default`.
+    /// Returns the origin of a key, or `default`.
     func origin(of key: String) -> String { origins[key] ?? "default" }
 
-    /// Every key with its value and who set it, for `tandem config`.
+    /// Each key with its value and origin, for `tandem config`.
     var report: JSON {
         .array(
             Setting.all.map { setting in
@@ -125,7 +125,7 @@ extension DaemonConfiguration {
     }
 }
 
-/// The word that a misspelt one was probably meant to be.
+/// Returns the known word that is most similar to a misspelt one, or nil if none is similar.
 public func nearest(to word: String, among words: [String]) -> String? {
     let known = words.map { (word: $0, distance: distance(word, $0)) }
     guard let best = known.min(by: { $0.distance < $1.distance }),
@@ -134,7 +134,7 @@ public func nearest(to word: String, among words: [String]) -> String? {
     return best.word
 }
 
-/// How many letters have to be put in, taken out or changed; case counts less than a letter.
+/// Returns the Levenshtein distance of two words, regardless of case.
 private func distance(_ one: String, _ other: String) -> Int {
     let (one, other) = (Array(one.lowercased()), Array(other.lowercased()))
     var row = Array(0...other.count)

@@ -1,4 +1,4 @@
-/// In what a number of the configuration is written and printed.
+/// The unit in which a number of the configuration is written and displayed.
 public enum SettingUnit: Sendable {
     /// A plain number.
     case count
@@ -9,7 +9,7 @@ public enum SettingUnit: Sendable {
     /// Seconds; `90 s`, `30 min`, `12 h`, `30 d` are understood.
     case seconds
 
-    /// What a suffix multiplies by, smallest first; the first one may be left out.
+    /// The suffixes and their factors, smallest first; the first one is optional.
     private var suffixes: [(name: String, factor: Int)] {
         switch self {
         case .count: [("", 1)]
@@ -20,7 +20,7 @@ public enum SettingUnit: Sendable {
         }
     }
 
-    /// The number that a text stands for; nil when it is none or too large.
+    /// Parses a number with an optional suffix; returns nil if it is invalid or too large.
     public func number(_ text: String) -> Int? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let suffix = text.dropFirst(digits.count).drop { $0 == " " }
@@ -31,7 +31,7 @@ public enum SettingUnit: Sendable {
         return overflow ? nil : product
     }
 
-    /// A number in the largest unit in which it is whole.
+    /// Formats a number in the largest unit in which it is integral.
     public func text(_ number: Int) -> String {
         let fit = suffixes.last { number != 0 && number % $0.factor == 0 } ?? suffixes[0]
         return fit.name.isEmpty ? "\(number)" : "\(number / fit.factor) \(fit.name)"

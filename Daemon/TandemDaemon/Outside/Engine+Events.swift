@@ -6,16 +6,16 @@ struct PlannedSave {
     var session: Session
     var id: UInt32
     var saved: Saved
-    /// When its bytes arrived, in nanoseconds of the monotonic clock.
+    /// The arrival time of its bytes, in nanoseconds of the monotonic clock.
     var arrival: UInt64
 
-    /// Whether its answer stands nowhere but in the store's memory of saves.
+    /// Whether the answer is recorded only in the store's idempotency table, not in the journal.
     var needsKeeping: Bool { !saved.wrote }
 }
 
-/// What the engine says of its sessions and their saves, to the log and to whoever supervises it.
+/// Reports of the engine about sessions and saves, to the log and the service manager.
 extension Engine {
-    /// The daemon serves from now on.
+    /// Reports that the daemon serves.
     func begin() {
         let counters = committer.counters
         log(
@@ -28,7 +28,7 @@ extension Engine {
         supervision.ready(summary)
     }
 
-    /// Makes a last checkpoint and closes journal and store.
+    /// Makes a last checkpoint, and closes journal and store.
     func end() throws {
         let start = clock.monotonicNanoseconds
         let position = committer.position
@@ -37,14 +37,14 @@ extension Engine {
         log(.stopped, ["position": position, "duration_us": microseconds])
     }
 
-    /// How the daemon is, in one line for `systemctl status`.
+    /// The state of the daemon in one line, for `systemctl status`.
     var summary: String {
         let ability = committer.ability
         let state = ability.isReadOnly ? "read-only (\(ability.reason))" : "serving"
         return "\(state): position \(committer.position), \(sessions.count) clients"
     }
 
-    /// Says that something happened to a session.
+    /// Logs an event of a session.
     func note(
         _ session: Session, _ event: LogEvent, _ reason: String? = nil, _ refusal: Refusal? = nil
     ) {
@@ -60,7 +60,7 @@ extension Engine {
             ], reason)
     }
 
-    /// Counts and says that a save was refused; its values stay out of the log.
+    /// Counts and logs a refused save, without its values.
     func refused(_ session: Session, _ error: TandemError) {
         metrics.note(refusedSave: error.code)
         log(
@@ -71,7 +71,7 @@ extension Engine {
             ])
     }
 
-    /// Counts saves that were answered just now.
+    /// Counts and logs saves that were just answered.
     func answered(_ saves: [PlannedSave]) {
         guard !saves.isEmpty else { return }
         let now = clock.monotonicNanoseconds

@@ -1,35 +1,35 @@
 import TandemModel
 
-/// Why a connection was refused or ended by the daemon.
+/// The reason why the daemon refused or ended a connection.
 enum Refusal: String, CaseIterable {
-    /// There are as many connections as may be.
+    /// The limit of connections is reached.
     case connections
-    /// The user has as many connections as one may have.
+    /// The user's limit of connections is reached.
     case userConnections
-    /// The user has no role, or too low a one for the model that the hello brought.
+    /// The user has no role, or one too low for the model declared in the hello.
     case role
-    /// The hello brought a model that does not fit the store's.
+    /// The model declared in the hello is incompatible with the store's.
     case model
-    /// An administrator ended it.
+    /// An administrator ended the connection.
     case administrator
-    /// No descriptors are left, or the kernel gave no connection.
+    /// No file descriptors are left, or the kernel returned no connection.
     case descriptors
-    /// No hello came in time.
+    /// The hello did not arrive in time.
     case handshake
-    /// Messages began whose rest did not come in time, or too many.
+    /// Incomplete messages took too long or exceeded their size limit.
     case unfinished
-    /// What came is no message.
+    /// The received bytes are not a valid message.
     case malformed
-    /// The messages came in an order or number that the protocol does not allow.
+    /// The protocol doesn't allow the order or the number of the messages.
     case usage
-    /// The client sends without reading its answers.
+    /// The client sends requests without reading its answers.
     case queue
-    /// What the client needs next is no longer in the journal.
+    /// The journal no longer has the transactions that the client needs next.
     case expired
-    /// What the client needs next can't be read from the journal.
+    /// The transactions that the client needs next can't be read from the journal.
     case unreadable
 
-    /// Why a hello that failed with an error ends its connection.
+    /// Creates the reason for ending a connection whose hello failed.
     init(helloFailedWith code: TandemError.Code) {
         switch code {
         case .denied: self = .role
@@ -39,25 +39,25 @@ enum Refusal: String, CaseIterable {
     }
 }
 
-/// What the engine counts beside the committer's counters, for `tandem status` and `tandem metrics`.
+/// The engine's own counters, for `tandem status` and `tandem metrics`.
 struct EngineMetrics {
-    /// From the arrival of a save at the daemon to its answer at the socket.
+    /// The time from the arrival of a save at the daemon to its answer at the socket.
     var saves = Histogram()
-    /// From the end of a flush until the last session was served what it brought.
+    /// The time from the end of a flush until the last session was served its transactions.
     var fanOut = Histogram()
-    /// What clients waited for longest lately.
+    /// The slowest recent requests.
     var slow = SlowRequests()
-    /// Connections that were taken in.
+    /// The number of accepted connections.
     var opened: UInt64 = 0
-    /// Requests that a role did not allow.
+    /// The number of requests denied because of a role.
     var deniedRequests: UInt64 = 0
-    /// Questions that their clients gave up.
+    /// The number of cancelled requests.
     var cancelledRequests: UInt64 = 0
-    /// Attempts to give up what was no question, or answered already.
+    /// The number of cancel messages for requests that were already answered or can't be cancelled.
     var lateCancels: UInt64 = 0
-    /// Bytes that came from clients.
+    /// The number of bytes received from clients.
     var received: UInt64 = 0
-    /// Bytes that went to clients that are gone.
+    /// The number of bytes sent to clients that have disconnected.
     var sentBefore: UInt64 = 0
     private var refusals: [Refusal: UInt64] = [:]
     private var refusedSaves: [TandemError.Code: UInt64] = [:]
@@ -66,10 +66,10 @@ struct EngineMetrics {
 
     mutating func note(refusedSave code: TandemError.Code) { refusedSaves[code, default: 0] += 1 }
 
-    /// Connections refused or ended, for any reason.
+    /// The number of connections refused or ended, for any reason.
     var refused: UInt64 { refusals.values.reduce(0, +) }
 
-    /// Counts by reason, all reasons; by error, those that occurred.
+    /// The counts of all reasons, and those of the error codes that occurred.
     var refusalsJSON: (connections: JSON, saves: JSON) {
         let connections = Refusal.allCases.map {
             ($0.rawValue, JSON.int(Int64(clamping: refusals[$0] ?? 0)))

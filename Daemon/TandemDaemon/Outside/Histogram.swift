@@ -1,37 +1,38 @@
 import TandemModel
 
-/// How often something took how long, in buckets each twice as wide as the one before.
+/// A histogram of durations, with buckets each twice as wide as the previous one.
 ///
-/// Bucket *k* counts what took at most 2^k microseconds: from 1 µs to 16.8 s, and one more for
-/// all that took longer. Noting a duration is a division and a few additions; nothing is allocated.
+/// Bucket *k* counts durations of at most 2^k microseconds: from 1 µs to 16.8 s. One more bucket
+/// counts longer durations. Recording a duration takes a division and a few additions, without an
+/// allocation.
 struct Histogram: Hashable {
-    /// Buckets with an upper bound.
+    /// The number of buckets with an upper bound.
     static let bounded = 25
 
-    /// One count per bucket, the last for what is longer than all bounds.
+    /// The count of each bucket; the last is for durations above all bounds.
     private(set) var counts = [UInt64](repeating: 0, count: bounded + 1)
-    /// All durations together.
+    /// The sum of all durations.
     private(set) var nanoseconds: UInt64 = 0
-    /// The longest one.
+    /// The longest duration, in nanoseconds.
     private(set) var longest: UInt64 = 0
 
-    /// How many durations were noted.
+    /// The number of recorded durations.
     private(set) var count: UInt64 = 0
 
-    /// The mean duration in nanoseconds; 0 when none was noted.
+    /// The mean duration in nanoseconds, or 0 if none was recorded.
     var mean: UInt64 { nanoseconds / max(1, count) }
 
-    /// The bucket of a duration: the first whose bound is not below it.
+    /// Returns the bucket of a duration: the first whose bound is at least the duration.
     static func bucket(ofNanoseconds duration: UInt64) -> Int {
         guard duration > 1_000 else { return 0 }
         let whole = (duration - 1) / 1_000
         return min(bounded, UInt64.bitWidth - whole.leadingZeroBitCount)
     }
 
-    /// The upper bound of a bucket in microseconds.
+    /// Returns the upper bound of a bucket, in microseconds.
     static func microseconds(ofBucket index: Int) -> UInt64 { 1 << UInt64(index) }
 
-    /// Notes a duration, `times` over.
+    /// Records a duration, `times` times.
     mutating func note(nanoseconds duration: UInt64, times: UInt64 = 1) {
         counts[Self.bucket(ofNanoseconds: duration)] += times
         count += times
@@ -39,7 +40,8 @@ struct Histogram: Hashable {
         longest = max(longest, duration)
     }
 
-    /// As `tandem status -o json` shows it: bounds in microseconds, and the count of each bucket alone.
+    /// The JSON of `tandem status -o json`: bounds in microseconds, and the count of each bucket
+    /// alone.
     var json: JSON {
         .object([
             "boundsMicroseconds": .array(

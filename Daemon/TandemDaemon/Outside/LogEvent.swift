@@ -1,63 +1,63 @@
-/// What the daemon says of itself; the names stay, so that scripts may look for them.
+/// An event in the daemon's log; the names are stable, so that scripts can search for them.
 ///
-/// A line is `name: key=value key=value message="…"`. The table of all events stands on the page Outside; a test
-/// compares it with this list.
+/// A line is `name: key=value key=value message="…"`. The page Outside has the table of all events;
+/// a test compares it with this list.
 public enum LogEvent: String, CaseIterable, Sendable {
     /// The daemon serves.
     case ready
-    /// It was told to stop.
+    /// The daemon received a request to stop.
     case stopping
-    /// It stopped as told.
+    /// The daemon has stopped on request.
     case stopped
-    /// It can't start or can't go on.
+    /// The daemon can't start or can't continue.
     case failed
-    /// Roles and limits were read again and count.
+    /// Roles and limits were reloaded, and are in effect.
     case reloaded
-    /// The configuration was to be read again, and can't be.
+    /// The configuration could not be reloaded.
     case reloadFailed = "reload-failed"
-    /// A torn last batch was cut off the journal.
+    /// A torn last batch was removed from the journal.
     case tornBatchCut = "torn-batch-cut"
-    /// The journal begins later than retention left it.
+    /// The journal begins after the first segment that retention left.
     case segmentsMissing = "segments-missing"
-    /// What the journal had beyond the store was applied.
+    /// Journalled transactions that the store lacked were applied.
     case replayed
     /// A model was installed.
     case modelInstalled = "model-installed"
-    /// Derived texts that were folded by other tables of Unicode could not be made anew.
+    /// Derived texts that were folded with other Unicode tables could not be folded again.
     case derivedStale = "derived-stale"
     /// The store nears its quota.
     case mapFilling = "map-filling"
-    /// Saves are refused for want of room.
+    /// Saves are refused for lack of space.
     case readOnly = "read-only"
-    /// Saves are taken again.
+    /// Saves are accepted again.
     case writable
-    /// It stops without a last checkpoint; the journal has what is missing.
+    /// The daemon stops without a last checkpoint; the journal has the missing transactions.
     case checkpointMissed = "checkpoint-missed"
     /// A flush, a checkpoint or the answer to a request took long.
     case slow
-    /// Segments of the journal were given up.
+    /// Segments of the journal were removed.
     case journalTrimmed = "journal-trimmed"
-    /// Segments of the journal could not be given up.
+    /// Segments of the journal could not be removed.
     case trimFailed = "trim-failed"
-    /// A consumer needs what was given up.
+    /// A consumer needs segments that were removed.
     case consumerExpired = "consumer-expired"
-    /// Readers of the store died; what they held is free again.
+    /// Readers of the store died, and their slots were freed.
     case readersFreed = "readers-freed"
-    /// A reader of the store keeps old pages from being used again.
+    /// A reader of the store prevents the reuse of old pages.
     case readerLags = "reader-lags"
-    /// A connection was not taken in.
+    /// A connection was not accepted.
     case connectionRefused = "connection-refused"
-    /// A connection was ended because of what its client did.
+    /// A connection was ended because of its client's behaviour.
     case connectionDropped = "connection-dropped"
-    /// A client asked for what its role does not allow.
+    /// A client's role does not allow its request.
     case denied
-    /// Lines of an event were withheld, as there were too many.
+    /// Lines of an event were withheld, because there were too many.
     case linesWithheld = "lines-withheld"
-    /// A client said hello.
+    /// A client sent its hello.
     case connectionOpened = "connection-opened"
-    /// A client went.
+    /// A client disconnected.
     case connectionClosed = "connection-closed"
-    /// A save was refused; its error is the client's.
+    /// A save was refused because of an error of the client.
     case saveRefused = "save-refused"
     /// A save is durable and answered.
     case saved
@@ -66,7 +66,7 @@ public enum LogEvent: String, CaseIterable, Sendable {
     /// The store was committed.
     case checkpoint
 
-    /// How much it matters.
+    /// The importance of the event.
     public var level: LogLevel {
         switch self {
         case .failed: .critical
@@ -86,22 +86,22 @@ public enum LogEvent: String, CaseIterable, Sendable {
     }
 }
 
-/// How much a line of the log matters; the raw value is journald's priority.
+/// The importance of a log line; the raw value is journald's priority.
 public enum LogLevel: Int, Sendable, CaseIterable {
-    /// The daemon can't go on.
+    /// The daemon can't continue.
     case critical = 2
-    /// Something failed that should not.
+    /// An unexpected failure.
     case error = 3
-    /// Somebody did something wrong; the daemon goes on.
+    /// A mistake of a client or an operator; the daemon continues.
     case warning = 4
-    /// What an operator wants to see.
+    /// An event of interest to an operator.
     case notice = 5
-    /// What explains the others.
+    /// An event that explains others.
     case info = 6
     /// Every connection, save, flush and checkpoint.
     case debug = 7
 
-    /// The level of a name such as `notice`.
+    /// Creates the level with a name such as `notice`.
     public init?(name: String) {
         guard let level = LogLevel.allCases.first(where: { "\($0)" == name }) else { return nil }
         self = level

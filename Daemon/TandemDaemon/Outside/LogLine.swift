@@ -1,12 +1,13 @@
-/// One line of the log as text: `name: key=value key=value message="…"`.
+/// Formats a line of the log: `name: key=value key=value message="…"`.
 ///
-/// A value is bare if it consists of letters, digits and `_ . / : @ + -`, else quoted, with `\"`, `\\`, `\n`, `\t` and
-/// `\u{…}` for other scalars that must not reach a terminal. So the name of a client can't begin a line of its own.
+/// A value is bare if it consists of letters, digits and `_ . / : @ + -`. Other values are quoted,
+/// with `\"`, `\\`, `\n`, `\t`, and `\u{…}` for other scalars that must not reach a terminal. The
+/// name of a client thus can't start a new line.
 public enum LogLine {
-    /// Longer values are cut, with `…` at the end.
+    /// The length above which a value is truncated, with `…` at the end.
     static let maximumValueCharacters = 1_000
 
-    /// The line of an event.
+    /// Returns the line of an event.
     public static func text(
         _ event: LogEvent, _ fields: KeyValuePairs<String, any CustomStringConvertible> = [:],
         message: String? = nil
@@ -50,12 +51,12 @@ public enum LogLine {
     }
 }
 
-/// Where events go, if they matter enough; fields of others are not even computed.
+/// A log with a minimum level; the fields of events below it are not evaluated.
 struct DaemonLog: Sendable {
     private let level: LogLevel
     private let sink: @Sendable (LogLevel, String) -> Void
 
-    /// A log of what matters as much as a level, or more.
+    /// Creates a log for events of at least a level.
     init(level: LogLevel = .info, _ sink: @escaping @Sendable (LogLevel, String) -> Void) {
         self.level = level
         self.sink = sink
@@ -70,6 +71,6 @@ struct DaemonLog: Sendable {
         sink(event.level, LogLine.text(event, fields(), message: message()))
     }
 
-    /// Whether events of a level are kept.
+    /// Whether events of a level are logged.
     func isOn(_ level: LogLevel) -> Bool { level.rawValue <= self.level.rawValue }
 }

@@ -1,10 +1,11 @@
-/// Writes a limited number of lines of one event in an interval, and counts the rest.
+/// Limits the lines of one event per interval, and counts the withheld ones.
 struct LogThrottle {
     private var intervalBegan: UInt64?
     private var passed = 0
     private var withheld: UInt64 = 0
 
-    /// Whether a line may be written at a time of the monotonic clock; one that may not is counted.
+    /// Returns whether a line may be written now, by the monotonic clock; otherwise counts it as
+    /// withheld.
     mutating func admits(at now: UInt64) -> Bool {
         let isOver = intervalBegan.map { now - min(now, $0) >= DaemonLimits.logIntervalNanoseconds }
         if isOver ?? true { (intervalBegan, passed) = (now, 0) }
@@ -16,13 +17,14 @@ struct LogThrottle {
         return true
     }
 
-    /// When what was withheld is to be reported; nil for nothing.
+    /// The time at which withheld lines are to be reported, or nil if there are none.
     var due: UInt64? {
         guard withheld > 0, let intervalBegan else { return nil }
         return intervalBegan + DaemonLimits.logIntervalNanoseconds
     }
 
-    /// Returns how many lines were withheld, once the interval is over; 0 before.
+    /// Returns and resets the number of withheld lines if the interval is over; otherwise returns
+    /// 0.
     mutating func takeWithheld(at now: UInt64) -> UInt64 {
         guard let due, now >= due else { return 0 }
         defer { withheld = 0 }
@@ -31,7 +33,9 @@ struct LogThrottle {
 }
 
 extension Engine {
-    /// Limits the log lines of events that clients cause: after a number of lines of an event in an interval, it only counts the rest.
+    /// Logs an event that clients cause, with a limited number of lines per interval.
+    ///
+    /// Further lines of the event are only counted.
     func logThrottled(
         _ event: LogEvent, _ fields: KeyValuePairs<String, any CustomStringConvertible>,
         _ message: String?
@@ -45,7 +49,7 @@ extension Engine {
         log(event, fields, message)
     }
 
-    /// Logs how many lines were withheld in intervals that are over.
+    /// Logs the numbers of lines withheld in past intervals.
     func reportWithheldLines() {
         let now = clock.monotonicNanoseconds
         for event in LogEvent.allCases where throttles[event] != nil {
@@ -53,7 +57,7 @@ extension Engine {
         }
     }
 
-    /// When lines that were withheld are to be reported next.
+    /// The time of the next report of withheld lines.
     var nextLogReport: UInt64? { throttles.values.compactMap(\.due).min() }
 
     private func reportWithheld(_ event: LogEvent, at now: UInt64) {

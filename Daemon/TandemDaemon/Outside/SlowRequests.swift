@@ -1,15 +1,15 @@
 import TandemModel
 import TandemWire
 
-/// The requests that clients waited for longest, of the last while: for `tandem status` and `tandem top`.
+/// The slowest recent requests, for `tandem status` and `tandem top`.
 ///
-/// Counted is from the arrival of a request's last bytes to its answer, so with what it waited for others. What waits because it was
-/// asked to, for a position, is none.
+/// The duration is from the arrival of a request's last bytes to its answer, including the wait for
+/// other requests. Requests that are meant to wait for a position are not counted.
 struct SlowRequests {
-    /// A request that was answered.
+    /// An answered request.
     struct Request {
         var kind: String
-        /// What it was about: an entity; empty for none.
+        /// The entity of the request, or empty if it has none.
         var entity = ""
         var client: UInt64
         var author: String
@@ -23,12 +23,12 @@ struct SlowRequests {
 
     private var requests: [Request] = []
 
-    /// Whether a request took long.
+    /// Whether a request is slow.
     static func isSlow(from start: UInt64, to end: UInt64) -> Bool {
         end - min(start, end) >= DaemonLimits.slowRequestNanoseconds
     }
 
-    /// Notes a request, if it took long.
+    /// Records a request if it is slow.
     mutating func note(_ request: Request) {
         guard Self.isSlow(from: request.start, to: request.end) else { return }
         requests.removeAll { !Self.isRecent($0, request.end) }
@@ -42,7 +42,7 @@ struct SlowRequests {
         now - min(now, request.end) < DaemonLimits.slowRequestsNanoseconds
     }
 
-    /// As `tandem status -o json` shows them, the slowest first.
+    /// Returns the JSON of `tandem status -o json`, the slowest request first.
     func json(at now: UInt64) -> JSON {
         let recent = requests.filter { Self.isRecent($0, now) }
         return .array(
@@ -59,7 +59,7 @@ struct SlowRequests {
 }
 
 extension Engine {
-    /// Notes that a request was answered just now, that came at a time.
+    /// Records that a request was just answered, given its arrival time.
     func noteAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
         if message.isQuestion { noteAnsweredQuestion() }
         let end = clock.monotonicNanoseconds
@@ -67,7 +67,7 @@ extension Engine {
         noteAnswered(message.title, message.entity, session, from: start, to: end)
     }
 
-    /// Notes that something was answered.
+    /// Records that a request was answered.
     func noteAnswered(
         _ kind: String, _ entity: String, _ session: Session, from start: UInt64,
         to end: UInt64
@@ -79,7 +79,7 @@ extension Engine {
         logSlow(kind, entity, session, nanoseconds: end - min(start, end))
     }
 
-    /// Warns of a request that took long; a save waits for others, so it is not what took long.
+    /// Logs a warning for a slow request, except for a save, which may only have waited for others.
     private func logSlow(
         _ kind: String, _ entity: String, _ session: Session, nanoseconds: UInt64
     ) {
@@ -96,7 +96,7 @@ extension Engine {
 }
 
 extension ClientMessage {
-    /// The entity that it is about; empty for none.
+    /// The entity of the request, or empty if it has none.
     var entity: String {
         switch self {
         case .fetch(let fetch), .explain(let fetch): fetch.request.entity
@@ -104,10 +104,10 @@ extension ClientMessage {
         }
     }
 
-    /// Its kind and entity, for people.
+    /// The kind and the entity of the request, for display.
     var subject: String { entity.isEmpty ? title : "\(title) \(entity)" }
 
-    /// What kind of request it is, for people.
+    /// The kind of the request, for display.
     var title: String {
         switch self {
         case .hello: "hello"

@@ -1,9 +1,10 @@
 import TandemIO
 
-/// What the daemon tells the service manager that started it, and when: that it starts and gets on, serves, lives, stops.
+/// Reports the daemon's state to the service manager: start, progress, readiness, liveness, stop.
 ///
-/// Bound to the daemon's thread. It speaks only of what was done: while a flush hangs nothing is sent, and the
-/// manager's watchdog acts. A daemon inside another program tells nobody: its program may be a service itself.
+/// Bound to the daemon's thread. Only completed work is reported: while a flush hangs nothing is
+/// sent, and the manager's watchdog intervenes. A daemon embedded in another program reports
+/// nothing, because that program may be a service itself.
 final class Supervision {
     private let clock: any Clock
     private let send: (String) -> Void
@@ -12,23 +13,24 @@ final class Supervision {
     private var lastExtension: UInt64?
     private var lastStatus = ""
 
-    /// So much longer the start may take, counted from each completed part of it.
+    /// The extension of the start timeout, from each completed phase of the start.
     static let extensionMicroseconds: UInt64 = 60_000_000
-    /// Completed parts of a start are told at most this often.
+    /// The minimum interval of progress reports during the start.
     static let extensionIntervalNanoseconds: UInt64 = 5_000_000_000
-    /// Bytes that any disk reads in a second.
+    /// A lower bound on the read speed of any disk, in bytes per second.
     static let bytesPerSecond: UInt64 = 8 << 20
-    /// A change of the model may take so long before the watchdog acts.
+    /// The maximum duration of a model change before the watchdog intervenes.
     static let longestChangeMicroseconds: UInt64 = 6 * 3_600_000_000
 
-    /// Supervision by whoever takes the messages; watched if there is a timeout.
+    /// Creates a notifier that sends its messages with `send`; a timeout enables the watchdog.
     init(clock: any Clock, watchdogMicroseconds: UInt64?, send: @escaping (String) -> Void) {
         self.clock = clock
         self.watchdogMicroseconds = watchdogMicroseconds
         self.send = send
     }
 
-    /// By systemd, as the environment says; nil where it did not start this process.
+    /// Returns a notifier for systemd from the environment, or nil if systemd didn't start this
+    /// process.
     static func systemd(_ clock: any Clock) -> Supervision? {
         guard ThisProcess.environment("NOTIFY_SOCKET") != nil else { return nil }
         return Supervision(
@@ -36,22 +38,24 @@ final class Supervision {
             send: { Notify.send($0) })
     }
 
-    /// By nobody.
+    /// Returns a notifier that sends no messages.
     static func none(_ clock: any Clock) -> Supervision {
         Supervision(clock: clock, watchdogMicroseconds: nil, send: { _ in })
     }
 
     // MARK: Starting
 
-    /// A part of the start begins that reads so many bytes, without a word in between.
+    /// Reports a phase of the start that reads a number of bytes without further reports.
     func begins(_ part: String, readingBytes bytes: UInt64 = 0) {
         let reading = bytes / Self.bytesPerSecond * 1_000_000
         extend(by: Self.extensionMicroseconds + reading, part)
     }
 
-    /// Another transaction of the journal's tail was applied, before the daemon serves or in the middle of it.
+    /// Reports that another transaction of the journal's tail was applied.
+    ///
+    /// Replays take place before the daemon serves, and also later.
     func replayed(_ position: UInt64, of last: UInt64) {
-        // One look at the clock for many transactions.
+        // Reads the clock only once for many transactions.
         guard position % 256 == 0 else { return }
         guard schedule == nil else { return passed() }
         let now = clock.monotonicNanoseconds
@@ -66,7 +70,7 @@ final class Supervision {
 
     // MARK: Serving
 
-    /// The daemon serves; from now on the watchdog waits for signs of life.
+    /// Reports that the daemon serves, and starts the watchdog.
     func ready(_ status: String) {
         schedule = watchdogMicroseconds.map {
             WatchdogSchedule(timeoutMicroseconds: $0, now: clock.monotonicNanoseconds)
@@ -75,24 +79,24 @@ final class Supervision {
         send(Notify.ready(status))
     }
 
-    /// A round of the loop was completed, with all flushes that it needed; gives a sign of life if one is due.
+    /// Records a completed round of the loop with its flushes; sends a sign of life if one is due.
     func passed(_ status: @autoclosure () -> String? = nil) {
         guard schedule?.completed(at: clock.monotonicNanoseconds) == true else { return }
         send(Notify.watchdog)
         if let status = status() { tell(status) }
     }
 
-    /// When the loop should wake up even if nothing happens; nil when nobody watches.
+    /// The time at which the loop should wake up even without events; nil without a watchdog.
     var nextWake: UInt64? { schedule?.nextWake }
 
-    /// Tells how the daemon is, if that is news.
+    /// Reports the daemon's status if it has changed.
     func tell(_ status: String) {
         guard status != lastStatus else { return }
         lastStatus = status
         send(Notify.status(status))
     }
 
-    /// Does something that may take hours in one piece, such as new indexes; the watchdog waits for it.
+    /// Runs an operation that may take hours without a pause, such as indexing; the watchdog waits.
     func patiently<Result>(_ body: () throws -> Result) rethrows -> Result {
         guard schedule != nil, let watchdogMicroseconds else { return try body() }
         send(Notify.watchdog(everyMicroseconds: Self.longestChangeMicroseconds))
@@ -104,7 +108,7 @@ final class Supervision {
 
     // MARK: Stopping
 
-    /// The daemon stops.
+    /// Reports that the daemon stops.
     func stopping() {
         schedule = nil
         send(Notify.stopping + "\n" + Notify.status("stopping"))

@@ -1,10 +1,12 @@
 public import TandemModel
 
-/// The last ranks of ordered relationships that members were put behind lately, so that the next one costs no look at all of them.
+/// A cache of the last rank of ordered relationships, by relationship and owner.
 ///
-/// What it knows of an owner is exact: whatever is applied is noted, and what it can't go on from is forgotten.
+/// It spares an append at the end of a relationship a scan of all its members. The cached ranks are
+/// exact: every applied link change updates them, and an entry is removed if its new last rank is
+/// unknown.
 struct LastRanks {
-    /// Owners of which it knows something at a time; then it begins anew.
+    /// The maximum number of cached owners; a full cache is emptied.
     private static let capacity = 4_096
 
     private struct Place: Hashable {
@@ -12,21 +14,24 @@ struct LastRanks {
         var owner: ObjectNumber
     }
 
-    /// Nil for an owner without members.
+    /// The value is nil for an owner without members.
     private var known: [Place: Rank?] = [:]
 
-    /// The last rank; nil where it is not known, nil inside where there is no member.
+    /// Returns the last rank of an owner's members.
+    ///
+    /// The outer optional is nil if the rank isn't cached, and the inner one if the owner has no
+    /// members.
     func last(_ link: UInt16, of owner: ObjectNumber) -> Rank?? {
         known[Place(link: link, owner: owner)]
     }
 
-    /// Notes what was found in the store.
+    /// Caches a last rank that was read from the store.
     mutating func note(_ last: Rank?, _ link: UInt16, of owner: ObjectNumber) {
         if known.count >= Self.capacity { known.removeAll(keepingCapacity: true) }
         known[Place(link: link, owner: owner)] = .some(last)
     }
 
-    /// Notes that a member came with a rank.
+    /// Records that a member was added with a rank.
     mutating func add(_ rank: Rank, _ link: UInt16, of owner: ObjectNumber) {
         if known.isEmpty { return }
         let place = Place(link: link, owner: owner)
@@ -34,7 +39,9 @@ struct LastRanks {
         known[place] = .some(last.map { max($0, rank) } ?? rank)
     }
 
-    /// Notes that a member went: if it may have been the last one, who is it now is not known.
+    /// Records that a member was removed.
+    ///
+    /// Removes the owner's entry if the member may have been the last one.
     mutating func remove(_ rank: Rank?, _ link: UInt16, of owner: ObjectNumber) {
         if known.isEmpty { return }
         let place = Place(link: link, owner: owner)
@@ -43,14 +50,15 @@ struct LastRanks {
         known[place] = nil
     }
 
-    /// Forgets everything, as when the store went back or has another model.
+    /// Empties the cache, for example after a revert or a model change.
     mutating func removeAll() { known.removeAll() }
 }
 
 extension Store {
-    /// The last rank of an ordered relationship; nil where there is no member.
+    /// Returns the last rank of an ordered relationship, or nil if it has no members.
     ///
-    /// Throws `damaged` for a link without a rank. Cost: nothing to speak of where it is known; else reads all links of the owner.
+    /// Throws `damaged` for a link without a rank. Cost: negligible if the rank is cached;
+    /// otherwise reads all links of the owner.
     public func lastRank(
         of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Rank? {

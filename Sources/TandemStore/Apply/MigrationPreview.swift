@@ -1,10 +1,10 @@
 public import TandemModel
 
 extension Store {
-    /// What installing a model would do to what is stored; nothing is written.
+    /// Returns what installing a model would do to the stored objects, without writing anything.
     ///
-    /// Cost: reads the rows of every entity of which a value is lost, converted or held against a rule; for a new uniqueness
-    /// constraint 24 bytes of memory an object.
+    /// Cost: reads the rows of every entity of which values are lost, converted or checked against
+    /// a new rule. A new uniqueness constraint needs 24 bytes of memory per object.
     public func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
         guard let model else { return MigrationReport() }
         let differences = try model.model.differences(to: next.model) {
@@ -18,7 +18,7 @@ extension Store {
     }
 }
 
-/// Goes through what is stored, and counts what a change of the model costs and which rules it would break.
+/// Scans the stored rows, and counts the losses, conversions and broken rules of a model change.
 private final class MigrationPreview {
     private let store: Store
     private let old: CompiledModel
@@ -52,7 +52,8 @@ private final class MigrationPreview {
         report.problems.sort { ($0.entity, $0.property) < ($1.entity, $1.property) }
     }
 
-    /// The item of a difference in an entity or one that it inherits from.
+    /// Adds counts to the report item of a difference; `entity` is the one that declares the
+    /// property.
     private func note(
         _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
         lost: Int
@@ -98,7 +99,7 @@ private final class MigrationPreview {
         }
         for property in lost {
             let count = losses[property.slot]
-            // One that is still there is derived from then on.
+            // A property that still exists has become a derived one.
             let isThere = new.property(named: property.name) != nil
             note(
                 owner(of: property, new, old), property.name, isThere ? .derived : .declaration,
@@ -119,7 +120,7 @@ private final class MigrationPreview {
         return try store.memberCount(of: stored.object.number, relationship, atMost: 1) > 0
     }
 
-    /// The new name of the entity that declares a property.
+    /// Returns the new name of the entity that declares a property.
     private func owner(
         of property: CompiledProperty, _ new: CompiledEntity, _ declaring: CompiledEntity
     ) -> String {
@@ -136,7 +137,7 @@ private final class MigrationPreview {
 
     // MARK: Rules
 
-    /// Whether what is stored may break a rule that the property has from then on.
+    /// Whether stored values may break a rule that the new model has for the property.
     private func isSuspect(
         _ property: CompiledProperty, _ old: CompiledEntity, _ plan: RowMigration
     ) -> Bool {
@@ -200,7 +201,9 @@ private final class MigrationPreview {
 
     // MARK: Uniqueness
 
-    /// Finds objects that would have the same unique values, if the constraint or a value under it is new.
+    /// Finds objects that would have the same unique values.
+    ///
+    /// Does nothing if neither the constraint nor any of its values is new.
     private func checkUnique(_ index: CompiledIndex) throws(StoreError) {
         guard let declaring = new.entity(tagged: index.entity) else { return }
         var keys: [(first: UInt64, second: UInt64, number: ObjectNumber, tag: EntityTag)] = []
@@ -230,7 +233,7 @@ private final class MigrationPreview {
 }
 
 extension Attribute {
-    /// Whether every value that this one's rules allow is allowed by the other's.
+    /// Whether the rules of `next` allow every value that the rules of this attribute allow.
     fileprivate func allows(_ next: Attribute) -> Bool {
         if optional && !next.optional && next.defaultValue.isNull { return false }
         if let values = next.allowedValues {
@@ -247,7 +250,7 @@ extension Attribute {
 }
 
 extension Relationship {
-    /// Whether this one may be broken where the other one is kept.
+    /// Whether relationships that satisfy `before` may violate this one.
     fileprivate func isStricter(than before: Relationship) -> Bool {
         (before.optional && !optional)
             || (minimum ?? 0) > (before.minimum ?? 0)

@@ -1,14 +1,15 @@
 import TandemModel
 
-/// The rows that were written last, so that who changes an object again need not look for its row in LMDB.
+/// A cache of recently written rows, so that repeated changes of an object needn't read LMDB.
 ///
-/// An object has one place, by its number, and takes it from whoever was there. Only small rows are kept: all together
-/// are a few megabytes (``StoreLimits/cachedRows``, ``StoreLimits/cachedRowBytes``). Every change of a row goes through
-/// ``note(_:of:at:)`` or ``remove(_:)``, or empties it.
+/// The cache is direct-mapped: each object number has one slot, and a newer row evicts the older
+/// one. Only small rows are cached, a few megabytes in total (``StoreLimits/cachedRows``,
+/// ``StoreLimits/cachedRowBytes``). Every change of a row must go through ``note(_:of:at:)`` or
+/// ``remove(_:)``, or empty the cache.
 struct RowCache {
     private var places: [Store.Stored?] = []
 
-    /// The row of an object, if it is kept.
+    /// The row of an object, or nil if it isn't cached.
     subscript(object: ObjectReference) -> Store.Stored? {
         guard !places.isEmpty, let stored = places[RowCache.place(of: object)],
             stored.object == object
@@ -16,12 +17,12 @@ struct RowCache {
         return stored
     }
 
-    /// Whether the row of an object is kept.
+    /// Whether the row of an object is cached.
     func contains(_ object: ObjectReference) -> Bool {
         !places.isEmpty && places[RowCache.place(of: object)]?.object == object
     }
 
-    /// Notes that a row was written.
+    /// Records that a row was written.
     mutating func note(_ row: Row, of object: ObjectReference, at position: UInt64) {
         if places.isEmpty {
             places = Array(repeating: nil, count: StoreLimits.cachedRows)
@@ -31,12 +32,12 @@ struct RowCache {
             isSmall ? Store.Stored(object: object, version: position, row: row) : nil
     }
 
-    /// Notes that an object has no row any more.
+    /// Records that the row of an object was deleted.
     mutating func remove(_ object: ObjectReference) {
         if !places.isEmpty { places[RowCache.place(of: object)] = nil }
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     mutating func removeAll() { places = [] }
 
     private static func place(of object: ObjectReference) -> Int {

@@ -1,18 +1,19 @@
-/// Tells writes of save ids that go on where another ended from those that may go anywhere.
+/// Distinguishes writes of ascending save ids from writes of scattered ones.
 ///
-/// Tandem's own ids ascend within a context, so that many share a page; nothing makes other clients' ids do that, and then each
-/// dirties a page of its own. Remembered are a bounded number of runs: whoever falls out begins anew.
+/// Tandem's own ids ascend within a context, so that many of them share a page. The ids of other
+/// clients may be random, and each write then dirties a page of its own. A bounded number of
+/// ascending runs is tracked; an id of an evicted run counts as scattered.
 struct SaveRuns {
-    /// Runs that are known at a time.
+    /// The number of runs tracked at a time.
     static let kept = 256
-    /// The last eight bytes of an id may be so much above those of the run.
+    /// The largest difference between consecutive ids of a run, in their last eight bytes.
     private static let longestStep: UInt64 = 1_024
 
-    /// How many writes went somewhere else.
+    /// The number of writes that did not continue a tracked run.
     private(set) var scattered = 0
     private var runs: [(prefix: Int, last: UInt64)?] = Array(repeating: nil, count: SaveRuns.kept)
 
-    /// Notes a write of a key.
+    /// Counts a write of a key.
     mutating func note(_ key: UnsafeRawBufferPointer) {
         let split = max(0, key.count - 8)
         var (prefix, last) = (17, UInt64(0))
@@ -27,6 +28,6 @@ struct SaveRuns {
         }
     }
 
-    /// Notes a write of a key.
+    /// Counts a write of a key.
     mutating func note(_ key: [UInt8]) { key.withUnsafeBytes { note($0) } }
 }

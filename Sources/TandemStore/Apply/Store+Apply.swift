@@ -1,14 +1,16 @@
 public import TandemModel
 
-/// Applying transactions: a pure function of the store and the transaction (law 6).
+/// Applying transactions, a pure function of the store and the transaction (law 6).
 ///
-/// Nothing here reads a clock, a random number, a locale or a hash order. What is applied was planned before, so a failure
-/// is the store's or the disk's, never a client's.
+/// Nothing here depends on a clock, a random number, a locale or a hash order. Transactions were
+/// planned before they are applied, so a failure is caused by the store or the disk, never by a
+/// client.
 extension Store {
     /// Applies the next transaction to the open write transaction.
     ///
-    /// Throws ``StoreError``: `overQuota` if the memory map is full, `damaged` when the transaction does not fit the
-    /// store. After an error the store has to ``revert()`` before it is used again. Cost: a few microseconds an object.
+    /// Throws ``StoreError``: `overQuota` if the memory map is full, `damaged` if the transaction
+    /// doesn't fit the store. After an error, ``revert()`` must be called before the store is used
+    /// again. Cost: a few microseconds per object.
     public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
         guard !encoded.isModel else {
             return try apply(decoding(encoded) { e throws(CodingError) in try e.decoded() })
@@ -24,7 +26,8 @@ extension Store {
         while let change = try decoding(
             encoded, { _ throws(CodingError) in try reader.next() })
         {
-            // What came from the journal is checked; what was just planned fits by itself.
+            // Bytes from the journal have to be checked; a transaction that was just planned is
+            // valid.
             guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
             else { throw misfit(change.object, transaction.position) }
             try apply(change, transaction.position, entity, open)
@@ -57,7 +60,9 @@ extension Store {
                 + "that does not fit the model")
     }
 
-    /// Applies the next transaction, already decoded, whose changes were planned with the store's model.
+    /// Applies the next transaction, already decoded and planned with the store's model.
+    ///
+    /// Throws ``StoreError``, as for an encoded transaction.
     public func apply(_ transaction: Transaction) throws(StoreError) {
         if case .model(let bytes) = transaction.content {
             try checkIsNext(transaction)
@@ -91,7 +96,7 @@ extension Store {
         }
     }
 
-    /// What comes before the changes of a transaction; returns the model that they are of.
+    /// Carries out the steps before a transaction's changes, and returns the model of the changes.
     private func begin(_ transaction: Transaction) throws(StoreError) -> CompiledModel {
         try checkIsNext(transaction)
         guard let model else {
@@ -103,7 +108,7 @@ extension Store {
         return model
     }
 
-    /// What comes after the changes of a transaction.
+    /// Carries out the steps after a transaction's changes.
     private func end(
         _ transaction: Transaction, _ applied: AppliedChanges, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -111,7 +116,7 @@ extension Store {
         uncommittedBytes += applied.bytes
         appliedChanges += UInt64(applied.count)
         if !transaction.saveID.isEmpty {
-            // A batch is answered with how far it came.
+            // The answer to a batch is its progress, without the inserted objects.
             let outcomes =
                 transaction.batch == nil
                 ? transaction.outcomes(inserted: applied.inserted.sorted()) : []
@@ -132,7 +137,8 @@ extension Store {
         case .delete where try isLost(object): break
         case .update:
             let version = try version(of: change, position, entity)
-            // Where nothing changes that an index has or that lies outside the row, there is no need to look at the old row.
+            // The old row is needed only if an indexed property changes, or a value stored outside
+            // the row.
             guard
                 !change.changed.intersection(entity.keyed).isEmpty || change.hasBlobs(in: entity)
             else {
@@ -163,15 +169,16 @@ extension Store {
         try write(row, of: object, entity, position, open)
     }
 
-    /// Whether the store may have lost objects and has no row of this one.
+    /// Whether the row of an object is missing from a store that may have lost objects.
     private func isLost(_ object: ObjectReference) throws(StoreError) -> Bool {
         guard options.acceptsLosses else { return false }
         return try stored(object) == nil
     }
 
-    /// The version that an updated row has: that of before where only derived attributes changed.
+    /// Returns the new version of an updated row.
     ///
-    /// So who edits an object is in no conflict with those who add to what it counts.
+    /// The version is unchanged if only derived attributes changed. An edit of an object therefore
+    /// doesn't conflict with additions to a relationship that the object counts.
     private func version(
         of change: Change, _ position: UInt64, _ entity: CompiledEntity
     ) throws(StoreError) -> UInt64 {
@@ -202,12 +209,12 @@ extension Store {
         writtenRows.note(row, of: object, at: position)
     }
 
-    /// Writes the row of an object that has to have one.
+    /// Replaces the row of an object; throws `damaged` if there is none.
     private func replace(
         _ row: Row?, of object: ObjectReference, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let row else { return }
-        // One that is kept is there.
+        // A cached row exists in the store.
         if writtenRows.contains(object) { return try put(row, of: object, position, open) }
         let isThere = try open.replace(
             tables.rows, SmallKey(row: object), count: 8 + row.bytes.count
@@ -225,7 +232,7 @@ extension Store {
         UnsafeMutableRawBufferPointer(rebasing: value[8...]).copyBytes(from: row.bytes)
     }
 
-    /// Adds a row to its indexes and unique keys, leaving out those where `old` has the same values.
+    /// Adds a row to its indexes and unique keys, except those for which `old` has the same values.
     func index(
         _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity, unlessSameAs old: Row?,
         _ open: LMDBTransaction
@@ -241,7 +248,8 @@ extension Store {
         }
     }
 
-    /// Takes a row out of the indexes where `new` has other values, and out of all without a new row.
+    /// Removes a row from the indexes for which `new` has other values, or from all if `new` is
+    /// nil.
     private func unindex(
         _ old: Row?, _ object: ObjectReference, _ entity: CompiledEntity, replacedBy new: Row?,
         _ open: LMDBTransaction
@@ -253,7 +261,7 @@ extension Store {
         }
         for index in entity.uniqueness where !isSame(old, new, index, entity) {
             guard let key = StoreKey.unique(index, old, entity) else { continue }
-            // Within one transaction another object may have taken the key over already.
+            // Another object may have taken the key over earlier in the same transaction.
             let owner = try open.get(tables.unique, key).map { value throws(StoreError) in
                 try holder(value).number
             }
@@ -289,10 +297,10 @@ extension Store {
     }
 }
 
-/// What a transaction's changes came to.
+/// The totals of a transaction's applied changes.
 private struct AppliedChanges {
     var count = 0
-    /// Of the rows.
+    /// The size of the rows.
     var bytes = 0
     var inserted: [ObjectReference] = []
 

@@ -1,13 +1,15 @@
 import TandemModel
 
-/// Contents of data values that are too long for rows: each once, with the number of places where it stands.
+/// Contents of values that are too long for rows, each stored once with its use count.
 ///
-/// A content that stands nowhere any more is kept until ``sweepBlobs(below:)``, because whoever looks back in the journal may
-/// still meet it. How many of those there are is operational state; ``dump(_:)`` shows only what stands somewhere.
+/// An unused content is kept until ``sweepBlobs(below:)``, because a read of the past may still
+/// need it. Unused contents are operational state: ``dump(_:)`` shows only those in use.
 extension Store {
-    /// Removes contents that last stood in a row before a position; returns how many.
+    /// Removes the contents that have been unused since before a position, and returns their
+    /// number.
     ///
-    /// Call it with the first position that the journal still has: nothing older can be looked at then. Cost: what it removes.
+    /// Pass the first position that the journal still has: older states can't be read anyway. Cost:
+    /// proportional to the number of removed contents.
     @discardableResult
     public func sweepBlobs(below position: UInt64) throws(StoreError) -> Int {
         let open = try current
@@ -28,19 +30,21 @@ extension Store {
         return unused.count
     }
 
-    /// Adds contents that are not there yet; they stand nowhere before the changes of their transaction are applied.
+    /// Adds contents that the store doesn't have yet.
+    ///
+    /// Their use count is 0 until the changes of the transaction are applied.
     func add(
         _ blobs: [Blob], at position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         for blob in blobs where try !holds(blob.reference) {
             try open.put(tables.blobs, blob.reference.hash, blob.content)
             try write(BlobUses(count: 0, since: position), of: blob.reference, open)
-            // A content dirties as many pages as some hundred changes do.
+            // One content dirties as many pages as some hundred changes.
             uncommittedChanges += blob.content.count >> 10
         }
     }
 
-    /// Counts what a row gains and loses against the row before it.
+    /// Updates the use counts after a row was replaced.
     func countBlobs(
         _ new: Row?, replacing old: Row?, _ entity: CompiledEntity, at position: UInt64,
         _ open: LMDBTransaction
@@ -81,7 +85,7 @@ extension Store {
     }
 }
 
-/// How often a blob stands in rows, and the position of the transaction that last changed that.
+/// The number of uses of a blob in rows, and the position of the transaction that last changed it.
 struct BlobUses: Hashable {
     var count: Int64
     var since: UInt64

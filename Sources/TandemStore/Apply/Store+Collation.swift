@@ -1,16 +1,18 @@
 import TandemModel
 import TandemQuery
 
-/// What the keys of indexes were made by: their own form and the tables of Unicode, which come with the program.
+/// The collation stamp, which identifies the key format and Unicode tables of the index entries.
 ///
-/// The store is stamped with it when it is made. A program with another stamp makes the entries of all indexes anew when it opens the
-/// store, before anybody reads. Today's keys go by code point and would be the same under any tables; the stamp is there so that no
-/// store can hold keys of which nobody knows by what they are ordered.
+/// The Unicode tables are part of the program. A new store is stamped with the collation of the
+/// program that creates it. A program with another stamp rebuilds all index entries when it opens
+/// the store, before the first read. Today's keys are ordered by code point, and don't depend on
+/// the tables. The stamp exists so that the order of a store's keys is never unknown.
 extension Store {
-    /// Makes the entries of all indexes anew if another program made them; durable on return.
+    /// Rebuilds all index entries if they have another stamp; durable on return.
     ///
-    /// A store with rows that can't be read keeps what it has and its stamp until it is repaired. Throws ``StoreError``,
-    /// among them `overQuota` if the map is too small. Cost: nothing as a rule, else a read of all rows and a write of all entries, in one transaction.
+    /// A store with unreadable rows keeps its entries and its stamp until it is repaired. Throws
+    /// ``StoreError``, among others `overQuota` if the map is too small. Cost: usually none;
+    /// otherwise a read of all rows and a write of all entries in one transaction.
     func renewIndexes() throws(StoreError) {
         let stamp = Array(options.collation.utf8)
         let found = try current.get(tables.meta, MetaKey.collation.key).map { Array($0) }

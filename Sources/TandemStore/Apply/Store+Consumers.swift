@@ -1,22 +1,22 @@
 import TandemModel
 
-/// A named reader of the journal that says how far it has got, so that retention keeps the rest.
+/// A named reader of the journal, whose acknowledged position limits retention.
 public struct Consumer: Hashable, Sendable {
-    /// What it is known by.
+    /// The name under which the consumer is registered.
     public var name: String
-    /// The last position that it needs no more.
+    /// The last position that the consumer no longer needs.
     public var acknowledged: UInt64
-    /// The user who registered it.
+    /// The id of the user who registered the consumer.
     public var owner: UInt32
 
-    /// A consumer of a user, at a position.
+    /// Creates a consumer with a name, an acknowledged position and an owner.
     public init(name: String, acknowledged: UInt64, owner: UInt32 = 0) {
         self.name = name
         self.acknowledged = acknowledged
         self.owner = owner
     }
 
-    /// The consumer in the table; nil where the name is no text or the position no number.
+    /// Decodes a table entry; nil if the name is not UTF-8 or the value has another length.
     init?(key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         guard value.count == 12, let name = String(validating: key, as: UTF8.self) else {
             return nil
@@ -26,25 +26,26 @@ public struct Consumer: Hashable, Sendable {
             owner: value.bigEndian(8, as: UInt32.self))
     }
 
-    /// The value in the table.
+    /// The encoded value of the table entry.
     var value: [UInt8] {
         StoreKey.number(acknowledged) + withUnsafeBytes(of: owner.bigEndian) { Array($0) }
     }
 
-    /// A key as people read it.
+    /// Returns a key in readable form: as text, or in hexadecimal if it is not UTF-8.
     static func name(_ key: [UInt8]) -> String {
         String(validating: key, as: UTF8.self) ?? key.withUnsafeBytes { StoreKey.hex($0) }
     }
 }
 
-/// The table of consumers: operational state, no part of the dump (law 6).
+/// The table of consumers, which is operational state and not part of the dump (law 6).
 ///
-/// Written into the open transaction, so durable with the next checkpoint. The daemon writes them only right before
-/// one, so that what it reads here is durable: retention gives up nothing else.
+/// Changes go into the open write transaction, and are durable after the next checkpoint. The
+/// daemon writes them only right before a checkpoint, so that the positions it reads here are
+/// durable. Retention relies on that.
 extension Store {
-    /// All consumers, by name.
+    /// Returns all consumers, sorted by name.
     ///
-    /// Throws `damaged` for one that can't be read, so that nothing is given up that it may need.
+    /// Throws `damaged` if one can't be read, so that no segment is removed that it may need.
     public func consumers() throws(StoreError) -> [Consumer] {
         var found: [Consumer] = []
         try current.scan(tables.consumers, from: []) { (key, value) throws(StoreError) -> Bool in
@@ -57,9 +58,9 @@ extension Store {
         return found
     }
 
-    /// The consumer of a name, or nil.
+    /// Returns the consumer with a name, or nil if there is none.
     ///
-    /// Throws `damaged` where its position can't be read.
+    /// Throws `damaged` if its position can't be read.
     public func consumer(named name: String) throws(StoreError) -> Consumer? {
         let key = Array(name.utf8)
         guard let value = try current.get(tables.consumers, key) else { return nil }
@@ -74,14 +75,14 @@ extension Store {
             .consumers, 0, "a position of \(count) bytes for the consumer \(Consumer.name(key))")
     }
 
-    /// Registers a consumer, or sets the position of the one that has its name.
+    /// Registers a consumer, or replaces the one with the same name.
     ///
-    /// The name has 1 to 511 bytes, as LMDB's keys have.
+    /// The name must have 1 to 511 bytes, the limits of an LMDB key.
     public func put(_ consumer: Consumer) throws(StoreError) {
         try current.put(tables.consumers, Array(consumer.name.utf8), consumer.value)
     }
 
-    /// Removes a consumer; false when there was none of the name.
+    /// Removes a consumer; returns false if there is none with the name.
     @discardableResult
     public func removeConsumer(named name: String) throws(StoreError) -> Bool {
         try current.delete(tables.consumers, Array(name.utf8))

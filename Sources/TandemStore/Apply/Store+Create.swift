@@ -2,19 +2,20 @@ import Glibc
 import TandemIO
 import TandemModel
 
-/// How a new store comes into being: whole or not at all.
+/// Atomic creation of a new store.
 ///
-/// LMDB writes the first pages of a new file unsynced and never syncs the file's name. So it is made
-/// in a directory of its own and renamed into place when it is durable: a power cut leaves no half
-/// file that LMDB refuses, and none that says another log than the journal because the first was lost.
+/// LMDB writes the first pages of a new file without a sync, and never syncs the directory entry.
+/// The file is therefore created in a directory of its own, and renamed when it is durable. After a
+/// power cut there is neither a partial file that LMDB rejects, nor a second file with another log
+/// id than the journal's.
 extension Store {
     private static let file = "data.mdb"
-    /// Where a new store is made, below its directory.
+    /// The name of the temporary subdirectory in which a new store is created.
     private static let workshop = "new"
-    /// Enough for empty tables, whatever address space there is.
+    /// Enough for empty tables, and small enough for any limit on address space.
     private static let mapBytes = 1 << 20
 
-    /// Makes the store's file unless there is one; its name is durable on return.
+    /// Creates the store's file unless it exists; its directory entry is durable on return.
     static func create(
         _ path: String, _ identity: @autoclosure () -> StoreIdentity
     ) throws(StoreError) {
@@ -28,7 +29,8 @@ extension Store {
                 try files.rename(place + "/" + file, to: path + "/" + file)
                 clear(place, files)
             }
-            // Also for one that exists: whoever made it may have died before this.
+            // Necessary for an existing file too: the process that created it may have died before
+            // this.
             try files.syncDirectory(path)
         } catch let error as StoreError {
             throw error
@@ -57,7 +59,7 @@ extension Store {
         try transaction.commit()
     }
 
-    /// Removes what an earlier attempt left.
+    /// Removes the leftovers of an earlier attempt.
     private static func clear(_ place: String, _ files: RealFileSystem) {
         guard files.exists(place) else { return }
         for name in [file, "lock.mdb"] { try? files.remove(place + "/" + name) }

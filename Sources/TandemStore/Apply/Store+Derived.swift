@@ -1,15 +1,18 @@
 public import TandemModel
 import TandemQuery
 
-/// Derived attributes: what they are by what is stored.
+/// Computation of derived attributes from stored data.
 ///
-/// They stand in the rows, as the transactions that wrote them said; here is what they have to be. A count follows from links, a
-/// folded text from another value and from the tables of Unicode, which come with the program. The store is stamped with the tables
-/// by which its texts were folded: after an update of the program the daemon makes them anew, by transactions of its own.
+/// Rows contain the derived values that their transactions wrote; this extension computes the
+/// expected ones. A count depends on links. A folded text depends on another value and on the
+/// Unicode tables of the program. The store is stamped with the version of the tables that folded
+/// its texts. After an update with other tables, the daemon folds the texts again in its own
+/// transactions.
 extension Store {
-    /// What a derived attribute of a stored object has to be; `source` is the value that it follows from.
+    /// Returns the expected value of a derived attribute, computed from the `source` value.
     ///
-    /// A long text comes whole, as ``TandemModel/Value/string(_:)``. Cost: the members, or the length of the text.
+    /// A long text is returned in full, as ``TandemModel/Value/string(_:)``. Cost: proportional to
+    /// the number of members, or to the length of the text.
     public func derived(
         _ derivation: CompiledDerivation, of number: ObjectNumber, _ entity: CompiledEntity,
         from source: Value
@@ -27,7 +30,8 @@ extension Store {
         }
     }
 
-    /// The values of a row with what follows from them, of an entity under the model that is being installed.
+    /// Returns the values of a row with its derived attributes, for an entity of the model being
+    /// installed.
     func deriving(
         _ derivations: [CompiledDerivation], _ values: [Value], of stored: Stored,
         _ entity: CompiledEntity, at position: UInt64, _ open: LMDBTransaction
@@ -44,9 +48,9 @@ extension Store {
         return values
     }
 
-    // MARK: Other tables
+    // MARK: Folding stamp
 
-    /// Whether folded texts in rows are those of this program's tables of Unicode.
+    /// Whether the folded texts in rows were made with this program's Unicode tables.
     public var isFoldedHere: Bool {
         get throws(StoreError) {
             let stamp = try current.get(tables.meta, MetaKey.folding.key).map { Array($0) }
@@ -54,12 +58,12 @@ extension Store {
         }
     }
 
-    /// Notes that they are, with the next checkpoint.
+    /// Stamps the store with this program's Unicode tables; durable after the next checkpoint.
     public func noteFolding() throws(StoreError) {
         try current.put(tables.meta, MetaKey.folding.key, Array(options.folding.utf8))
     }
 
-    /// Notes that nobody knows by what they were folded.
+    /// Removes the stamp, so that the tables that folded the texts count as unknown.
     func forgetFolding() throws(StoreError) {
         try current.delete(tables.meta, MetaKey.folding.key)
     }

@@ -1,8 +1,8 @@
 public import TandemModel
 
-/// Installing a model: the first one, or one that replaces another, with every row rewritten.
+/// Installation of a model: the first one, or a replacement that rewrites every row.
 extension Store {
-    /// How many hashes of models are kept.
+    /// The maximum number of known model hashes.
     static let knownModelsKept = 64
 
     func install(
@@ -30,7 +30,9 @@ extension Store {
         if let declared = installation.declared { try knowModel(declared) }
     }
 
-    /// Notes that the store serves who declares the model of a hash; the last ``knownModelsKept`` are kept.
+    /// Marks a model hash as known, so that clients that declare that model are served.
+    ///
+    /// Only the last ``knownModelsKept`` hashes are kept. Throws ``StoreError``.
     public func knowModel(_ hash: StableHash) throws(StoreError) {
         guard knownModels.last != hash else { return }
         var known = knownModels.filter { $0 != hash } + [hash]
@@ -49,9 +51,10 @@ extension Store {
         }
     }
 
-    /// Calls `body` with the rows of one entity in steps: between them nothing is read, so that it may write.
+    /// Calls `body` with the rows of one entity, which are read in steps.
     ///
-    /// `body` must not write rows of other numbers than those of its step.
+    /// No read is open while `body` runs, so that it may write. It must not write rows outside the
+    /// current step.
     func rows(
         of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -63,7 +66,9 @@ extension Store {
         }
     }
 
-    /// The next rows of one entity, from a number on; none at the end.
+    /// Returns the next rows of one entity, starting at a number; empty at the end.
+    ///
+    /// Reads at most 1,024 rows. Throws `damaged` for a row that can't be read.
     public func rowStep(
         of tag: EntityTag, from first: ObjectNumber
     ) throws(StoreError) -> [Stored] {
@@ -80,7 +85,7 @@ extension Store {
         return step
     }
 
-    /// Whether there is an object of an entity or of one that inherits from it.
+    /// Whether there are objects of an entity or of its subentities.
     public func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
         for tag in entity.descendants {
             var isThere = false
@@ -95,6 +100,6 @@ extension Store {
 }
 
 extension ObjectNumber {
-    /// The next number, if there is one.
+    /// The next number, or nil after the largest one.
     public var successor: ObjectNumber? { self == .max ? nil : self + 1 }
 }

@@ -1,8 +1,10 @@
 public import TandemModel
 
-/// Save ids and the first answers under them: operational state beside the graph.
+/// The idempotency table, which maps save ids to their first answers; operational state.
 extension Store {
-    /// What a user saved under an id, if that is still remembered.
+    /// Returns the recorded answer to a user's save, or nil if there is none.
+    ///
+    /// Throws `damaged` if the record can't be read.
     public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> SavedOnce? {
         guard let key = SmallKey(save: uid, id), let bytes = try current.get(tables.saves, key)
         else { return nil }
@@ -13,7 +15,7 @@ extension Store {
         }
     }
 
-    /// Remembers a save that wrote no transaction; durable with the next ``checkpoint()``.
+    /// Records a save that wrote no transaction; durable after the next ``checkpoint()``.
     public func rememberUnchanged(
         _ saved: SavedOnce, by uid: UInt32, id: [UInt8]
     ) throws(StoreError) {
@@ -25,7 +27,7 @@ extension Store {
         try open.put(tables.unchanged, StoreKey.number(saved.position) + key, [])
     }
 
-    /// Remembers the answer to the save that a transaction came from.
+    /// Records the answer to the save that a transaction belongs to.
     func remember(
         _ transaction: Transaction, _ outcomes: [ObjectReference?], _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -48,7 +50,7 @@ extension Store {
         }
     }
 
-    /// Only the last part of a batch is remembered, in the place of the one before.
+    /// Removes the order entry of the batch's previous transaction, whose answer is overwritten.
     private func forgetEarlierPart(
         _ key: SmallKey, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -57,7 +59,7 @@ extension Store {
         try open.delete(tables.saveOrder, SmallKey(number: position))
     }
 
-    /// Forgets what is too old once `position` is applied, whether that one has an id or not.
+    /// Removes expired records after `position` was applied, whether or not it has a save id.
     func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
         try forgetUnchanged(before: position, adding: 0, open)
         guard position > options.savesKept else { return }
@@ -73,14 +75,15 @@ extension Store {
         try open.delete(tables.saveOrder, order)
     }
 
-    /// Forgets a bounded number of saves that ``StoreOptions/savesKept`` no longer covers since it was lowered.
+    /// Removes a bounded number of saves that a lowered ``StoreOptions/savesKept`` no longer
+    /// covers.
     ///
-    /// Durable with the next ``checkpoint()``. Cost: one look at the oldest, as a rule.
+    /// Durable after the next ``checkpoint()``. Cost: usually one read of the oldest entry.
     public func sweepSaves() throws(StoreError) {
         let open = try current
         var old: [(order: [UInt8], key: [UInt8])] = []
         try open.scan(tables.saveOrder, from: []) { (order, key) throws(StoreError) -> Bool in
-            // What is no entry is for `tandem check` to say: a checkpoint does not depend on it.
+            // A malformed entry is left to `tandem check`, so that it can't fail a checkpoint.
             guard order.count == 8, key.count >= SmallKey.saveBytes else { return false }
             let isForgotten = order.bigEndian(0, as: UInt64.self) < saveFloor
             guard isForgotten, old.count < Store.forgottenAtOnce else { return false }
@@ -93,7 +96,7 @@ extension Store {
         }
     }
 
-    /// Removes what is remembered of a save, unless a later one has taken its id over.
+    /// Removes the record of a save, unless a later save has taken its id over.
     private func forget(
         _ key: [UInt8], savedAt order: [UInt8], _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -104,10 +107,12 @@ extension Store {
         saveRuns.note(key)
     }
 
-    /// Forgets saves without effect that are too old or too many, a bounded number each time.
+    /// Removes saves without effect that are expired or exceed the limit, a bounded number per
+    /// call.
     ///
-    /// One at position `at` may have been sent at that position too, and whoever says so is known to be above the floor until
-    /// that lies at `at + 2`: one position longer than a save that wrote, which was sent below its own.
+    /// A save recorded at position `at` may have been sent at that same position. A retry of it is
+    /// recognisable as too old only after the floor has reached `at + 2`. It is therefore kept one
+    /// position longer than a save that wrote, which was sent before its own position.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -134,24 +139,24 @@ extension Store {
         }
     }
 
-    /// So many saves without effect are forgotten at a time.
+    /// The maximum number of saves without effect that one call removes.
     private static let forgottenAtOnce = 4_096
 }
 
-/// The answer to a save, kept so that a repeat gets the same one.
+/// The answer to a save, kept so that a retry gets the same one.
 public struct SavedOnce: Hashable, Sendable {
-    /// The position of the transaction; without one the journal's end at that time.
+    /// The position of the transaction, or the journal's end at the time if there was none.
     public var position: UInt64
-    /// What the saver said it saved.
+    /// The hash that the client declared for the content of the save.
     public var contentHash: StableHash
-    /// Whether there is a transaction.
+    /// Whether the save wrote a transaction.
     public var wrote: Bool
-    /// What each insert of the request became, in its order; nil for nothing.
+    /// The object of each insert, in the order of the request; nil if the insert had no effect.
     public var inserted: [ObjectReference?]
-    /// How far a batch had come; nil for a save.
+    /// The progress of a batch; nil for a save.
     public var batch: BatchProgress?
 
-    /// An answer of the given content.
+    /// Creates an answer.
     public init(
         position: UInt64, contentHash: StableHash, wrote: Bool, inserted: [ObjectReference?],
         batch: BatchProgress? = nil
@@ -163,7 +168,7 @@ public struct SavedOnce: Hashable, Sendable {
         self.batch = batch
     }
 
-    /// The form in the table; an insert that became nothing has tag and number 0.
+    /// The encoded record; an insert without effect has tag and number 0.
     var bytes: [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
             write(to: UnsafeMutableRawBufferPointer(bytes))
@@ -171,14 +176,15 @@ public struct SavedOnce: Hashable, Sendable {
         }
     }
 
-    /// The bytes of that form.
+    /// The size of the encoded record.
     var byteCount: Int {
-        // Position, content hash, the number of inserts as a varint, the inserts, whether it wrote, a batch's progress.
+        // Position, content hash, number of inserts as a varint, inserts, `wrote`, progress of a
+        // batch.
         24 + (70 - (UInt64(inserted.count) | 1).leadingZeroBitCount) / 7 + 10 * inserted.count + 1
             + (batch == nil ? 0 : BatchProgress.byteCount)
     }
 
-    /// Writes that form to so many bytes.
+    /// Encodes the record into a buffer of ``byteCount`` bytes.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
         var at = 0
         func put<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
@@ -206,7 +212,7 @@ public struct SavedOnce: Hashable, Sendable {
         put(UInt8(batch.hasEnded ? 1 : 0))
     }
 
-    /// Reads the form in the table; one of an earlier release ends before `wrote`.
+    /// Decodes a record; those of an earlier release end before `wrote`.
     init(bytes: [UInt8]) throws(CodingError) {
         var reader = ByteReader(bytes)
         position = try reader.uint64()

@@ -1,8 +1,9 @@
 extension Store {
-    /// The graph at ``checkpointPosition``.
+    /// Returns a snapshot of the graph at ``checkpointPosition``.
     ///
-    /// Call it where no model was applied since the checkpoint. Throws ``StoreError``: `noReader` where
-    /// ``StoreOptions/readers`` transactions are read in by all processes together; end one or wait. Cost: a microsecond.
+    /// No model may have been applied since that checkpoint. Throws ``StoreError``: `noReader` if
+    /// all processes together have ``StoreOptions/readers`` read transactions open; end one or
+    /// wait. Cost: a microsecond.
     public func snapshot() throws(StoreError) -> StoreSnapshot {
         precondition(
             modelPosition <= checkpointPosition, "A model is committed before anything is read.")

@@ -1,51 +1,56 @@
 public import TandemModel
 
-/// The object graph in LMDB: rows, links, indexes, unique keys, and the position they stand at.
+/// The object graph in LMDB: rows, links, indexes, unique keys, and the position they reflect.
 ///
-/// A store is bound to one thread, the committer's. Its LMDB write transaction stays open: ``apply(_:)`` writes into it,
-/// reads see it, ``checkpoint()`` commits it. What is not yet committed is in the journal: after a crash the store is at
-/// its last checkpoint and the journal's tail is applied again. Other threads read ``snapshot()``.
+/// A store is bound to one thread, the committer's. Its LMDB write transaction stays open:
+/// ``apply(_:)`` writes into it, reads see it, ``checkpoint()`` commits it. Uncommitted
+/// transactions are in the journal: after a crash the store is at its last checkpoint, and the
+/// journal's tail is applied again. Other threads read a ``snapshot()``.
 ///
 /// State:
-/// - ``StoreView/appliedPosition``: the last transaction that the open write transaction holds; that one is begun by the first
-///   access after a checkpoint.
-/// - ``checkpointPosition``: the last transaction that is on the disk.
+/// - ``StoreView/appliedPosition``: the last transaction applied to the open write transaction,
+///   which the first access after a checkpoint begins.
+/// - ``checkpointPosition``: the last durable transaction.
 public final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     public private(set) var checkpointPosition: UInt64 = 0
-    /// The hashes of models that the store has had or served, the latest last; who declares one of them is an older app.
+    /// The hashes of models that the store has had or served, the latest last.
+    ///
+    /// A client that declares one of them is an older app.
     public internal(set) var knownModels: [StableHash] = []
-    /// All object numbers from here on are unused and not leased.
+    /// The first object number that is neither used nor leased, like all numbers above it.
     public internal(set) var nextNumber: ObjectNumber = 1
-    /// Save ids of transactions below this position are forgotten.
+    /// The position below which save ids are forgotten.
     public internal(set) var saveFloor: UInt64 = 0
-    /// The log that this store belongs to.
+    /// The log and epoch that this store belongs to.
     public private(set) var identity: StoreIdentity
-    /// How many changes were applied since the last checkpoint.
+    /// The number of changes applied since the last checkpoint.
     public internal(set) var uncommittedChanges = 0
-    /// The bytes of the rows that were applied since the last checkpoint.
+    /// The size of the rows and contents applied since the last checkpoint, in bytes.
     var uncommittedBytes = 0
     /// The writes of save ids since the last checkpoint.
     var saveRuns = SaveRuns()
-    /// How many changes were applied since the store was opened.
+    /// The number of changes applied since the store was opened.
     public internal(set) var appliedChanges: UInt64 = 0
 
-    /// Rows of the open transaction or of the last checkpoint.
+    /// Recently written rows, as of the open transaction or the last checkpoint.
     var writtenRows = RowCache()
-    /// Of ordered relationships, as the open transaction has them.
+    /// Last ranks of ordered relationships, as of the open transaction.
     var lastRanks = LastRanks()
 
-    /// The most bytes that rows, indexes and everything else may take, free pages not counted.
+    /// The maximum size of the store in bytes, without free pages.
     public let quotaBytes: Int
-    /// The bytes in use at the last checkpoint; above three quarters of the quota, free pages are subtracted.
+    /// The bytes in use at the last checkpoint.
+    ///
+    /// Free pages are subtracted only if more than three quarters of the quota are in use.
     private var committedBytes = 0
-    /// The bytes of free pages at the last measurement.
+    /// The size of the free pages at the last measurement, in bytes.
     private var freeBytes = 0
 
     let environment: LMDBEnvironment
-    /// Whether it was opened with ``openForReading(path:isPrivate:)``.
+    /// Whether the store was opened with ``openForReading(path:isPrivate:)``.
     public let isReadOnly: Bool
-    /// Called around each commit of ``checkpoint()`` with the position it makes durable; for tests.
+    /// Called before and after each commit of ``checkpoint()`` with the new position; for tests.
     var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
 
     /// A moment of ``checkpoint()``.
@@ -54,16 +59,16 @@ public final class Store: StoreView {
         case after
     }
 
-    /// The bytes of a page of the file.
+    /// The size of a page of the file, in bytes.
     public static let pageBytes = StoreLimits.pageBytes
 
-    /// The version of the format; a store of a newer one is refused.
+    /// The version of the file format; a store with a newer one is rejected.
     public static let format: UInt32 = 1
 
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
-    /// Index entries that a program with other tables of Unicode made are made anew.
-    /// Throws ``StoreError``: `notOurs` for a newer format, `failed` for whatever LMDB says.
+    /// Index entries that were made with other Unicode tables are rebuilt. Throws ``StoreError``:
+    /// `notOurs` for a newer format, `failed` for other errors of LMDB.
     public static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
@@ -82,9 +87,10 @@ public final class Store: StoreView {
         return store
     }
 
-    /// The size of the memory map for as long as the store is open: far above the quota, or what a limit on address space allows.
+    /// Returns the fixed size of the memory map: far above the quota, unless address space is
+    /// limited.
     ///
-    /// LMDB can't change the size while anybody reads. An unused part of a map costs nothing.
+    /// LMDB can't resize the map while there are readers. The unused part of a map costs nothing.
     static func reservedMapBytes(_ options: StoreOptions) -> Int {
         var bytes = max(
             StoreLimits.mapBytes, min(options.quotaBytes, StoreLimits.mapBytes * 64) * 2)
@@ -96,7 +102,7 @@ public final class Store: StoreView {
         return bytes
     }
 
-    /// The identity of a store of our format.
+    /// Checks the format, and returns the identity.
     private static func check(
         _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String
     ) throws(StoreError) -> StoreIdentity {
@@ -127,13 +133,13 @@ public final class Store: StoreView {
         super.init(path, tables, options)
     }
 
-    /// Ends the open transaction without keeping it and closes the environment.
+    /// Aborts the open transaction and closes the environment.
     public func close() {
         endTransaction()
         environment.close()
     }
 
-    /// Ends the open transaction, if there is one, without keeping what it did.
+    /// Aborts the open transaction, if there is one.
     func endTransaction() { takeTransaction()?.abort() }
 
     // MARK: The open transaction
@@ -144,10 +150,11 @@ public final class Store: StoreView {
 
     override func cachedRow(of object: ObjectReference) -> Stored? { writtenRows[object] }
 
-    /// Commits what was applied; durable on return.
+    /// Commits the applied transactions; durable on return.
     ///
-    /// Throws `noSpace` or `overQuota` with the store back at the last checkpoint, which is as it was: the journal
-    /// has to be applied again. Call ``reserveRoom()`` before. Any other error is final. Cost: the dirty pages and two flushes.
+    /// Throws `noSpace` or `overQuota` with the store reverted to the last checkpoint; the journal
+    /// must then be applied again. Call ``reserveRoom()`` first. All other errors are final. Cost:
+    /// writing the dirty pages, and two flushes.
     public func checkpoint() throws(StoreError) {
         guard let open = openTransaction else { return }
         let room = neededRoom
@@ -172,7 +179,7 @@ public final class Store: StoreView {
         try measure()
     }
 
-    /// Measures what the last checkpoint uses.
+    /// Measures the space used as of the last checkpoint.
     private func measure() throws(StoreError) {
         committedBytes = environment.usage.usedBytes
         guard committedBytes > quotaBytes / 4 * 3 else { return }
@@ -181,15 +188,15 @@ public final class Store: StoreView {
             defer { reading.abort() }
             freeBytes = try reading.freePages() * StoreLimits.pageBytes
         } catch {
-            // Without a free slot for a reader, the last number is used.
+            // If no reader slot is free, the last measurement is used.
             guard error.code == .noReader else { throw error }
         }
         committedBytes -= freeBytes
     }
 
-    /// Throws `overQuota` if the store has no room for `bytes` more, by an estimate; call it before anything is applied.
+    /// Throws `overQuota` if, by an estimate, the store has no room for `bytes` more.
     ///
-    /// Cost: less than a microsecond.
+    /// Call it before anything is applied. Cost: less than a microsecond.
     public func checkQuota(for bytes: Int) throws(StoreError) {
         let used = committedBytes + dirtyPages * StoreLimits.pageBytes * 9 / 8 + 2 * bytes
         guard used > quotaBytes else { return }
@@ -200,17 +207,19 @@ public final class Store: StoreView {
         )
     }
 
-    /// Makes sure that there is room for what a checkpoint writes now; throws `noSpace` with nothing changed.
+    /// Reserves disk space for a checkpoint; throws `noSpace` with nothing changed.
     ///
-    /// What it reserves is an estimate, so that a checkpoint can find the disk full all the same; that is rare, and costs more.
+    /// The reserved size is an estimate, so a checkpoint can still find the disk full. That is
+    /// rare, and more expensive.
     public func reserveRoom() throws(StoreError) {
         guard openTransaction != nil else { return }
         try environment.reserve(bytes: neededRoom)
     }
 
-    /// What an error says, or that there is no room, where a full disk cut a write short, which LMDB calls an I/O error.
+    /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
     ///
-    /// LMDB writes before the commit, too, once more pages are dirty than it keeps in memory.
+    /// LMDB reports a write cut short by a full disk as an I/O error. It also writes before the
+    /// commit, if more pages are dirty than it keeps in memory.
     public func meaning(of error: StoreError) -> StoreError { meaning(of: error, neededRoom) }
 
     private func meaning(of error: StoreError, _ room: Int) -> StoreError {
@@ -218,9 +227,10 @@ public final class Store: StoreView {
         return StoreError(.noSpace, error.message)
     }
 
-    /// Makes sure that there is room to write all rows and their keys anew, as a change of the model does.
+    /// Reserves disk space to rewrite all rows and their keys, as a model change does.
     ///
-    /// Throws `noSpace` or `overQuota` with nothing changed; an estimate as with ``reserveRoom()``. Call ``giveBackRoom()`` when it comes to nothing.
+    /// Throws `noSpace` or `overQuota` with nothing changed. The size is an estimate, as with
+    /// ``reserveRoom()``. Call ``giveBackRoom()`` if the rewrite doesn't take place.
     public func reserveRoomToRewrite() throws(StoreError) {
         guard model != nil else { return }
         let open = try current
@@ -231,7 +241,9 @@ public final class Store: StoreView {
         try environment.reserve(bytes: StoreLimits.checkpointBytes + bytes)
     }
 
-    /// Lets go of the room behind what the last checkpoint uses; without effect when anything was applied since.
+    /// Releases reserved space after the last page of the last checkpoint.
+    ///
+    /// Has no effect if transactions were applied since the checkpoint.
     public func giveBackRoom() {
         guard appliedPosition == checkpointPosition, uncommittedChanges == 0 else { return }
         endTransaction()
@@ -243,9 +255,10 @@ public final class Store: StoreView {
             + 2 * uncommittedBytes
     }
 
-    /// About how many pages a checkpoint would write now, as a rule fewer.
+    /// An estimate of the number of pages that a checkpoint would write now, usually too high.
     ///
-    /// A write dirties one page, and no table has more dirty pages than it has pages. Cost: less than a microsecond.
+    /// A write dirties one page, and a table can't have more dirty pages than pages. Cost: less
+    /// than a microsecond.
     public var dirtyPages: Int {
         guard let transaction = openTransaction else { return 0 }
         func pages(_ table: LMDBTable, sharing writes: Int = 1) -> Int {
@@ -253,7 +266,7 @@ public final class Store: StoreView {
             return min(most, (try? transaction.pages(table)) ?? most)
         }
         let scattered = [tables.rows, tables.links, tables.indexes, tables.unique]
-        // Their keys ascend; of the saves' those of one saver, if that keeps to it.
+        // Their keys ascend; those of `saves` only within the ids of one client.
         let ascending = [tables.numbers, tables.saves, tables.saveOrder, tables.unchanged]
         return uncommittedBytes / StoreLimits.pageBytes
             + scattered.reduce(0) { $0 + pages($1) }
@@ -261,24 +274,26 @@ public final class Store: StoreView {
             + min(saveRuns.scattered, (try? transaction.pages(tables.saves)) ?? .max)
     }
 
-    /// Whether a replay that holds up nobody's save should make a checkpoint before it goes on.
+    /// Whether a replay during which no save waits should make a checkpoint before it continues.
     public var isReplayFull: Bool {
         uncommittedChanges >= StoreLimits.replayChanges
             || (uncommittedChanges >= 16_384 && dirtyPages >= StoreLimits.replayPages)
     }
 
-    /// Goes back to the last checkpoint; the journal has to be applied again from ``checkpointPosition``.
+    /// Reverts to the last checkpoint; the journal must be applied again from
+    /// ``checkpointPosition``.
     public func revert() throws(StoreError) {
         endTransaction()
         try loadState()
     }
 
-    /// The bytes of the file up to its last page in use; with free pages.
+    /// The size of the file up to its last used page, in bytes, free pages included.
     public var usedBytes: Int { environment.usage.usedBytes }
 
-    /// Takes the next `count` numbers out of circulation, durable on return.
+    /// Leases the next `count` object numbers, and returns the first one; durable on return.
     ///
-    /// The high-water mark has to be on the disk before a number below it is handed out, so this is a checkpoint.
+    /// Makes a checkpoint, because the high-water mark must be durable before a number below it is
+    /// handed out. Throws ``StoreError``, as ``checkpoint()`` does.
     public func leaseNumbers(_ count: UInt32) throws(StoreError) -> ObjectNumber {
         let first = nextNumber
         let (next, overflow) = first.addingReportingOverflow(UInt64(count))
@@ -289,7 +304,7 @@ public final class Store: StoreView {
         return first
     }
 
-    /// Makes the store belong to another epoch of its log, durable on return.
+    /// Moves the store to another epoch of its log; durable on return.
     public func setEpoch(_ epoch: UInt32) throws(StoreError) {
         identity.epoch = epoch
         try current.put(tables.meta, MetaKey.identity.key, identity.bytes)
@@ -305,9 +320,9 @@ public final class Store: StoreView {
         }
     }
 
-    /// Begins a transaction that sees the last checkpoint, also if no slot for a reader is free.
+    /// Begins a transaction that sees the last checkpoint, even if no reader slot is free.
     ///
-    /// Needs a store without an open transaction.
+    /// The store must not have an open transaction.
     private func beginReading() throws(StoreError) -> LMDBTransaction {
         do throws(StoreError) {
             return try environment.begin(readOnly: true)

@@ -1,8 +1,9 @@
 import TandemModel
 
-/// Takes a store from one model to the next, in one open transaction and in steps of keys.
+/// Migrates a store from one model to the next, in one open transaction and in steps of keys.
 ///
-/// Nothing here looks at anything but the two models and the store (law 6). What the rules demand was checked before.
+/// The result depends only on the two models and the store (law 6). The new rules were checked
+/// before.
 final class StoreMigration {
     private let store: Store
     private let old: CompiledModel
@@ -10,7 +11,7 @@ final class StoreMigration {
     private let position: UInt64
     private let open: LMDBTransaction
     private let dropped: Set<EntityTag>
-    /// How many rows were written or removed.
+    /// The number of rows written or removed.
     private(set) var written = 0
 
     init(
@@ -25,7 +26,7 @@ final class StoreMigration {
         dropped = StoreMigration.dropped(from: old, to: new)
     }
 
-    /// The tags of entities that the next model does not have.
+    /// Returns the tags of the entities that the new model doesn't have.
     static func dropped(from old: CompiledModel, to new: CompiledModel) -> Set<EntityTag> {
         Set(old.entities.map(\.tag).filter { new.entity(tagged: $0) == nil })
     }
@@ -54,7 +55,7 @@ final class StoreMigration {
             .subtracting([0])
     }
 
-    /// Removes the keys that begin with a number that is not used any more.
+    /// Removes the keys that begin with an id that the new model doesn't use.
     private func removeKeys(
         _ table: LMDBTable, _ old: Set<UInt16>, _ new: Set<UInt16>
     ) throws(StoreError) {
@@ -73,7 +74,7 @@ final class StoreMigration {
         }
     }
 
-    // MARK: Entities that are dropped
+    // MARK: Dropped entities
 
     private func remove(_ entity: CompiledEntity) throws(StoreError) {
         try store.rows(of: entity.tag) { (stored) throws(StoreError) in
@@ -90,7 +91,7 @@ final class StoreMigration {
         }
     }
 
-    /// Removes the links in both directions that a property of a dropped object stands for.
+    /// Removes the links of a dropped object's relationship, in both directions.
     private func removeLinks(
         of stored: Store.Stored, _ property: CompiledProperty, _ entity: CompiledEntity
     ) throws(StoreError) {
@@ -114,7 +115,7 @@ final class StoreMigration {
         }
     }
 
-    /// Gives a row's unique key free, if the row has it.
+    /// Removes a row's unique key if the row holds it.
     private func free(
         _ index: CompiledIndex, _ stored: Store.Stored, _ entity: CompiledEntity
     ) throws(StoreError) {
@@ -125,7 +126,7 @@ final class StoreMigration {
         try open.delete(store.tables.unique, key)
     }
 
-    // MARK: Entities that stay
+    // MARK: Kept entities
 
     private func rewrite(
         _ old: CompiledEntity, as new: CompiledEntity
@@ -170,7 +171,7 @@ final class StoreMigration {
     }
 }
 
-/// The indexes of an entity whose keys may be other ones than before.
+/// The indexes of an entity whose keys may have changed.
 private struct Pairs {
     var moved: [(old: CompiledIndex?, new: CompiledIndex)] = []
 

@@ -1,27 +1,27 @@
-/// Copies the keys of a damaged store that LMDB still reaches into a new store.
+/// Copies the readable keys of a damaged store into a new store.
 ///
-/// LMDB copies a file only if it reaches every page. Here each table is read for itself, from its
-/// beginning up to the first page that can't be read, and from its end back to that. Keys that are
-/// out of order in a damaged page are put in their places.
+/// LMDB's own copy fails if it can't reach every page. Here each table is read separately: from its
+/// beginning up to the first unreadable page, and from its end back to that page. Keys that are out
+/// of order in a damaged page are inserted in their correct order.
 public struct ReadableCopy {
     private let source: String
     private let target: String
-    /// The most keys and bytes that are written in one transaction, and so are lost if a damaged
-    /// page ends the process.
+    /// The maximum number of keys and bytes written in one transaction.
+    ///
+    /// This is also the maximum loss if a damaged page ends the process.
     private static let batch = (keys: 256, bytes: 4 << 20)
 
-    /// A copy of the store in one directory in another, which exists and is used by no process.
+    /// Creates a copy from one directory to another, which must exist and be unused.
     public init(from source: String, to target: String) {
         self.source = source
         self.target = target
     }
 
-    /// Copies one table, from its end if `backwards`, up to a key that is already copied; durable
-    /// on return.
+    /// Copies one table, up to a key that is already copied; durable on return.
     ///
-    /// Throws ``StoreError`` at the first page that can't be read; all keys before that are copied.
-    /// A damaged file may also end the process by SIGBUS or SIGSEGV; then at most one batch is
-    /// missing.
+    /// Starts at the table's end if `backwards`. Throws ``StoreError`` at the first unreadable
+    /// page, with all keys before it copied. A damaged file may also end the process by SIGBUS or
+    /// SIGSEGV; at most one batch is missing then.
     public func copy(_ table: StoreTable, backwards: Bool = false) throws(StoreError) {
         let from = try LMDBEnvironment(
             path: source, mapBytes: nil, tables: StoreTables.count, readOnly: true,
@@ -37,7 +37,7 @@ public struct ReadableCopy {
         let cursor = try reading.ownCursor(try reading.table(table.rawValue, create: false))
         var failure: StoreError?
         let most = from.usage.usedBytes
-        // A damaged page may lead back to an earlier one.
+        // A bound on the number of keys: a damaged page may refer to an earlier one.
         var left = most / 8
         var entry: LMDBCursor.Entry?
         do throws(StoreError) {

@@ -1,13 +1,16 @@
 public import TandemModel
 
-/// The logical dump of law 6: model, rows, links, unique keys and blobs, a line each, in key order.
+/// The logical dump of law 6: model, rows, links, unique keys and blobs, one per line, in key
+/// order.
 ///
-/// A blob's line has its SHA-256, which stands for its content, and how many rows hold it.
-///
-/// Rebuilding the store from the journal gives the same dump, byte for byte. Indexes are derived from rows and are checked
-/// by the `check` walk instead; leases and save ids are operational state beside it.
+/// The line of a blob contains its SHA-256, which represents its content, and the number of its
+/// uses in rows. A rebuild of the store from the journal gives the same dump, byte for byte.
+/// Indexes are derived from rows, and are verified by ``check(progress:)`` instead. Leases and save
+/// ids are operational state, and not part of the dump.
 extension Store {
-    /// Calls `line` with every line of the dump; `progress` hears of how many keys of all it has read.
+    /// Calls `line` with each line of the dump.
+    ///
+    /// Calls `progress` with the number of keys read and their total number.
     public func dump(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in },
         _ line: (String) -> Void
@@ -30,9 +33,10 @@ extension Store {
         }
     }
 
-    /// The hash of the dump: equal stores have equal hashes.
+    /// Returns the hash of the dump; equal stores have equal hashes.
     ///
-    /// `progress` hears of how many keys of all it has read. Cost: reads everything.
+    /// Calls `progress` with the number of keys read and their total number. Cost: reads
+    /// everything.
     public func stateHash(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) -> StableHash {

@@ -1,12 +1,12 @@
 import TandemModel
 
-/// A store as a reader sees it: beside the daemon, or when there is none.
+/// Reading a store beside a running daemon, or without one.
 extension Store {
-    /// Opens the store in a directory for reading; it sees the last checkpoint, and writing throws.
+    /// Opens the store in a directory for reading; it shows the last checkpoint, and writes throw.
     ///
-    /// Another process may have the store open, this one must not. What is `isPrivate`, a copy that nobody else knows
-    /// of, is read without a lock file. Keep it for seconds: pages that it sees are not used again meanwhile.
-    /// Throws ``StoreError``.
+    /// Another process may have the store open, but this process must not. A private copy, which no
+    /// other process uses, is read without a lock file. Close the store after a few seconds,
+    /// because its pages can't be reused while it is open. Throws ``StoreError``.
     public static func openForReading(
         path: String, isPrivate: Bool = false
     ) throws(StoreError) -> Store {
@@ -44,18 +44,20 @@ extension Store {
         return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
     }
 
-    /// Writes a compact copy of the last checkpoint to a file that must not exist; durable on return.
+    /// Writes a compact copy of the last checkpoint to a file that must not exist; durable on
+    /// return.
     ///
-    /// What was applied since is not in it. Writers are not held up. Cost: reads and writes every page in use.
+    /// Later transactions are not in the copy. Writers are not blocked. Cost: reads and writes
+    /// every page in use.
     public func copyCheckpoint(
         to file: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) {
         try environment.copy(to: file, progress)
     }
 
-    /// Frees what readers that died held on to; returns how many there were.
+    /// Frees the slots of dead readers, and returns their number.
     public func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
 
-    /// Who reads the store at the moment, in any process.
+    /// The readers of the store at the moment, in all processes.
     public var readers: StoreReaders { environment.readers }
 }

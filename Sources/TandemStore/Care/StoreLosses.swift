@@ -23,9 +23,9 @@ public struct StoreLosses: Hashable, Sendable {
     }
 
     private var counts: [Key: Int] = [:]
-    /// The number of objects that a journal gave back, by entity.
+    /// The number of objects recovered from a journal, by entity.
     public internal(set) var recoveredObjects: [String: Int] = [:]
-    /// The number of contents that a journal gave back.
+    /// The number of contents recovered from a journal.
     public internal(set) var recoveredContents = 0
     /// The number of faults that were repaired from the rows.
     public internal(set) var repaired = 0
@@ -50,7 +50,7 @@ public struct StoreLosses: Hashable, Sendable {
         }
     }
 
-    /// One line for each entity of which a journal gave back objects, and one for contents.
+    /// One line for each entity with recovered objects, and one for recovered contents.
     public var recoveredLines: [String] {
         let objects = recoveredObjects.sorted { $0.key < $1.key }.map {
             "\($0.value) \($0.value == 1 ? "object" : "objects") of \($0.key)"

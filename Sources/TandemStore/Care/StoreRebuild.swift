@@ -1,14 +1,15 @@
 public import TandemIO
 public import TandemModel
 
-/// Builds the store anew from the journal (law 6), beside the old one, and puts it in its place.
+/// Rebuilds the store from the journal (law 6) beside the old one, and replaces the old one.
 ///
-/// The old store stays until the new one is whole, checked and durable; it is never written to.
+/// The old store is never written to. It is kept until the new one is complete, checked and
+/// durable.
 public struct StoreRebuild {
-    /// The next transaction; nil at the end of the journal.
+    /// Returns the next transaction, or nil at the end of the journal.
     public typealias Feed = () throws -> EncodedTransaction?
 
-    /// Numbers left out above the last in use when the old store can't say up to where they were leased.
+    /// The number of object numbers to skip if the old store's high-water mark is unreadable.
     static let unknownLeases: UInt64 = 1 << 40
 
     private let path: String
@@ -16,7 +17,7 @@ public struct StoreRebuild {
     private let files: RealFileSystem
     private let options: StoreOptions
 
-    /// A rebuild of the store in the directory `path`, which nobody has open.
+    /// Creates a rebuild of the store in the directory `path`, which no process may have open.
     public init(
         path: String, files: RealFileSystem = RealFileSystem(),
         options: StoreOptions = StoreOptions()
@@ -27,13 +28,14 @@ public struct StoreRebuild {
         self.options = options
     }
 
-    /// Rebuilds the store of a log up to the position `last`.
+    /// Rebuilds the store of a log up to the position `last`, and returns the clean report of its
+    /// check.
     ///
-    /// It begins with the `snapshot`, the LMDB file of a backup of the same log, or with nothing.
-    /// `feed` gives the transactions after a position; it is asked again when the map has to grow.
-    /// Throws ``StoreError`` and what `feed` throws, with the old store as it was. `beforeCheck` is
-    /// called with the new store before it is checked. Returns the report of that check, which is
-    /// clean. Cost: applies everything.
+    /// The rebuild begins with the `snapshot`, the LMDB file of a backup of the same log, or with
+    /// an empty store. `feed` returns the transactions after a position, and is called again after
+    /// each growth of the map. `beforeCheck` is called with the new store before its check. Throws
+    /// ``StoreError`` and the errors of `feed`, with the old store unchanged. Cost: applies all
+    /// transactions.
     public func run(
         identity: StoreIdentity, through last: UInt64, snapshot: String? = nil,
         feed: (_ after: UInt64) throws -> Feed, beforeCheck: (Store) throws -> Void = { _ in }
@@ -56,7 +58,9 @@ public struct StoreRebuild {
         }
     }
 
-    /// The mark of leased numbers in the old store, if that can still be read; else ``unknownLeases`` are left out instead.
+    /// Returns the high-water mark of leased numbers in the old store, or nil if it can't be read.
+    ///
+    /// If it is nil, ``unknownLeases`` numbers are skipped.
     private func oldNumberMark() -> UInt64? {
         guard files.exists(path + "/data.mdb"), let old = try? Store.openForReading(path: path)
         else { return nil }
@@ -64,21 +68,22 @@ public struct StoreRebuild {
         return old.nextNumber
     }
 
-    /// What can be told of the consumers in the old store.
+    /// The consumers of the old store, as far as they can be read.
     public struct OldConsumers: Hashable, Sendable {
-        /// Those that the new store takes over.
+        /// The consumers that the new store takes over.
         public var kept: [Consumer] = []
-        /// The names of those whose position can't be read.
+        /// The names of the consumers whose positions can't be read.
         public var lost: [String] = []
-        /// The reason why the old store, and so its consumers, can't be read; nil if it could be read.
+        /// The reason why the old store and its consumers can't be read; nil if they can.
         public var failure: String?
         /// Whether the old store could be read.
         public var isKnown: Bool { failure == nil }
     }
 
-    /// The consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those it can't.
+    /// Returns the consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those it
+    /// can't.
     ///
-    /// Consumers are not in the journal, as leases are not.
+    /// Consumers are not in the journal, and neither are leases.
     public func oldConsumers() -> OldConsumers {
         var found = OldConsumers()
         guard files.exists(path + "/data.mdb") else {
@@ -119,7 +124,7 @@ public struct StoreRebuild {
             consumer.acknowledged = min(consumer.acknowledged, last)
             try store.put(consumer)
         }
-        // The journal has them as programs of other tables may have folded them; the daemon looks.
+        // Journalled texts may have been folded with other tables; the daemon folds them again.
         try store.forgetFolding()
         try store.setEpoch(identity.epoch)
         try store.skipNumbers(to: mark ?? (store.nextNumber &+ Self.unknownLeases))
@@ -147,7 +152,7 @@ public struct StoreRebuild {
         }
     }
 
-    /// Puts the new file in the old one's place, in one step.
+    /// Replaces the old file by the new one atomically.
     private func swap() throws {
         try files.createDirectory(path, mode: 0o700)
         try files.rename(draft + "/data.mdb", to: path + "/data.mdb")
@@ -157,7 +162,7 @@ public struct StoreRebuild {
 }
 
 extension Store {
-    /// Takes all numbers below `number` out of circulation, durable on return.
+    /// Skips all numbers below `number`, so that they are never leased; durable on return.
     func skipNumbers(to number: ObjectNumber) throws(StoreError) {
         nextNumber = max(nextNumber, number)
         _ = try current

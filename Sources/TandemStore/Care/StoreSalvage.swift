@@ -1,30 +1,29 @@
 public import TandemModel
 
-/// Rows and contents that a journal has of objects and long values that a store has lost.
+/// Rows and contents found in a journal for objects and long values that a store has lost.
 public struct JournalledParts {
     /// The last row of each object and the position of its transaction.
     public var rows: [ObjectReference: (row: Row, position: UInt64)] = [:]
-    /// The contents by their hashes.
+    /// The contents by hash.
     public var contents: [[UInt8]: [UInt8]] = [:]
 
-    /// No parts.
+    /// Creates an empty set of parts.
     public init() {}
 }
 
 extension Store {
-    /// Returns the parts that a journal has of the given objects, and of the contents with the
-    /// given hashes.
+    /// Returns the journalled parts of the given objects, and the contents with the given hashes.
     public typealias Recovery = (
         _ objects: Set<ObjectReference>, _ contents: Set<[UInt8]>
     ) throws -> JournalledParts
 
-    /// Removes everything that can't be read or that contradicts the rest, and repairs what follows
-    /// from the rows; durable on return.
+    /// Removes all unreadable or contradictory data, and repairs what follows from the rows.
     ///
-    /// Unlike ``repair(_:)`` it loses data: use it on a copy, if there is neither a whole journal
-    /// nor a backup. `recovering` is asked first for rows and contents that are lost. Needs the
-    /// store for itself, with nothing applied since the last checkpoint. Throws ``StoreError`` if
-    /// faults are left, or if LMDB can't read on.
+    /// Unlike ``repair(_:)`` it loses data: use it on a copy, if there is neither a complete
+    /// journal nor a backup. `recovering` is called first for lost rows and contents. No other
+    /// process may use the store, and nothing may have been applied since the last checkpoint.
+    /// Durable on return. Throws ``StoreError`` if faults remain, or if LMDB can't continue
+    /// reading.
     public func salvage(
         recovering recover: @escaping Recovery = { _, _ in JournalledParts() }
     ) throws -> StoreLosses {
@@ -50,7 +49,7 @@ struct StoreSalvage {
     private var lostObjects: Set<ObjectReference> = []
     private(set) var losses = StoreLosses()
 
-    /// Rounds without fewer faults or a removal, after which the salvage fails.
+    /// The number of rounds without progress after which the salvage fails.
     private static let idleRounds = 3
 
     init(_ store: Store, _ recover: @escaping Store.Recovery) {
@@ -77,13 +76,14 @@ struct StoreSalvage {
 
     /// Removes or repairs the faults of a report; returns whether anything was removed.
     ///
-    /// Lost rows and contents come first: links and references of objects that are recovered stay.
+    /// Lost rows and contents are handled first, so that links and references of recovered objects
+    /// are kept.
     private mutating func removeFaults(_ report: StoreReport) throws -> Bool {
         let rows = report.findings.filter {
             $0.table == .rows && [.badKey, .badRow, .futureRow].contains($0.kind)
         }
         if !rows.isEmpty { return try removeRows(rows, report.position) }
-        // A row of a number that was never given out has a damaged key.
+        // A row with a number that was never leased has a damaged key.
         let misplaced = report.findings.filter {
             $0.kind == .unnotedNumber && ($0.object?.number ?? 0) >= store.nextNumber
         }
@@ -97,7 +97,7 @@ struct StoreSalvage {
         return try removeValues(report.findings.filter(\.repairs.isEmpty))
     }
 
-    /// Records a removal; false if the same fault was removed before.
+    /// Records a removal; returns false if the same fault was removed before.
     private mutating func isFirst(_ finding: StoreFinding) -> Bool {
         removed.insert(
             Removal(kind: finding.kind, key: finding.key, property: finding.property)
@@ -151,8 +151,9 @@ struct StoreSalvage {
         return !repairs.isEmpty
     }
 
-    /// The objects without rows that other keys name and whose numbers were used: their rows are
-    /// missing.
+    /// Returns the objects whose rows are missing.
+    ///
+    /// Their numbers were used, and other keys refer to them.
     private func missingObjects(_ findings: [StoreFinding]) throws -> Set<ObjectReference> {
         func number(_ bytes: ArraySlice<UInt8>) -> ObjectNumber {
             bytes.reduce(0) { $0 << 8 | ObjectNumber($1) }
@@ -215,8 +216,7 @@ struct StoreSalvage {
         return true
     }
 
-    /// The value of a key of rows as the journal has it; nil for a row of another version of the
-    /// model.
+    /// Returns the journalled value of a row's key, or nil for a row of another model version.
     private func value(
         _ found: JournalledParts, _ key: [UInt8], _ position: UInt64
     ) -> [UInt8]? {
@@ -231,7 +231,7 @@ struct StoreSalvage {
         withUnsafeBytes(of: position.littleEndian) { Array($0) }
     }
 
-    /// The object of a key of rows; nil for a key of another length.
+    /// Returns the object of a row's key, or nil if the key has another length.
     private static func object(_ key: [UInt8]) -> ObjectReference? {
         guard key.count == 10 else { return nil }
         return key.withUnsafeBytes {
@@ -313,8 +313,9 @@ struct StoreSalvage {
         return !repairs.isEmpty || !slots.isEmpty
     }
 
-    /// The property of a uniqueness constraint that is set to null: the first optional one, or the
-    /// first one.
+    /// Returns the property of a uniqueness constraint to set to null.
+    ///
+    /// This is the first optional property, or else the first one.
     private static func slot(_ key: [UInt8], _ entity: CompiledEntity) -> Int? {
         guard key.count >= 2 else { return nil }
         let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
@@ -322,7 +323,7 @@ struct StoreSalvage {
         return slots.first { !entity.required.contains($0) } ?? slots.first
     }
 
-    /// The value of a link of an ordered relationship that puts the member at the end.
+    /// Returns the value of a link of an ordered relationship that puts the member at the end.
     private func link(
         _ key: [UInt8], _ entity: CompiledEntity, _ property: String,
         _ lastRanks: inout [[UInt8]: Rank]

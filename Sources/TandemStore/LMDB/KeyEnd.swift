@@ -1,24 +1,24 @@
-/// The end of a range, to be held against one key after the other; valid for as long as its bytes are lent.
+/// The upper bound of a key range, compared with one key after another; valid while its bytes are.
 struct KeyEnd {
-    /// The first bytes beyond the range; nil for the end of the table.
+    /// The exclusive bound; nil for the end of the table.
     private let bytes: UnsafeRawBufferPointer?
-    /// The first eight of them, with zeros behind fewer.
+    /// The first eight bytes of the bound, padded with zeros.
     private let head: UInt64
 
-    /// The end before some bytes; nil for that of the table.
+    /// Creates an exclusive bound; nil means the end of the table.
     init(_ bytes: UnsafeRawBufferPointer?) {
         self.bytes = bytes
         head = bytes?.keyNumber(at: 0) ?? 0
     }
 
-    /// Whether a key comes before it.
+    /// Whether a key is below the bound.
     @inline(__always)
     func isBehind(_ key: UnsafeRawBufferPointer) -> Bool {
         guard let bytes else { return true }
         guard key.count >= 8 else { return key.lexicographicallyPrecedes(bytes) }
         let number = key.keyNumber(at: 0)
         guard number == head else { return number < head }
-        // A key that begins with all of the end is beyond it.
+        // A key that begins with the whole bound is not below it.
         return bytes.count > 8 && key.lexicographicallyPrecedes(bytes)
     }
 }

@@ -1,27 +1,27 @@
-/// Keys of a table from one on, up to another.
+/// A half-open range of keys in a table.
 struct KeyRange: Hashable {
-    /// The first key that can be in it.
+    /// The lower bound, inclusive.
     var lower: [UInt8]
-    /// The first bytes beyond it; nil for the end of the table.
+    /// The upper bound, exclusive; nil for the end of the table.
     var upper: [UInt8]?
 
-    /// The keys between two.
+    /// Creates a range from its bounds.
     init(lower: [UInt8], upper: [UInt8]?) {
         self.lower = lower
         self.upper = upper
     }
 
-    /// The keys that begin with some bytes.
+    /// Creates the range of keys with a prefix.
     init(prefix: [UInt8]) {
         self.init(lower: prefix, upper: KeyRange.successor(prefix))
     }
 
-    /// Whether no key can be in it.
+    /// Whether the range can't contain a key.
     var isEmpty: Bool {
         upper.map { !lower.lexicographicallyPrecedes($0) } ?? false
     }
 
-    /// What is in both.
+    /// Returns the range of keys that are in both ranges.
     func intersection(_ other: KeyRange) -> KeyRange {
         let lower = lower.lexicographicallyPrecedes(other.lower) ? other.lower : lower
         guard let mine = upper else { return KeyRange(lower: lower, upper: other.upper) }
@@ -29,17 +29,17 @@ struct KeyRange: Hashable {
         return KeyRange(lower: lower, upper: its.lexicographicallyPrecedes(mine) ? its : mine)
     }
 
-    /// Whether a key is in it.
+    /// Whether the range contains a key.
     func contains(_ key: some Sequence<UInt8>) -> Bool {
         !key.lexicographicallyPrecedes(lower) && isBelowEnd(key)
     }
 
-    /// Whether a key that is not before it is in it.
+    /// Whether the range contains a key that is known not to be below its lower bound.
     func isBelowEnd(_ key: some Sequence<UInt8>) -> Bool {
         upper.map { key.lexicographicallyPrecedes($0) } ?? true
     }
 
-    /// Calls `body` with its end, to be held against many keys.
+    /// Calls `body` with the upper bound in a form for comparison with many keys.
     @inline(__always)
     func withEnd<Result, Failure: Error>(
         _ body: (KeyEnd) throws(Failure) -> Result
@@ -50,7 +50,7 @@ struct KeyRange: Hashable {
         }
     }
 
-    /// The ranges in order, with what overlaps or meets made one.
+    /// Returns the ranges in order, with overlapping and adjacent ones merged.
     static func merged(_ ranges: [KeyRange]) -> [KeyRange] {
         var result: [KeyRange] = []
         let sorted = ranges.filter { !$0.isEmpty }
@@ -74,7 +74,7 @@ struct KeyRange: Hashable {
         return upper.lexicographicallyPrecedes(its) ? its : upper
     }
 
-    /// The smallest bytes above everything that begins with `key`.
+    /// Returns the smallest byte string above all that begin with `key`, or nil if there is none.
     static func successor(_ key: [UInt8]) -> [UInt8]? {
         var key = key
         while let last = key.popLast() {

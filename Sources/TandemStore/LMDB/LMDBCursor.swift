@@ -1,10 +1,10 @@
 import CLMDB
 
-/// A place in a table of an open transaction, from which one can go both ways.
+/// A bidirectional cursor in a table of an open transaction.
 ///
-/// It must not outlive the transaction, nor a write to the table.
+/// The cursor must outlive neither the transaction nor a write to the table.
 final class LMDBCursor {
-    /// A key with its value, in LMDB's pages: valid until the next write.
+    /// A key and its value in LMDB's pages, valid until the next write.
     struct Entry {
         let key: UnsafeRawBufferPointer
         let value: UnsafeRawBufferPointer
@@ -13,7 +13,7 @@ final class LMDBCursor {
     private let handle: OpaquePointer?
     private let environment: LMDBEnvironment
 
-    /// Takes over a cursor that LMDB has opened.
+    /// Takes ownership of a cursor opened by LMDB.
     init(_ handle: OpaquePointer?, _ environment: LMDBEnvironment) {
         self.handle = handle
         self.environment = environment
@@ -21,14 +21,14 @@ final class LMDBCursor {
 
     deinit { mdb_cursor_close(handle) }
 
-    /// The first key of a range.
+    /// Moves to the first key of a range; returns nil if the range is empty.
     func first(in range: KeyRange) throws(StoreError) -> Entry? {
         guard !range.isEmpty, let entry = try seek(range.lower), range.isBelowEnd(entry.key)
         else { return nil }
         return entry
     }
 
-    /// The last key of a range.
+    /// Moves to the last key of a range; returns nil if the range is empty.
     func last(in range: KeyRange) throws(StoreError) -> Entry? {
         guard !range.isEmpty else { return nil }
         let isBeyond = try range.upper.map { end throws(StoreError) in try seek(end) } ?? nil
@@ -38,10 +38,10 @@ final class LMDBCursor {
         return entry
     }
 
-    /// The first key of the table, or the last one.
+    /// Moves to the first or the last key of the table.
     func end(_ isLast: Bool) throws(StoreError) -> Entry? { try get(isLast ? MDB_LAST : MDB_FIRST) }
 
-    /// The next key, or the previous one.
+    /// Moves to the next or the previous key.
     func step(_ isBackwards: Bool) throws(StoreError) -> Entry? {
         try get(isBackwards ? MDB_PREV : MDB_NEXT)
     }

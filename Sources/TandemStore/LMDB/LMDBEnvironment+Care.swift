@@ -2,9 +2,9 @@ import CLMDB
 import Glibc
 import TandemIO
 
-/// Looking after an environment: its readers, and copies of it.
+/// Maintenance of an environment: its readers, and copies of it.
 extension LMDBEnvironment {
-    /// Frees the slots of readers that died; returns how many there were.
+    /// Frees the reader slots of dead processes, and returns their number.
     @discardableResult
     func checkReaders() throws(StoreError) -> Int {
         var dead: Int32 = 0
@@ -12,7 +12,7 @@ extension LMDBEnvironment {
         return Int(dead)
     }
 
-    /// The readers of all processes.
+    /// The open read transactions of all processes.
     var readers: StoreReaders {
         var info = MDB_envinfo()
         mdb_env_info(environment, &info)
@@ -30,7 +30,8 @@ extension LMDBEnvironment {
 
     /// Writes a compact copy of the last commit to a file that must not exist; durable on return.
     ///
-    /// Takes a read transaction for as long as it lasts, and never the writer's lock. `progress` hears of how many bytes are written.
+    /// Holds a read transaction meanwhile, but never the writer's lock. Calls `progress` with the
+    /// number of bytes written.
     func copy(
         to file: String, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(StoreError) {
@@ -44,17 +45,20 @@ extension LMDBEnvironment {
     }
 }
 
-/// A copy that somebody watches.
+/// Copying with progress reports.
 extension LMDBEnvironment {
-    /// How often it is looked how far a copy has come.
+    /// The interval of progress reports.
     private static let milliseconds: Int32 = 100
 
-    /// Lets LMDB copy on a thread of its own, as it says nothing on the way, and looks meanwhile how long the file is.
+    /// Copies on a separate thread, and polls the length of the file meanwhile.
+    ///
+    /// LMDB itself reports no progress.
     private func compactCopy(
         to descriptor: Int32, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(StoreError) -> Int32 {
         let total = try copiedBytes()
-        // An address may go to another thread; it is joined before this returns, and the environment is open so long.
+        // The address may be sent to another thread: the thread is joined before this method
+        // returns, and the environment stays open until then.
         let address = UInt(bitPattern: environment)
         do {
             let (mine, its) = try Socket.pair()
@@ -74,7 +78,9 @@ extension LMDBEnvironment {
         }
     }
 
-    /// Waits for a number to come from another thread, and calls `look` now and then until it does, and once then.
+    /// Waits for a result code from another thread.
+    ///
+    /// Calls `look` at each interval, and once more at the end.
     private static func result(_ descriptor: Int32, _ look: () -> Void) -> Int32 {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while poll(&waiting, 1, milliseconds) <= 0 { look() }
@@ -89,7 +95,7 @@ extension LMDBEnvironment {
         return fstat(descriptor, &status) == 0 ? UInt64(clamping: status.st_size) : 0
     }
 
-    /// How long a compact copy of the last commit will be: all pages but the free ones.
+    /// Returns the size of a compact copy of the last commit: all pages except the free ones.
     private func copiedBytes() throws(StoreError) -> UInt64 {
         let reading = try begin(readOnly: true)
         defer { reading.abort() }
@@ -100,17 +106,19 @@ extension LMDBEnvironment {
     }
 }
 
-/// Who reads a store at the moment, in any process.
+/// The readers of a store at the moment, in all processes.
 public struct StoreReaders: Hashable, Sendable {
-    /// How many read transactions are open.
+    /// The number of open read transactions.
     public var count: Int
     /// The number of the last commit.
     public var lastCommit: UInt64
-    /// The number of the commit that the oldest sees; pages of that time can't be used again.
+    /// The number of the oldest commit that a reader sees.
+    ///
+    /// Pages freed after it can't be reused while that reader exists.
     public var oldestCommit: UInt64
 }
 
-/// Takes in LMDB's list of readers: lines of process, thread and transaction, `-` for none.
+/// Parses LMDB's list of readers: lines with process, thread and transaction, `-` for none.
 private final class ReaderList {
     private var transactions: [UInt64] = []
 

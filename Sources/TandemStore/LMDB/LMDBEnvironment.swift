@@ -1,22 +1,25 @@
 import CLMDB
 import Glibc
 
-/// An open LMDB environment: bound to the thread that made it, but for read transactions, which any thread may begin (``begin(readOnly:)``).
+/// An open LMDB environment.
 ///
-/// Never opened with `MDB_NOSYNC` or `MDB_WRITEMAP`: a commit that returned is on the disk.
+/// The environment is bound to the thread that created it, except for read transactions, which any
+/// thread may begin (``begin(readOnly:)``). It is never opened with `MDB_NOSYNC` or `MDB_WRITEMAP`:
+/// a commit is durable when it returns.
 final class LMDBEnvironment {
     let path: String
     let environment: OpaquePointer
-    /// How many tables there may be.
+    /// The maximum number of tables.
     let tableCount: Int
     private var isClosed = false
-    /// The file has blocks of its own up to here.
+    /// The end of the part of the file whose blocks are allocated, in bytes.
     private var allocatedBytes = 0
 
     /// Opens or creates the environment in an existing directory.
     ///
-    /// Without a size the map is as big as the file says. It keeps its size: `mdb_env_set_mapsize` with a reader open moves the pages
-    /// that the reader looks at. Without a lock nobody else may have the environment open.
+    /// Without `mapBytes`, the map has the size recorded in the file. The size never changes,
+    /// because `mdb_env_set_mapsize` moves pages that open readers use. Without locking, no other
+    /// process may have the environment open.
     init(
         path: String, mapBytes: Int?, tables: Int, readers: Int? = nil, readOnly: Bool = false,
         isLocking: Bool = true
@@ -47,7 +50,7 @@ final class LMDBEnvironment {
 
     deinit { close() }
 
-    /// Closes it; every transaction must have ended.
+    /// Closes the environment; all transactions must have ended.
     func close() {
         guard !isClosed else { return }
         isClosed = true
@@ -58,7 +61,9 @@ final class LMDBEnvironment {
         guard status == 0 else { throw StoreError(operation, path, status) }
     }
 
-    /// Begins a transaction: one that writes belongs to this thread, one that reads to one thread at a time.
+    /// Begins a transaction.
+    ///
+    /// A write transaction is bound to this thread, a read transaction to one thread at a time.
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
         var handle: OpaquePointer?
         let flags = readOnly ? UInt32(MDB_RDONLY) : 0
@@ -67,12 +72,13 @@ final class LMDBEnvironment {
         return LMDBTransaction(handle, self)
     }
 
-    /// Makes sure that the file has blocks for `bytes` behind its last page in use.
+    /// Allocates disk blocks for `bytes` after the file's last used page.
     ///
-    /// LMDB calls a write that a full disk cut short an I/O error, so that room has to be there before it writes.
+    /// LMDB reports a write cut short by a full disk as an I/O error. The space must therefore be
+    /// reserved before LMDB writes.
     func reserve(bytes: Int) throws(StoreError) {
         let end = usage.usedBytes + bytes
-        // The limit also holds for what lies beyond it already.
+        // The limit also applies to writes within an existing longer file.
         guard end <= LMDBEnvironment.fileSizeLimit else {
             throw StoreError("make room for", path, EFBIG)
         }
@@ -80,10 +86,10 @@ final class LMDBEnvironment {
         var descriptor: Int32 = -1
         try check(mdb_env_get_fd(environment, &descriptor), "find the file of")
         let start = off_t(allocatedBytes)
-        // Some more, so that a growing store asks seldom; what is needed where that is too much.
+        // First with a margin, so that a growing store allocates rarely; without it if that fails.
         for wanted in [end + max(StoreLimits.growthBytes, end / 16), end] {
             let length = off_t(wanted) - start
-            // Returns the error number and leaves errno alone.
+            // `posix_fallocate` returns the error number, and doesn't set errno.
             let status = posix_fallocate(descriptor, start, length)
             if status == 0 || status == EINVAL || status == EOPNOTSUPP {
                 return allocatedBytes = wanted
@@ -92,7 +98,7 @@ final class LMDBEnvironment {
         }
     }
 
-    /// Lets go of the file's blocks behind its last page in use; no transaction may be open.
+    /// Truncates the file after its last used page; no transaction may be open.
     func giveBack() {
         allocatedBytes = 0
         var descriptor: Int32 = -1
@@ -101,11 +107,11 @@ final class LMDBEnvironment {
         guard mdb_env_get_fd(environment, &descriptor) == 0, fstat(descriptor, &status) == 0,
             status.st_size > end
         else { return }
-        // Where it fails nothing is lost but room.
+        // A failure wastes disk space, but is harmless.
         _ = ftruncate(descriptor, end)
     }
 
-    /// Whether a file system without room is why a commit failed with `EIO`.
+    /// Whether a commit failed with `EIO` because the file system is full.
     func isWithoutRoom(for bytes: Int) -> Bool {
         allocatedBytes = 0
         do throws(StoreError) {
@@ -122,7 +128,7 @@ final class LMDBEnvironment {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Whether the process has address space for a map of this size.
+    /// Whether the process has enough address space for a map of this size.
     static func hasAddressSpace(for bytes: Int) -> Bool {
         let address = mmap(
             nil, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -131,7 +137,7 @@ final class LMDBEnvironment {
         return true
     }
 
-    /// The size of the map in bytes, and how much of it is in use.
+    /// The size of the map and the size of its used part, in bytes.
     var usage: (mapBytes: Int, usedBytes: Int) {
         var info = MDB_envinfo()
         var stat = MDB_stat()

@@ -6,18 +6,21 @@ typealias LMDBTable = MDB_dbi
 
 /// An LMDB transaction: point reads and writes, and range scans.
 ///
-/// Buffers handed out point into LMDB's pages and are valid until the next write or the end of the transaction.
+/// Returned buffers point into LMDB's pages, and are valid until the next write or the end of the
+/// transaction.
 final class LMDBTransaction {
     private let handle: OpaquePointer
     private let environment: LMDBEnvironment
     private var isOpen = true
-    /// How many readers look at what lies in the pages.
+    /// The number of calls that read borrowed pages at the moment.
     private var lent = 0
-    /// How often each table was written to, what is known to have gone into the page of the write before counted with that.
+    /// The number of writes to each table.
+    ///
+    /// A write known to go to the same page as the previous one isn't counted.
     private var writes: [Int]
-    /// Where the last new value of each table lies.
+    /// The address of the last new value of each table.
     private var newest: [UInt]
-    /// The cursor of each table through which it is read and written, once there is one.
+    /// The cursor of each table for point reads and writes, opened on first use.
     private var cursors: [OpaquePointer?]
 
     init(_ handle: OpaquePointer, _ environment: LMDBEnvironment) {
@@ -32,7 +35,7 @@ final class LMDBTransaction {
 
     deinit { abort() }
 
-    /// Opens a table, creating it in a write transaction.
+    /// Opens a table; a write transaction can create it.
     func table(_ name: String, create: Bool) throws(StoreError) -> LMDBTable {
         var table: MDB_dbi = 0
         let flags = create ? UInt32(MDB_CREATE) : 0
@@ -40,7 +43,7 @@ final class LMDBTransaction {
         return table
     }
 
-    /// Makes everything durable and ends the transaction.
+    /// Commits the changes and ends the transaction; durable on return.
     func commit() throws(StoreError) {
         precondition(isOpen, "The transaction has ended.")
         expectNothingLent()
@@ -49,7 +52,7 @@ final class LMDBTransaction {
         try environment.check(mdb_txn_commit(handle), "commit to")
     }
 
-    /// Throws everything away and ends the transaction.
+    /// Discards the changes and ends the transaction.
     func abort() {
         guard isOpen else { return }
         expectNothingLent()
@@ -58,7 +61,9 @@ final class LMDBTransaction {
         mdb_txn_abort(handle)
     }
 
-    /// Lets `body` read in the pages: until it returns nothing may be written, and the transaction may not end.
+    /// Calls `body`, which reads borrowed pages.
+    ///
+    /// Until it returns, a write or the end of the transaction traps.
     func lend<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
         lent += 1
         defer { lent -= 1 }
@@ -71,10 +76,10 @@ final class LMDBTransaction {
 
     // MARK: Cursors
 
-    /// A table's own cursor: where it stands near a key already, finding that takes no search from the root.
+    /// Returns the cursor of a table, which finds a nearby key without a search from the root.
     ///
-    /// Everything but scans and removals goes through it, and a removal closes it: so while it is open nothing else
-    /// changes the table under it.
+    /// All access except scans and removals uses this cursor, and a removal closes it. While it is
+    /// open, nothing else changes the table.
     private func cursor(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
         if let cursor = cursors[Int(table)] { return cursor }
         var cursor: OpaquePointer?
@@ -95,14 +100,14 @@ final class LMDBTransaction {
 
     // MARK: Keys
 
-    /// The value of a key, or nil.
+    /// Returns the value of a key, or nil if the key doesn't exist.
     func get(_ table: LMDBTable, _ key: [UInt8]) throws(StoreError) -> UnsafeRawBufferPointer? {
         let cursor = try cursor(table)
         var value = MDB_val()
         return try found(key.withUnsafeBytes { find(cursor, $0, &value) }, value)
     }
 
-    /// The value of a key, or nil.
+    /// Returns the value of a key, or nil if the key doesn't exist.
     func get(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> UnsafeRawBufferPointer? {
         let cursor = try cursor(table)
         var value = MDB_val()
@@ -124,7 +129,7 @@ final class LMDBTransaction {
         return UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
     }
 
-    /// Sets the value of a key to `count` bytes, which `fill` has to write at once.
+    /// Sets the value of a key to `count` bytes, which `fill` writes immediately.
     func put(
         _ table: LMDBTable, _ key: SmallKey, count: Int,
         fill: (UnsafeMutableRawBufferPointer) -> Void
@@ -137,7 +142,9 @@ final class LMDBTransaction {
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
-    /// Sets the value of a key that is there to `count` bytes, which `fill` has to write at once; false when it is not there.
+    /// Replaces the value of an existing key by `count` bytes, which `fill` writes immediately.
+    ///
+    /// Returns false if the key doesn't exist.
     func replace(
         _ table: LMDBTable, _ key: SmallKey, count: Int,
         fill: (UnsafeMutableRawBufferPointer) -> Void
@@ -147,7 +154,7 @@ final class LMDBTransaction {
         let status = key.withBytes { bytes in
             let found = find(cursor, bytes, &value)
             guard found == 0, value.mv_size == count else { return found }
-            // Of the same size it takes the old one's place, without a second search.
+            // A value of the same size is overwritten in place, without a second search.
             let status = set(cursor, bytes, &value, MDB_CURRENT | MDB_RESERVE)
             if status == 0 {
                 fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: count))
@@ -193,13 +200,13 @@ final class LMDBTransaction {
         return mdb_cursor_put(cursor, &key, &value, UInt32(flags))
     }
 
-    /// Removes a key; false when there was none.
+    /// Removes a key; returns false if it doesn't exist.
     @discardableResult
     func delete(_ table: LMDBTable, _ key: SmallKey) throws(StoreError) -> Bool {
         try removed(key.withBytes { remove(table, $0) })
     }
 
-    /// Removes a key; false when there was none.
+    /// Removes a key; returns false if it doesn't exist.
     @discardableResult
     func delete(_ table: LMDBTable, _ key: [UInt8]) throws(StoreError) -> Bool {
         try removed(key.withUnsafeBytes { remove(table, $0) })
@@ -219,9 +226,10 @@ final class LMDBTransaction {
         return true
     }
 
-    /// Takes a write back that went into the same page as the one before.
+    /// Undoes the count of a write that went to the same page as the previous one.
     ///
-    /// LMDB fills a page from its end: there a new value lies right before the last one, with its key and a header between them.
+    /// LMDB fills a page from its end: in the same page, a new value lies right before the previous
+    /// one, separated by that one's key and a header.
     private func note(_ value: MDB_val, behind keyBytes: Int, in table: LMDBTable) {
         let place = UInt(bitPattern: value.mv_data)
         let distance = newest[Int(table)] &- place
@@ -230,10 +238,12 @@ final class LMDBTransaction {
         if (1...most).contains(distance) { writes[Int(table)] -= 1 }
     }
 
-    /// What LMDB puts before the key of each value.
+    /// The size of LMDB's header before each key.
     private static let nodeHeaderBytes = 8
 
-    /// About how many pages of a table were written to, none more often than it was left.
+    /// Returns the approximate number of pages of a table that were written to.
+    ///
+    /// A page is counted again each time the writes return to it.
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
@@ -242,17 +252,17 @@ final class LMDBTransaction {
         return try cursor(table)
     }
 
-    /// The pages of a table.
+    /// Returns the number of pages of a table.
     func pages(_ table: LMDBTable) throws(StoreError) -> Int {
         var stat = MDB_stat()
         try environment.check(mdb_stat(handle, table, &stat), "measure")
         return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages
     }
 
-    /// The pages of the file that hold nothing, with those of the list of them.
+    /// Returns the number of free pages of the file, including the pages of the free list.
     func freePages() throws(StoreError) -> Int {
         var cursor: OpaquePointer?
-        // LMDB's own list of them is its table 0; each of its values begins with how many it names.
+        // LMDB's free list is table 0; each of its values begins with the number of pages in it.
         try environment.check(mdb_cursor_open(handle, 0, &cursor), "measure")
         defer { mdb_cursor_close(cursor) }
         var (key, value, count) = (MDB_val(), MDB_val(), try pages(0))
@@ -262,35 +272,36 @@ final class LMDBTransaction {
         return count
     }
 
-    /// Empties a table.
+    /// Removes all keys of a table.
     func clear(_ table: LMDBTable) throws(StoreError) {
         expectNothingLent()
         closeCursor(table)
         try environment.check(mdb_drop(handle, table, 0), "clear a table of")
     }
 
-    /// The number of keys in a table.
+    /// Returns the number of keys in a table.
     func count(_ table: LMDBTable) throws(StoreError) -> Int {
         var stat = MDB_stat()
         try environment.check(mdb_stat(handle, table, &stat), "measure")
         return stat.ms_entries
     }
 
-    /// The number of keys in some tables.
+    /// Returns the total number of keys in several tables.
     func count(_ tables: [LMDBTable]) throws(StoreError) -> Int {
         var sum = 0
         for table in tables { sum += try count(table) }
         return sum
     }
 
-    /// A cursor of its own on a table, for whoever goes both ways.
+    /// Opens a separate cursor on a table, for reading in both directions.
     func ownCursor(_ table: LMDBTable) throws(StoreError) -> LMDBCursor {
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "scan")
         return LMDBCursor(cursor, environment)
     }
 
-    /// Calls `body` with every key and value from `start` on, ascending, until it returns false.
+    /// Calls `body` with each key and value from `start` in ascending order, until it returns
+    /// false.
     ///
     /// `body` must not write to the table.
     func scan(
@@ -300,9 +311,9 @@ final class LMDBTransaction {
         try walk(table, from: start, body)
     }
 
-    /// Calls `body` with every key and value of a range, ascending.
+    /// Calls `body` with each key and value of a range, in ascending order.
     ///
-    /// `body` becomes part of the loop: what it keeps between two keys lies best in local variables.
+    /// `body` is inlined into the loop; its state between two keys is best kept in local variables.
     @inline(__always)
     func scan(
         _ table: LMDBTable, in range: KeyRange,
@@ -343,7 +354,7 @@ final class LMDBTransaction {
         if status != MDB_NOTFOUND { try environment.check(status, "scan") }
     }
 
-    /// Calls `body` with every key that begins with `prefix`, without it, and its value.
+    /// Calls `body` with each key that begins with `prefix`, without the prefix, and its value.
     func scan(
         _ table: LMDBTable, prefix: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
@@ -355,17 +366,19 @@ final class LMDBTransaction {
     }
 }
 
-/// Has each page that a walk comes to fetched whole.
+/// Prefetches each page that a scan reaches, as a whole.
 ///
-/// Entries lie in a page of LMDB's in the order of their insertion: in an index a walk jumps about, and would wait for memory at each key. Short walks, which are
-/// most, pay nothing.
+/// Entries lie in an LMDB page in order of insertion. A scan of an index jumps about in a page, and
+/// would wait for memory at each key. Short scans, which are most, pay nothing.
 private struct PagesAhead {
     private var seen = 0
-    /// The last two pages, as one that was changed since the last commit does not begin where the machine's pages do.
+    /// The last two pages.
+    ///
+    /// Two, because a page changed since the last commit isn't aligned to the machine's pages.
     private var (last, other) = (0, 0)
 
     private static var pageBits: Int { 12 }
-    /// So many keys are read before it is worth while.
+    /// The number of keys after which prefetching pays off.
     private static var shortWalk: Int { 16 }
 
     @inline(__always)
@@ -378,7 +391,7 @@ private struct PagesAhead {
         Self.fetch(page)
     }
 
-    /// One for all scans, into which the rest is built.
+    /// Not inlined, unlike the rest, so that all scans share it.
     @inline(never)
     private static func fetch(_ page: Int) {
         tandem_prefetch(UnsafeRawPointer(bitPattern: page << pageBits), 1 << pageBits)
@@ -386,7 +399,7 @@ private struct PagesAhead {
 }
 
 extension MDB_val {
-    /// The bytes; LMDB does not write through it.
+    /// Wraps bytes that LMDB only reads.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.init(
             mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))

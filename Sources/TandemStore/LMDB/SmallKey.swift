@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A key of at most 72 bytes, which needs no memory of its own.
+/// A key of at most 72 bytes, stored without a heap allocation.
 struct SmallKey {
     private typealias Words = (
         UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64
@@ -8,12 +8,12 @@ struct SmallKey {
     private var words: Words = (0, 0, 0, 0, 0, 0, 0, 0, 0)
     let count: Int
 
-    /// The fewest bytes of a key in saves: the user.
+    /// The minimum size of a key in `saves`: the user id.
     static let saveBytes = 4
-    /// The bytes that the id of a save may have.
+    /// The maximum size of a save id, in bytes.
     static let longestSaveID = 64
 
-    /// The key of a row.
+    /// Creates the key of a row.
     init(row object: ObjectReference) {
         count = 10
         withUnsafeMutableBytes(of: &words) {
@@ -22,7 +22,7 @@ struct SmallKey {
         }
     }
 
-    /// The key of a link.
+    /// Creates the key of a link.
     init(link: UInt16, _ owner: ObjectNumber, _ member: ObjectNumber) {
         count = 18
         withUnsafeMutableBytes(of: &words) {
@@ -32,7 +32,8 @@ struct SmallKey {
         }
     }
 
-    /// The key of a unique tuple by its hash, as ``StoreKey/unique(_:_:_:)`` makes it of a row.
+    /// Creates the key of a unique tuple from its hash, like ``StoreKey/unique(_:_:_:)`` from a
+    /// row.
     init(unique index: UInt16, _ hash: StableHash) {
         count = 18
         withUnsafeMutableBytes(of: &words) {
@@ -42,7 +43,7 @@ struct SmallKey {
         }
     }
 
-    /// A position or an object's number.
+    /// Creates a key from a position or an object number.
     init(number: UInt64) {
         count = 8
         withUnsafeMutableBytes(of: &words) {
@@ -50,7 +51,7 @@ struct SmallKey {
         }
     }
 
-    /// The key of a save; nil for an id that is longer than any can be.
+    /// Creates the key of a save; nil if the id is longer than ``longestSaveID``.
     init?(save uid: UInt32, _ id: [UInt8]) {
         guard id.count <= Self.longestSaveID else { return nil }
         count = Self.saveBytes + id.count

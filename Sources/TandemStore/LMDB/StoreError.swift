@@ -2,40 +2,41 @@ import CLMDB
 import Glibc
 import TandemIO
 
-/// Why the store could not do something: what was tried, on which path, what LMDB said, what to do.
+/// An error of the store; its message says what failed, on which path, and what to do.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What kind of failure it is.
+    /// The kind of a failure.
     public enum Code: Hashable, Sendable {
-        /// The store uses all that its quota allows, or the memory map is full.
+        /// The store's quota or its memory map is full.
         case overQuota
-        /// The disk, a quota or the file size limit ran out; the last checkpoint is as it was.
+        /// The disk, a disk quota or the file size limit is exhausted; the last checkpoint is
+        /// intact.
         case noSpace
-        /// The directory belongs to another log, a newer format, or something else entirely.
+        /// The directory belongs to another log, has a newer format, or isn't a store.
         case notOurs
         /// The store contradicts itself or the journal.
         case damaged
-        /// The request asks for more than a request may; the store is none the worse for it.
+        /// A request exceeds the read limit for requests; the store is unaffected.
         case tooMuch
-        /// It asks for more than it may for one object; the store is none the worse for it.
+        /// A request exceeds the read limit for one object; the store is unaffected.
         case tooMuchOfObject
-        /// The read was ended by who wanted it, or by what it may use.
+        /// The read was cancelled by its caller, or exceeded its budget.
         case interrupted
-        /// As many snapshots are read as may be; the next one has to wait.
+        /// No reader slot is free; the next snapshot has to wait.
         case noReader
         /// Any other failure of LMDB or the file system.
         case failed
     }
 
-    /// What kind of failure it is.
+    /// The kind of the failure.
     public var code: Code
-    /// What happened, where, and what to do.
+    /// A message that says what happened, where, and what to do.
     public var message: String
-    /// True for the system's `EIO`.
+    /// Whether the cause is the system's `EIO`.
     private(set) var isInputOutput = false
-    /// Whether the process may not have more memory or files for now.
+    /// Whether the process can't get more memory or files at the moment.
     public private(set) var isOutOfResources = false
 
-    /// An error of a kind with its message.
+    /// Creates an error from a code and a message.
     public init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
@@ -76,10 +77,10 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// True when the store could not take more for now, and is none the worse for it.
+    /// Whether the store is temporarily full and otherwise intact.
     public var isShortage: Bool { code == .noSpace || code == .overQuota }
 
-    /// True when a request asks for more than it may.
+    /// Whether a request exceeded a read limit.
     public var isTooMuch: Bool { code == .tooMuch || code == .tooMuchOfObject }
 
     /// The message.

@@ -1,29 +1,36 @@
-/// The store's limits by name.
+/// Constants that bound the store's use of memory and disk, and the size of its steps.
 enum StoreLimits {
-    /// The file grows by at least this much, or by a sixteenth, where there is room.
+    /// The file grows by at least this many bytes, or by a sixteenth, if there is room.
     static let growthBytes = 1 << 20
-    /// A checkpoint needs at least this much room behind the last page: its pages, and those of the list of free pages.
+    /// The minimum space for a checkpoint after the last page, for its pages and the free list.
     static let checkpointBytes = 256 << 10
-    /// LMDB's pages.
+    /// The size of LMDB's pages.
     static let pageBytes = 4 << 10
-    /// So many keys that are written in their order share a page.
+    /// The number of keys written in ascending order that share a page, by estimate.
     static let writesPerPage = 16
-    /// While nobody waits for a save, a checkpoint is made at so many dirty pages: half of what LMDB takes without spilling.
+    /// The number of dirty pages after which a replay makes a checkpoint, if no save waits.
+    ///
+    /// Half of what LMDB keeps in memory without spilling.
     static let replayPages = 65_536
-    /// And at so many changes, so that a start that is broken off does not begin anew each time.
+    /// The number of changes after which a replay makes a checkpoint.
+    ///
+    /// An interrupted start thus doesn't repeat the whole replay.
     static let replayChanges = 1_000_000
-    /// The size of the memory map, unless the quota needs more: address space, not memory or disk.
+    /// The size of the memory map unless the quota is larger: address space, not memory or disk.
     static let mapBytes = 1 << 40
-    /// A map that is not larger than the quota keeps this much free, or an eighth of it, for what is in the journal already.
+    /// The maximum space that a map no larger than the quota keeps free for journalled
+    /// transactions.
+    ///
+    /// A smaller map keeps an eighth of its size free.
     static let mapReserveBytes = 16 << 20
-    /// A change of the model goes through rows and keys in steps of so many.
+    /// The number of rows or keys in one step of a model change.
     static let migrationStep = 1_024
-    /// So many rows at most are kept in memory after they were written.
+    /// The maximum number of recently written rows that are cached.
     static let cachedRows = 1 << 14
-    /// A row of more bytes is not kept.
+    /// The maximum size of a cached row, in bytes.
     static let cachedRowBytes = 512
-    /// To list so many members takes as long as to read one related object.
+    /// The number of members that can be listed in the time of reading one related object.
     static let membersForOne = 8
-    /// A map for which there is no address space is halved, but not below this.
+    /// The lower limit for halving a map that doesn't fit into the address space.
     static let smallestMapBytes = 64 << 20
 }

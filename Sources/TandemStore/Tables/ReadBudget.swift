@@ -1,32 +1,32 @@
-/// How much of the graph a request may look at, and what ends it before its end.
+/// The number of objects that a request may read, and a check that can end it early.
 ///
-/// Paths over to-many relationships grow with every hop, and so do subqueries within subqueries: a request of
-/// a hundred bytes can ask for more than there is time or memory. Bound to one thread at a time.
+/// Paths over to-many relationships grow with every hop, as do nested subqueries. A request of a
+/// hundred bytes can need more time or memory than there is. Bound to one thread at a time.
 public final class ReadBudget {
-    /// Throws what ends the read, which holds about so many bytes.
+    /// A check that throws if the read must end, given the approximate size of the data it holds.
     public typealias Check = (_ heldBytes: Int) throws(StoreError) -> Void
 
     private let ofRequest: Int
     private let ofObject: Int
     private var leftOfRequest: Int
-    /// What is left of the candidate's share, in members that are only listed.
+    /// The rest of the candidate's share, in members that are only listed.
     private var leftOfObject: Int
     private let check: Check?
-    /// What is left where only little may be looked at.
+    /// The rest of the work; `.max` without a limit.
     private var workLeft: Int
     private let weight: Int
-    /// How much predicates and key paths read.
+    /// The number of objects read by predicates and key paths.
     public private(set) var spent = 0
     private var sinceCheck = 0
     private var heldBytes = 0
 
-    /// So much is looked at between two checks: about a fifth of a millisecond.
+    /// The number of reads between two checks, about a fifth of a millisecond.
     private static var checkInterval: Int { 1_024 }
 
-    /// The budget of one request, by what a store allows; `check` is called again and again while it is carried out.
+    /// Creates the budget of one request from the store's limits; `check` is called periodically.
     ///
-    /// With `work` the read ends by `interrupted` before it looks at more objects than that, where 64 bytes of a row count like another object and
-    /// each counts `weight` times.
+    /// With `work`, the read ends with `interrupted` before it reads more objects than that. Every
+    /// 64 bytes of a row count as another object, and each object counts `weight` times.
     public init(
         _ options: StoreOptions = StoreOptions(), ofRequest: Int? = nil, work: Int = .max,
         weight: Int = 1, check: Check? = nil
@@ -39,16 +39,19 @@ public final class ReadBudget {
         self.check = check
     }
 
-    /// Why the read has ended, so that something was not read; the answer is worth nothing then.
+    /// The reason why the read ended early; the answer must then be discarded.
     public private(set) var refusal: StoreError?
 
-    /// Why something could not be read, if that happened; the answer is worth nothing then either.
+    /// The first error of a read; the answer must then be discarded too.
     public private(set) var failure: StoreError?
 
-    /// Notes that a read failed.
+    /// Records that a read failed.
     func note(_ error: StoreError) { if failure == nil { failure = error } }
 
-    /// Notes how much is looked at next, and about the bytes that the read holds by now; throws what ends it.
+    /// Accounts for the next `count` reads; throws if the read must end.
+    ///
+    /// `heldBytes` is the approximate size of the data that the read holds. It is evaluated only
+    /// for a check.
     @inline(__always)
     public func take(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
         sinceCheck += count
@@ -68,38 +71,38 @@ public final class ReadBudget {
         if sinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
     }
 
-    /// So many members at most are worth listing: one more is refused.
+    /// The maximum number of members worth listing; one more would exceed the budget.
     var membersLeft: Int {
         let (request, isMore) = max(0, min(leftOfRequest, workLeft)).addingReportingOverflow(1)
         return min(max(0, leftOfObject), isMore ? .max : request)
     }
 
-    /// Notes the bytes that the read holds, and throws what ends it.
+    /// Records the bytes that the read holds, and throws if the read must end.
     public func runCheck(_ heldBytes: Int) throws(StoreError) {
         (sinceCheck, self.heldBytes) = (0, heldBytes)
         try check?(heldBytes)
     }
 
-    /// Throws what ends the read, which has collected some elements; looks only now and then.
+    /// Throws if the read must end, given the elements collected so far; checks only periodically.
     func check<Element>(collected elements: [Element]) throws(StoreError) {
         guard elements.count % Self.checkInterval == 0 else { return }
         sinceCheck = 0
         try check?(heldBytes + elements.count * MemoryLayout<Element>.stride)
     }
 
-    /// Begins with another candidate, which has a budget of its own.
+    /// Begins another candidate, with a new share for one object.
     public func beginObject() {
         let (members, isMore) = ofObject.multipliedReportingOverflow(by: StoreLimits.membersForOne)
         leftOfObject = isMore ? .max : members
     }
 
-    /// Goes on with what is no candidate's.
+    /// Ends the candidate; further reads count only against the request.
     public func endObject() { leftOfObject = .max }
 
-    /// Takes so many objects; false when that is more than there is.
+    /// Accounts for objects; returns false if they exceed the budget.
     func spend(_ count: Int) -> Bool { spend(count, count * StoreLimits.membersForOne) }
 
-    /// Takes members that are only listed.
+    /// Accounts for members that are only listed; returns false if they exceed the budget.
     func spend(members count: Int) -> Bool { spend(1 + count, StoreLimits.membersForOne + count) }
 
     private func spend(_ count: Int, _ members: Int) -> Bool {
@@ -131,7 +134,7 @@ public final class ReadBudget {
 }
 
 extension StoreView {
-    /// A budget of one request.
+    /// Returns a budget for one request, with the limits of this store.
     public func readBudget(
         ofRequest: Int? = nil, work: Int = .max, weight: Int = 1, check: ReadBudget.Check? = nil
     ) -> ReadBudget {
@@ -139,7 +142,7 @@ extension StoreView {
             options, ofRequest: ofRequest, work: work, weight: weight, check: check)
     }
 
-    /// Why something that was needed is not there.
+    /// The error for a referenced object or content that is missing.
     var unreadable: StoreError {
         StoreError(
             .damaged, "the store at \(path) lacks something that a row or the request refers to")

@@ -3,46 +3,48 @@ import TandemQuery
 
 /// Settings of a store.
 public struct StoreOptions: Hashable, Sendable {
-    /// The most bytes that the store may use; then it takes nothing more.
+    /// The maximum size of the store in bytes; a full store rejects further writes.
     public var quotaBytes = 1 << 40
-    /// Read transactions of all processes together.
+    /// The maximum number of open read transactions of all processes together.
     public var readers = 126
-    /// Save ids are kept for this many positions.
+    /// The number of positions for which save ids are kept.
     public var savesKept: UInt64 = 1_000_000
-    /// At most this many saves without effect are remembered among them; beyond it the oldest are forgotten.
+    /// The maximum number of remembered saves without effect; the oldest are forgotten first.
     public var unchangedKept = 65_536
-    /// Related objects that a request may read for one candidate, in one piece, which takes a quarter of a second; 64 bytes of a
-    /// row or of a long text count like another, and eight members that are only listed like one.
-    public var objectReads = 1 << 18
-    /// And for all its candidates, some ten seconds.
-    public var requestReads = 1 << 24
-    /// Whether transactions are applied to a store that has lost objects or contents: an update of
-    /// a lost object inserts its row.
+    /// The maximum number of related objects read for one candidate, about a quarter of a second.
     ///
-    /// Follow it with ``Store/salvage(recovering:)``.
+    /// Every 64 bytes of a row or of a long text count as another object. Eight members that are
+    /// only listed count as one object. A candidate is evaluated without interruption.
+    public var objectReads = 1 << 18
+    /// The maximum number of related objects read for all candidates of a request, about ten
+    /// seconds.
+    public var requestReads = 1 << 24
+    /// Whether transactions can be applied to a store that has lost objects or contents.
+    ///
+    /// An update of a lost object inserts its row. Call ``Store/salvage(recovering:)`` afterwards.
     public var acceptsLosses = false
-    /// What the keys of indexes are made by; other ones for tests.
+    /// The collation stamp for index keys; another one only in tests.
     var collation = StoreOptions.programCollation
-    /// What derived texts are folded by; other ones for tests.
+    /// The folding stamp for derived texts; another one only in tests.
     var folding = StoreOptions.programFolding
 
-    /// What this program makes the keys of indexes by.
+    /// The collation stamp of this program's index keys.
     static let programCollation = "keys 1, Unicode \(UnicodeTables.version)"
-    /// What this program folds derived texts by.
+    /// The folding stamp of this program's derived texts.
     static let programFolding = "Unicode \(UnicodeTables.version)"
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }
 
-/// Which log a store belongs to.
+/// The log and epoch that a store belongs to.
 public struct StoreIdentity: Hashable, Sendable {
-    /// The log.
+    /// The id of the log.
     public var log: LogID
     /// The epoch of the log.
     public var epoch: UInt32
 
-    /// The identity of a log and epoch.
+    /// Creates an identity from a log and an epoch.
     public init(log: LogID, epoch: UInt32) {
         self.log = log
         self.epoch = epoch

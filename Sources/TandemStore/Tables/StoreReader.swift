@@ -1,21 +1,21 @@
 public import TandemModel
 public import TandemQuery
 
-/// Reads the graph for predicates from the store as it stands.
+/// A graph reader for predicates that reads the current state of a store.
 ///
-/// A read that fails, or for which the budget does not suffice, answers `unknown` and is noted in the budget, so that whoever
-/// evaluates notices; nothing else is unknown.
+/// A read returns `unknown` if it fails or exceeds the budget, and the budget records the reason
+/// for the caller. Nothing else is unknown.
 public struct StoreReader: GraphReader {
     let store: StoreView
     let budget: ReadBudget
 
-    /// A reader of a store, for one request.
+    /// Creates a reader of a store for one request.
     public init(_ store: StoreView, budget: ReadBudget = ReadBudget()) {
         self.store = store
         self.budget = budget
     }
 
-    /// The row of an object.
+    /// Returns the row of an object.
     public func row(of object: ObjectReference) -> RowLookup {
         guard budget.spend(1) else { return .unknown }
         do {
@@ -28,7 +28,7 @@ public struct StoreReader: GraphReader {
         }
     }
 
-    /// Lends the row of an object where it lies.
+    /// Calls `body` with the row of an object, borrowed in place.
     public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
         guard budget.spend(1) else { return body(.unknown) }
         do {
@@ -42,7 +42,7 @@ public struct StoreReader: GraphReader {
         }
     }
 
-    /// The UTF-8 of a long text.
+    /// Returns the UTF-8 bytes of a long text.
     public func content(of text: TextReference) -> [UInt8]? {
         guard budget.spend(1 + text.length / 64) else { return nil }
         do {
@@ -53,7 +53,7 @@ public struct StoreReader: GraphReader {
         }
     }
 
-    /// The members of a to-many relationship.
+    /// Returns the members of a to-many relationship.
     public func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {

@@ -1,8 +1,8 @@
 /// A table of the store by name.
 public enum StoreTable: String, Hashable, Sendable, CaseIterable {
-    /// The rows: the truth.
+    /// The rows, from which most other tables follow.
     case rows
-    /// Every number that was ever used, with its entity.
+    /// Every object number ever used, with its entity.
     case numbers
     /// The members of to-many relationships.
     case links
@@ -16,15 +16,15 @@ public enum StoreTable: String, Hashable, Sendable, CaseIterable {
     case saveOrder
     /// The ids of saves that did not write, by position.
     case unchanged
-    /// The contents of long data values.
+    /// The contents of long values.
     case blobs
-    /// How often each content stands in rows.
+    /// The number of uses of each content in rows.
     case blobUses
-    /// The contents that stand nowhere.
+    /// The contents without a use.
     case unusedBlobs
-    /// How far the consumers of the journal have got.
+    /// The acknowledged positions of the journal's consumers.
     case consumers
-    /// Format, identity, positions, model.
+    /// Format, identity, positions and model.
     case meta
 }
 

@@ -2,19 +2,21 @@ import TandemModel
 
 /// The tables of the store and the form of their keys; all numbers in keys are big-endian.
 ///
-///     rows      tag (2) number (8)                      → version (8) row
-///     numbers   number (8)                              → tag (2); kept after a deletion
-///     links     link id (2) owner (8) member (8)        → member's tag (2) [rank, where there is an order]
-///     indexes   index id (2) tuple (≤ 480) number (8)   → tag (2)
-///     unique    constraint id (2) hash of tuple (16)    → tag (2) number (8)
-///     saves     uid (4) save id                         → position (8) content hash (16) inserted … wrote (1) [batch]
-///     saveOrder position (8)                            → key in saves, of a save that wrote
-///     unchanged position (8) key in saves               → nothing; of a save that did not
-///     blobs     SHA-256 (32)                            → content
-///     blobUses  SHA-256 (32)                            → count (8) position of its last change (8)
-///     unusedBlobs position (8) SHA-256 (32)             → nothing; those whose count is 0
-///     consumers name                                    → acknowledged position (8) user (4)
-///     meta      name                                    → see ``MetaKey``
+///     rows      tag (2) number (8)                    → version (8) row
+///     numbers   number (8)                            → tag (2); kept after a deletion
+///     links     link id (2) owner (8) member (8)      → member's tag (2) [rank, if ordered]
+///     indexes   index id (2) tuple (≤ 480) number (8) → tag (2)
+///     unique    constraint id (2) hash of tuple (16)  → tag (2) number (8)
+///     saves     uid (4) save id                       → position (8) hash (16) inserted … [batch]
+///     saveOrder position (8)                          → key in saves, of a save that wrote
+///     unchanged position (8) key in saves             → nothing; of a save that did not
+///     blobs     SHA-256 (32)                          → content
+///     blobUses  SHA-256 (32)                          → count (8) last changed at position (8)
+///     unusedBlobs position (8) SHA-256 (32)           → nothing; those whose count is 0
+///     consumers name                                  → acknowledged position (8) user (4)
+///     meta      name                                  → see ``MetaKey``
+///
+/// The complete form of a value in `saves` is in ``SavedOnce/bytes``.
 struct StoreTables {
     var rows: LMDBTable
     var numbers: LMDBTable
@@ -49,13 +51,13 @@ struct StoreTables {
     }
 }
 
-/// What the meta table holds.
+/// The keys of the meta table.
 enum MetaKey: String {
     /// The format of the store, 4 bytes.
     case format
     /// The log id, 16 bytes, and the epoch, 4 bytes.
     case identity
-    /// The position that is applied, 8 bytes.
+    /// The applied position, 8 bytes.
     case applied
     /// The compiled model.
     case model
@@ -67,9 +69,9 @@ enum MetaKey: String {
     case leases
     /// The position of the oldest save id that is kept, 8 bytes.
     case saveFloor
-    /// What the keys of indexes were made by, as text.
+    /// The collation stamp of the index keys, as text.
     case collation
-    /// What the derived texts in rows were folded by, as text.
+    /// The folding stamp of the derived texts in rows, as text.
     case folding
 
     var key: [UInt8] { Array(rawValue.utf8) }
@@ -77,9 +79,9 @@ enum MetaKey: String {
 
 /// Builds the keys of the tables.
 enum StoreKey {
-    /// LMDB's keys have at most so many bytes.
+    /// The maximum size of an LMDB key, in bytes.
     static let longest = 511
-    /// An index key has at most this many bytes of its tuple.
+    /// The maximum size of the tuple in an index key, in bytes.
     static let tupleLimit = 480
 
     static func row(_ object: ObjectReference) -> [UInt8] {
@@ -108,19 +110,19 @@ enum StoreKey {
         links(link, of: owner) + number(member)
     }
 
-    /// The tuple of an index, whole.
+    /// Returns the complete tuple of an index.
     static func tuple(_ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity) -> [UInt8] {
         var key = KeyEncoder()
         for slot in index.slots { key.append(slot, of: row, in: entity) }
         return key.bytes
     }
 
-    /// The key of an object in an index; a tuple that is too long is cut.
+    /// Returns the key of an object in an index; a tuple that is too long is truncated.
     static func index(_ id: UInt16, _ tuple: [UInt8], _ number: ObjectNumber) -> [UInt8] {
         tag(id) + tuple.prefix(tupleLimit) + self.number(number)
     }
 
-    /// The key of an object in an index by its row.
+    /// Returns the key of an object in an index, made from its row.
     static func index(
         _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity, _ number: ObjectNumber
     ) -> [UInt8] {
@@ -132,7 +134,7 @@ enum StoreKey {
         return key.bytes
     }
 
-    /// The key of a unique tuple, or nil when one of its values is missing: nil equals nothing.
+    /// Returns the key of a unique tuple, or nil if one of its values is nil: nil equals nothing.
     static func unique(
         _ index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) -> [UInt8]? {
@@ -140,7 +142,7 @@ enum StoreKey {
         return unique(index.id, tuple(index, row, entity))
     }
 
-    /// The key of a unique tuple none of whose values is nil.
+    /// Returns the key of a unique tuple without nil values.
     static func unique(_ id: UInt16, _ tuple: [UInt8]) -> [UInt8] {
         let hash = StableHash(tuple)
         return tag(id) + number(hash.first) + number(hash.second)
@@ -156,7 +158,7 @@ enum StoreKey {
 }
 
 extension StoreKey {
-    /// Bytes as people read them.
+    /// Returns bytes in hexadecimal.
     static func hex(_ bytes: UnsafeRawBufferPointer) -> String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
@@ -170,7 +172,7 @@ extension StoreKey {
 }
 
 extension UnsafeRawBufferPointer {
-    /// A big-endian number at an offset; traps beyond the end, so check lengths before.
+    /// Reads a big-endian number at an offset; traps beyond the end, so check lengths before.
     @inline(__always)
     func bigEndian<T: FixedWidthInteger>(_ offset: Int, as type: T.Type) -> T {
         precondition(offset + MemoryLayout<T>.size <= count, "The bytes end before the number.")

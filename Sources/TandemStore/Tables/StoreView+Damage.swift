@@ -1,10 +1,10 @@
 import TandemModel
 
-/// Keys and values as they come from the disk: whatever happened to them is an error, never a trap.
+/// Decoding of keys and values from the disk: malformed bytes are an error, never a trap.
 extension StoreView {
-    /// The row in a value of the rows table.
+    /// Decodes a value of the rows table.
     ///
-    /// Throws `damaged` for bytes that are no row of the object's entity.
+    /// Throws `damaged` if the bytes aren't a row of the object's entity.
     func stored(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer
     ) throws(StoreError) -> Stored {
@@ -17,16 +17,19 @@ extension StoreView {
         return stored
     }
 
-    /// The row in a value of the rows table, where it lies: until the next write.
+    /// Decodes a value of the rows table in place; valid until the next write.
     ///
-    /// Throws `damaged` for bytes that are no row of the object's entity.
+    /// Throws `damaged` if the bytes aren't a row of the object's entity.
     func rowView(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer
     ) throws(StoreError) -> RowView {
         try rowView(object, at: value, model?.entity(tagged: object.tag).map { RowShape(of: $0) })
     }
 
-    /// The same by the shape of the entity's rows, nil where there is none, for who reads many of one.
+    /// Decodes a value in place, given the shape of the entity's rows; for reading many of them.
+    ///
+    /// A nil shape means that the model has no such entity. Throws `damaged` if the bytes aren't a
+    /// row of that shape.
     @inline(__always)
     func rowView(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer, _ shape: RowShape?
@@ -41,10 +44,11 @@ extension StoreView {
         return row
     }
 
-    /// What comes before the row in a value.
+    /// The size of the version before the row in a value.
     static let versionBytes = 8
 
-    /// A row with its version, not checked against a model; nil for bytes that are too few for any.
+    /// Decodes a row with its version, without a check against a model; nil if there are too few
+    /// bytes.
     static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored? {
         guard value.count >= 8 + RowLayout.minimumRowBytes else { return nil }
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
@@ -52,7 +56,7 @@ extension StoreView {
         return Stored(object: object, version: version, row: row)
     }
 
-    /// The object of an entity whose number is all that a key has left.
+    /// Returns the object of an entity whose number is the rest of a key.
     @inline(__always)
     func object(
         _ tag: EntityTag, _ key: UnsafeRawBufferPointer, in table: StoreTable
@@ -61,7 +65,9 @@ extension StoreView {
         return ObjectReference(tag: tag, number: key.bigEndian(0, as: UInt64.self))
     }
 
-    /// The object whose number ends a key and whose tag is the value; a link that `isOrdered` may have a rank behind it.
+    /// Returns the object with its number at the end of a key and its tag in the value.
+    ///
+    /// In a link that `isOrdered`, a rank may follow the tag.
     @inline(__always)
     func object(
         endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable,
@@ -69,13 +75,13 @@ extension StoreView {
     ) throws(StoreError) -> ObjectReference {
         guard key.count >= 8 else { throw damaged(table, 0, "a key that ends in no number") }
         let number = key.bigEndian(key.count - 8, as: UInt64.self)
-        // Behind the tag of a link in an order there is a rank.
+        // In a link of an ordered relationship, a rank follows the tag.
         let hasRank = table == .links && isOrdered && value.count > 2
         let first = hasRank ? UnsafeRawBufferPointer(rebasing: value[..<2]) : value
         return ObjectReference(tag: try tag(first, of: number, in: table), number: number)
     }
 
-    /// The rank behind the tag in the value of a link.
+    /// Decodes the rank after the tag in the value of a link.
     func rank(
         _ value: UnsafeRawBufferPointer, of member: ObjectNumber
     ) throws(StoreError) -> Rank {
@@ -85,7 +91,7 @@ extension StoreView {
         return rank
     }
 
-    /// The tag that is a value.
+    /// Decodes a value that is a tag.
     @inline(__always)
     func tag(
         _ value: UnsafeRawBufferPointer, of number: ObjectNumber, in table: StoreTable
@@ -96,7 +102,7 @@ extension StoreView {
         return value.bigEndian(0, as: UInt16.self)
     }
 
-    /// The object in a value of the unique keys.
+    /// Decodes the object in a value of the `unique` table.
     func holder(_ value: UnsafeRawBufferPointer) throws(StoreError) -> ObjectReference {
         guard value.count == 10 else {
             throw damaged(.unique, 0, "a value of \(value.count) bytes")

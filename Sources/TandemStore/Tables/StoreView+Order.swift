@@ -2,10 +2,10 @@ public import TandemModel
 
 /// The order of ordered to-many relationships.
 extension StoreView {
-    /// The members of an ordered relationship with their ranks, in their order.
+    /// Returns the members of an ordered relationship with their ranks, in order.
     ///
-    /// Throws `damaged` for a link without a rank, and what ends the read that has the budget. Cost: reads all links of the owner, and
-    /// sorts them.
+    /// Throws `damaged` for a link without a rank, and the error of the budget's check. Cost: reads
+    /// and sorts all links of the owner.
     public func places(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, budget: ReadBudget? = nil
     ) throws(StoreError) -> [RankPlan.Place] {
@@ -20,7 +20,8 @@ extension StoreView {
         return places.sorted(by: RankPlan.isBefore)
     }
 
-    /// The rank of a member of an ordered relationship; nil for what is no member.
+    /// Returns the rank of a member of an ordered relationship, or nil for an object that isn't a
+    /// member.
     public func rank(
         of member: ObjectNumber, in owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Rank? {

@@ -2,21 +2,22 @@ public import TandemModel
 
 /// Point reads.
 extension StoreView {
-    /// A row with the position that last changed it.
+    /// A row with the position of the transaction that last changed it.
     public typealias Stored = StoredObject
 
-    /// The row of an object, or nil when there is none.
+    /// Returns the row of an object, or nil if there is none.
     ///
-    /// Throws `damaged` for what is no row of the object's entity.
+    /// Throws `damaged` if the bytes aren't a row of the object's entity.
     public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
         if let kept = cachedRow(of: object) { return kept }
         guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
         return try stored(object, at: value)
     }
 
-    /// Lends the row of an object where it lies; false when there is none.
+    /// Calls `body` with the row of an object, borrowed in place; returns false if there is none.
     ///
-    /// Until `body` returns nothing may be written or ended: that traps. Throws `damaged` for what is no row of the object's entity.
+    /// Until `body` returns, a write or the end of the transaction traps. Throws `damaged` if the
+    /// bytes aren't a row of the object's entity.
     func withRow(
         of object: ObjectReference, _ body: (RowView) -> Void
     ) throws(StoreError) -> Bool {
@@ -31,7 +32,7 @@ extension StoreView {
         return true
     }
 
-    /// The entity that a number was ever used for, also by an object that is deleted.
+    /// Returns the entity that a number was ever used for, also for a deleted object.
     public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
         guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {
             return nil
@@ -39,9 +40,9 @@ extension StoreView {
         return try tag(value, of: number, in: .numbers)
     }
 
-    /// The members of a to-many relationship by number, or the first ones of them.
+    /// Returns the members of a to-many relationship by ascending number, at most `most`.
     ///
-    /// Throws what ends the read that has the budget.
+    /// Throws the error of the budget's check.
     public func members(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max,
         budget: ReadBudget? = nil
@@ -58,7 +59,7 @@ extension StoreView {
         return members
     }
 
-    /// How many members a to-many relationship has; no more than `most` are counted.
+    /// Returns the number of members of a to-many relationship, counting up to `most`.
     public func memberCount(
         of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
     ) throws(StoreError) -> Int {
@@ -72,14 +73,14 @@ extension StoreView {
         return count
     }
 
-    /// True when `member` is one of the owner's.
+    /// Whether `member` is a member of the owner's relationship.
     public func isMember(
         _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
         try current.get(tables.links, SmallKey(link: relationship.linkID, owner, member)) != nil
     }
 
-    /// The object that holds a unique tuple, verified against its row.
+    /// Returns the object that holds a unique tuple, verified against its row.
     public func owner(
         of index: CompiledIndex, _ row: Row, _ entity: CompiledEntity
     ) throws(StoreError) -> ObjectReference? {
@@ -93,9 +94,9 @@ extension StoreView {
         return owner
     }
 
-    /// The number of objects of exactly this entity.
+    /// Returns the number of objects of an entity, without its subentities.
     ///
-    /// Cost: all its keys.
+    /// Cost: reads all keys of these objects.
     public func count(of tag: EntityTag) throws(StoreError) -> Int {
         var count = 0
         try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
@@ -105,7 +106,7 @@ extension StoreView {
         return count
     }
 
-    /// True when there is no object at all.
+    /// Whether the store has no objects.
     public var isEmpty: Bool {
         get throws(StoreError) { try current.count(tables.rows) == 0 }
     }

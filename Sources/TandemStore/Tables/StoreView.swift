@@ -1,17 +1,18 @@
 public import TandemModel
 
-/// The graph of a store at one position, as it can be read.
+/// The readable graph of a store at one position.
 ///
-/// ``Store`` shows what its open write transaction holds, ``StoreSnapshot`` what was there at a checkpoint. Bound to one
-/// thread at a time.
+/// A ``Store`` shows the state of its open write transaction, a ``StoreSnapshot`` the state at a
+/// checkpoint. Bound to one thread at a time.
 public class StoreView {
     /// The directory of the store.
     public let path: String
-    /// The last transaction that it shows.
+    /// The position of the last transaction that the view shows.
     public internal(set) var appliedPosition: UInt64 = 0
-    /// The model, or nil in a store without one.
+    /// The model; nil in a store without one.
     public internal(set) var model: CompiledModel?
-    /// The position at which the model was installed; rows of older transactions have another layout.
+    /// The position at which the model was installed; rows of older transactions have another
+    /// layout.
     public internal(set) var modelPosition: UInt64 = 0
 
     let tables: StoreTables
@@ -24,7 +25,7 @@ public class StoreView {
         self.options = options
     }
 
-    /// The transaction that is read; one is begun if there is none.
+    /// The transaction for reads, which is begun on first use.
     var current: LMDBTransaction {
         get throws(StoreError) {
             if let transaction { return transaction }
@@ -34,20 +35,20 @@ public class StoreView {
         }
     }
 
-    /// The transaction that is read; nil while there is none.
+    /// The transaction for reads; nil if none is open.
     var openTransaction: LMDBTransaction? { transaction }
 
-    /// Begins the transaction that is read.
+    /// Begins the transaction for reads.
     func begin() throws(StoreError) -> LMDBTransaction {
         preconditionFailure("A view of a store reads in a transaction.")
     }
 
-    /// Lets go of the transaction without ending it, and returns it.
+    /// Returns the transaction for reads without ending it; the view no longer has one.
     func takeTransaction() -> LMDBTransaction? {
         defer { transaction = nil }
         return transaction
     }
 
-    /// The row of an object, if it is in a cache.
+    /// The row of an object, or nil if it isn't cached.
     func cachedRow(of object: ObjectReference) -> Stored? { nil }
 }

@@ -1,19 +1,19 @@
 public import TandemModel
 
-/// What a backup says of itself; written last, so that what has one is whole.
+/// The description of a backup; written last, so that a backup with a manifest is complete.
 public struct BackupManifest: Hashable, Sendable {
     /// The format of backups that this program writes and reads.
     public static let format = 1
-    /// The name of the file in a backup's directory.
+    /// The name of the manifest file in a backup's directory.
     public static let fileName = "manifest.json"
 
     /// A file of the backup.
     public struct File: Hashable, Sendable {
-        /// Its path within the backup.
+        /// The path within the backup.
         public var name: String
-        /// Its size.
+        /// The size in bytes.
         public var bytes: UInt64
-        /// The hash of its content.
+        /// The hash of the content.
         public var hash: StableHash
 
         init(name: String, bytes: UInt64, hash: StableHash) {
@@ -23,20 +23,20 @@ public struct BackupManifest: Hashable, Sendable {
         }
     }
 
-    /// The log and epoch that it was taken from.
+    /// The log and epoch of the backup.
     public var identity: StoreIdentity
-    /// The position that the copied store stands at.
+    /// The position of the copied store.
     public var position: UInt64
-    /// The last position in the copied journal, to which a restored store comes.
+    /// The last position in the copied journal, which a restored store reaches.
     public var last: UInt64
     /// The hash of the copied store's logical dump.
     public var stateHash: StableHash
-    /// Every file, in the order of names.
+    /// All files, sorted by name.
     public var files: [File]
-    /// How many bytes they have, for who shows how far something has come.
+    /// The total size of the files in bytes, for progress reports.
     public var bytes: UInt64 { files.reduce(0) { $0 &+ $1.bytes } }
 
-    /// The file's text: JSON, the hash of everything else among it.
+    /// The text of the manifest file: JSON, including a hash of everything else in it.
     package var text: String {
         var object = fields
         object["check"] = .string(StableHash(Array(JSON.object(fields).text.utf8)).description)
@@ -70,9 +70,9 @@ public struct BackupManifest: Hashable, Sendable {
         self.files = files
     }
 
-    /// Reads a manifest's text.
+    /// Parses the text of a manifest; `path` is used in error messages.
     ///
-    /// Throws `damaged` when it is not as it was written, `notOurs` for another format; `path` is for the message.
+    /// Throws `damaged` if the text was altered, `notOurs` for another format.
     package init(parsing text: String, path: String) throws(StoreError) {
         guard let json = try? JSON(parsing: text), case .object(var object) = json else {
             throw StoreError(.damaged, "\(path) is no manifest of a backup; use another backup")
@@ -117,7 +117,7 @@ public struct BackupManifest: Hashable, Sendable {
         return File(name: name, bytes: bytes, hash: hash)
     }
 
-    /// A name stays within the backup: a folder of ours and a file.
+    /// Whether a name refers to a file in one of the backup's two folders.
     private static func isPlain(_ name: String) -> Bool {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false)
         return parts.count == 2 && ["store", "journal"].contains(parts[0])

@@ -1,14 +1,15 @@
 public import TandemIO
 import TandemModel
 
-/// Copies files in pieces and hashes them on the way.
+/// Copies and hashes files in pieces of bounded size.
 public enum FileCopy {
-    /// The bytes that are in memory at a time.
+    /// The size of a piece, in bytes.
     static let pieceBytes = 1 << 20
 
-    /// Copies the first bytes of a file to one that must not exist; durable on return, its name not yet.
+    /// Copies the first bytes of a file to a file that must not exist; durable on return.
     ///
-    /// `done` is told how many bytes each piece had. Throws ``IOError``.
+    /// The directory entry of the new file isn't synced. Calls `done` with the size of each piece.
+    /// Throws ``IOError``.
     public static func copy(
         _ source: String, to target: String, bytes: UInt64? = nil, _ files: any FileSystem,
         done: (UInt64) -> Void = { _ in }
@@ -30,7 +31,9 @@ public enum FileCopy {
         try writer.sync()
     }
 
-    /// The size and the hash of a file: each piece is hashed together with the hash so far.
+    /// Returns the size and the hash of a file.
+    ///
+    /// The hash of each piece includes the hash of the pieces before it.
     static func hash(
         of path: String, _ files: any FileSystem, done: (UInt64) -> Void = { _ in }
     ) throws(IOError) -> (bytes: UInt64, hash: StableHash) {

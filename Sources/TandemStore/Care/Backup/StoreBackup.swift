@@ -1,39 +1,46 @@
 public import TandemIO
 import TandemModel
 
-/// Makes backups of a store and its journal, and checks them.
+/// Makes backups of a store and its journal, and verifies them.
 ///
-/// A backup is a directory: `store/data.mdb`, a compact copy of a checkpoint; `journal/`, the segments that go on from
-/// it; `manifest.json`, written last, with the positions and a hash of every file. It is made under a temporary name
-/// beside and renamed, so that what has the name is whole.
+/// A backup is a directory with a compact copy of a checkpoint, `store/data.mdb`, and the segments
+/// that continue it, `journal/`. Its `manifest.json`, written last, has the positions and a hash of
+/// every file. A backup is made under a temporary name in the same directory and then renamed, so
+/// that a directory with the final name is complete.
 ///
 ///     let store = try Store.openForReading(path: "/var/lib/tandem/default/store")
-///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") { after, folder in … }
+///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") {
+///         after, folder in …
+///     }
 public enum StoreBackup {
-    /// What is done one after the other; what `journal` does lies behind the first.
+    /// The phases of a backup, in order; `journal` is called after the first.
     public enum Phase: CaseIterable, Sendable {
-        /// The store is copied: bytes.
+        /// The store is copied; progress in bytes.
         case copying
-        /// The copy is held against itself: keys.
+        /// The copy is checked; progress in keys.
         case checking
-        /// The hash of what it says is made: keys.
+        /// The dump of the copy is hashed; progress in keys.
         case hashing
-        /// The hashes of all files are made: bytes.
+        /// All files are hashed; progress in bytes.
         case reading
     }
 
-    /// What is written before the manifest has another name than the backup.
+    /// The suffix of an unfinished backup's temporary name.
     static let suffix = ".unfinished"
-    /// How often the store is copied again because its journal was trimmed beyond the copy meanwhile.
+    /// The maximum number of copies, if the journal is trimmed past the copied position meanwhile.
     static let attempts = 5
 
-    /// Makes a backup at a path where nothing is yet.
+    /// Makes a backup at a path that must not exist.
     ///
-    /// `journal` is given the position of the copied store and the folder for the segments; it fills it with those that
-    /// hold what follows, each flushed, and returns the last position in them, or nil when the journal no longer reaches back to there: then
-    /// a newer checkpoint is copied, a bounded number of times. `progress` hears of each phase how far it has come. The store is the caller's own or one that was opened for
-    /// reading beside the daemon, which goes on saving. Throws ``StoreError``, ``IOError`` and what `journal` throws; nothing is left then.
-    /// Cost: reads the store twice, once for the copy, once for the check of it.
+    /// `journal` receives the position of the copied store and a folder. It copies the segments
+    /// with the following transactions into the folder, flushes each, and returns the last position
+    /// in them. It returns nil if the journal no longer has these transactions; a newer checkpoint
+    /// is then copied, a bounded number of times.
+    ///
+    /// `progress` is called with the progress of each phase. The store is the caller's own, or one
+    /// opened for reading beside the daemon, which continues to save. Throws ``StoreError``,
+    /// ``IOError`` and the errors of `journal`, and leaves no files then. Cost: reads the store
+    /// twice, for the copy and for its check.
     public static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
         progress: @escaping (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void = {
@@ -59,9 +66,9 @@ public enum StoreBackup {
         }
     }
 
-    /// Removes what a killed attempt left under a temporary name.
+    /// Removes the leftovers of a killed attempt under a temporary name.
     ///
-    /// Throws `notOurs` if the directory above is missing, or if anything else has the name.
+    /// Throws `notOurs` if the parent directory is missing, or if something else has the name.
     public static func removeLeftover(
         _ draft: String, _ known: Set<String>, _ files: RealFileSystem
     ) throws {
@@ -79,7 +86,8 @@ public enum StoreBackup {
         try files.removeTree(draft)
     }
 
-    /// Copies a checkpoint and at once, while the journal still has it, what follows; returns the last position in that.
+    /// Copies a checkpoint and immediately afterwards the following segments; returns the last
+    /// position.
     private static func copy(
         _ store: Store, _ draft: String, _ files: RealFileSystem,
         _ progress: (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void,
@@ -164,14 +172,15 @@ public enum StoreBackup {
 
     /// Reads a backup's manifest and compares every file with it.
     ///
-    /// Throws ``StoreError``: `notOurs` when there is no backup, `damaged` with the name of the file that is missing, cut or
-    /// altered; ``IOError`` if the directory does not exist or may not be read. `progress` hears of how many bytes are read. Cost: reads everything.
+    /// Throws ``StoreError``: `notOurs` if there is no backup, `damaged` with the name of a file
+    /// that is missing, truncated or altered. Throws ``IOError`` if the directory doesn't exist or
+    /// can't be read. Calls `progress` with the number of bytes read. Cost: reads everything.
     public static func verify(
         _ path: String, files: RealFileSystem = RealFileSystem(),
         progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws -> BackupManifest {
         let manifestPath = "\(path)/\(BackupManifest.fileName)"
-        // `exists` is false for a directory that this user may not search.
+        // `exists` returns false for a directory that this user may not search.
         guard try files.list(path).contains(BackupManifest.fileName) else {
             throw StoreError(
                 .notOurs, "there is no backup in \(path): it has no \(BackupManifest.fileName)")
@@ -210,7 +219,7 @@ public enum StoreBackup {
         }
     }
 
-    /// The directory that has a name.
+    /// Returns the parent directory of a path.
     static func parent(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])

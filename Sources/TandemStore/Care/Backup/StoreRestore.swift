@@ -1,16 +1,18 @@
 public import TandemIO
 import TandemModel
 
-/// Brings a backup back, into a directory where nothing is.
+/// Restores a backup into an empty directory.
 public enum StoreRestore {
-    /// What is not finished has another name than the store.
+    /// The suffix of the temporary name until the restore is complete.
     static let suffix = ".restoring"
 
-    /// Restores a backup as the directory `store`, which is missing or empty.
+    /// Restores a backup as the directory `store`, which must be missing or empty.
     ///
-    /// `raiseEpoch` is given the folder of the restored journal and has to begin a new epoch in it, durable on return: what clients
-    /// saw after the backup never was. `progress` hears of how many bytes are read. The daemon then starts on the directory and applies the journal's tail.
-    /// Throws ``StoreError``, ``IOError`` and what `raiseEpoch` throws; nothing is left then. Cost: reads the backup twice.
+    /// `raiseEpoch` receives the folder of the restored journal, and must begin a new epoch in it,
+    /// durable on return: transactions that clients saw after the backup no longer exist. Calls
+    /// `progress` with the number of bytes read. The daemon applies the journal's tail when it
+    /// starts on the directory. Throws ``StoreError``, ``IOError`` and the errors of `raiseEpoch`,
+    /// and leaves no files then. Cost: reads the backup twice.
     @discardableResult
     public static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
@@ -21,7 +23,7 @@ public enum StoreRestore {
             throw StoreError(
                 .notOurs, "\(store) is not empty; restore into a directory that is empty or absent")
         }
-        // The backup is read to be compared, to be copied, and as the copy.
+        // Every byte is read three times: for the comparison, for the copy, and from the copy.
         let manifest = try StoreBackup.verify(backup, files: files) { progress($0, 3 &* $1) }
         let draft = store + suffix
         try StoreBackup.removeLeftover(draft, ["journal", "store"], files)
@@ -51,7 +53,7 @@ public enum StoreRestore {
         for file in manifest.files {
             let copy = "\(draft)/\(file.name)"
             try FileCopy.copy("\(backup)/\(file.name)", to: copy, files, done: done)
-            // The source may have changed, or be read wrongly this time.
+            // The source may have changed since, or this read may have failed silently.
             guard try FileCopy.hash(of: copy, files, done: done).hash == file.hash else {
                 throw StoreError(
                     .damaged, "\(backup)/\(file.name) was read differently; use another backup")

@@ -1,23 +1,23 @@
-/// Counts keys on the way through tables, and tells of it now and then.
+/// Counts the keys read during a scan of tables, and reports progress periodically.
 struct KeyProgress {
-    /// How many keys pass between two calls.
+    /// The number of keys between two reports.
     static let stride: UInt64 = 256
     private let total: UInt64
     private var done: UInt64 = 0
     private let tell: (_ done: UInt64, _ total: UInt64) -> Void
 
-    /// Counts up to a total.
+    /// Creates a counter with a total number of keys.
     init(of total: Int, _ tell: @escaping (_ done: UInt64, _ total: UInt64) -> Void) {
         self.total = UInt64(total)
         self.tell = tell
     }
 
-    /// One more key.
+    /// Counts one key.
     mutating func step() {
         done += 1
         if done.isMultiple(of: Self.stride) { tell(done, total) }
     }
 
-    /// Tells where it ended.
+    /// Reports the final count.
     func end() { tell(done, total) }
 }

@@ -1,8 +1,8 @@
 import TandemModel
 
-/// Contents of long values: there, the right ones, and counted as often as rows have them.
+/// Checks of long values: every content exists, matches its hash, and has the right use count.
 extension StoreChecker {
-    /// Looks for the contents that rows stand for; runs behind the pass over the rows.
+    /// Checks that the contents used by rows exist; runs after the scan of the rows.
     func checkUsesAreThere() throws(StoreError) {
         for (blob, count) in blobCounts.sorted(by: {
             $0.key.hash.lexicographicallyPrecedes($1.key.hash)

@@ -1,8 +1,12 @@
 import TandemModel
 
-/// What follows from nothing and is still wrong where it says more than there is: consumers, and the floor of save ids.
+/// Checks of consumers and the save-id floor.
+///
+/// Both are independent of the rows, but must not exceed the store's position.
 extension StoreChecker {
-    /// A consumer whose place can't be read is forgotten: it is told so when it comes back, and starts from a snapshot.
+    /// Checks a consumer; one with an unreadable position is removed by its repair.
+    ///
+    /// Its client is notified of the removal when it reconnects, and starts from a snapshot.
     func checkConsumer(_ key: [UInt8], _ value: [UInt8]) {
         let consumer = value.withUnsafeBytes { value in
             key.withUnsafeBytes { Consumer(key: $0, value: value) }
@@ -23,7 +27,8 @@ extension StoreChecker {
                     + "at \(report.position)", [.put(.consumers, key: key, value: mended.value)]))
     }
 
-    /// Ids of positions to come can't be forgotten already; repeats of new saves would be refused.
+    /// Checks that the floor isn't above the next position, because retries of new saves would be
+    /// rejected.
     func checkSaveFloor() {
         let highest = report.position + 1
         guard store.saveFloor > highest else { return }

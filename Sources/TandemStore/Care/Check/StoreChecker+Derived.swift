@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Derived attributes: they follow from links and from other values of the row.
+/// Checks of derived attributes, which follow from links and from other values of the row.
 extension StoreChecker {
     func checkDerived(_ stored: Store.Stored, _ entity: CompiledEntity) throws(StoreError) {
         var wrong: [SlotValue] = []
@@ -27,13 +27,18 @@ extension StoreChecker {
         }
     }
 
-    /// Texts that were folded by other tables are made anew by the daemon, which tells of it.
+    /// Whether a derived attribute can be checked.
+    ///
+    /// Texts folded with other Unicode tables can't; the daemon folds them again, and logs a
+    /// failure to do so.
     private func isJudged(_ derivation: CompiledDerivation) throws(StoreError) -> Bool {
         guard derivation.kind == .folded else { return true }
         return try store.isFoldedHere
     }
 
-    /// The row as it has to be, and its entries in indexes; nothing where a long text is concerned, which lies elsewhere.
+    /// Returns repairs for the row and its index entries.
+    ///
+    /// Returns none if a long text is involved, because its content isn't stored in the row.
     private func repairs(
         of stored: Store.Stored, _ wrong: [SlotValue], _ entity: CompiledEntity
     ) -> [StoreFinding.Repair] {

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Index entries and unique keys: every row has its own, and there are no others.
+/// Checks that every row has its index entries and unique keys, and that there are no others.
 extension StoreChecker {
     func checkIndexes(
         _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity
@@ -79,7 +79,7 @@ extension StoreChecker {
             "no such object has these values")
     }
 
-    /// The object that a unique key names, if its row has the key's values.
+    /// Returns the object that a unique key names, or nil if its row doesn't have the key's values.
     private func holder(
         _ value: [UInt8], of key: [UInt8], _ index: CompiledIndex
     ) throws(StoreError) -> ObjectReference? {

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Links: both ends are there, and both ends know of each other.
+/// Checks that both ends of a link exist and refer to each other.
 extension StoreChecker {
     func checkLink(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 18, value.count >= 2 else {
@@ -39,7 +39,7 @@ extension StoreChecker {
                 [.put(.links, key: key, value: StoreKey.tag(member.tag) + value[2...])]))
     }
 
-    /// A link has a rank where there is an order, and nowhere else.
+    /// Checks that a link has a rank if and only if its relationship is ordered.
     private func checkRank(
         _ key: [UInt8], _ value: [UInt8],
         _ place: (owner: ObjectReference, property: CompiledProperty),
@@ -59,7 +59,7 @@ extension StoreChecker {
                     ? [] : [.put(.links, key: key, value: Array(value[..<2]))]))
     }
 
-    /// Whether the to-one reference of a member leads to its owner.
+    /// Whether the to-one reference of a member refers to its owner.
     private func refers(
         _ member: ObjectReference, to owner: ObjectReference, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
@@ -69,7 +69,7 @@ extension StoreChecker {
         return row.reference(relationship.inverseSlot, in: entity) == owner
     }
 
-    /// Half of a many-to-many link is completed: what was linked stays so.
+    /// Checks the opposite link of a many-to-many link; the repair adds it if it is missing.
     private func checkBack(
         _ owner: ObjectReference, _ member: ObjectReference, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
@@ -86,7 +86,7 @@ extension StoreChecker {
         return true
     }
 
-    /// A missing link is put again, unless it had a place that only the journal knows.
+    /// Returns the repair of a missing link, or none if its rank is only in the journal.
     func repairs(
         ofMissing key: [UInt8], to member: ObjectReference, _ relationship: CompiledRelationship?
     ) -> [StoreFinding.Repair] {

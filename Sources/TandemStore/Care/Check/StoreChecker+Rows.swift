@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Rows, and everything that follows from one.
+/// Checks of rows, and of everything that follows from a row.
 extension StoreChecker {
     func checkRow(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 10 else {
@@ -56,7 +56,7 @@ extension StoreChecker {
                 [.put(.numbers, key: key, value: StoreKey.tag(object.tag))]))
     }
 
-    /// A note of a number may stay when its object is deleted, so it needs no row.
+    /// Checks a used number, which needs no row: it is kept after its object is deleted.
     func checkNumber(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 8 else {
             let message = "a key has 8 bytes, not \(key.count)"
@@ -65,7 +65,7 @@ extension StoreChecker {
         }
         highestNumber = max(highestNumber, key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) })
         guard value.count != 2 else { return }
-        // That the number was used is all that matters of a deleted object.
+        // For a deleted object it matters only that the number was used.
         var tag: EntityTag = 0
         let number = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
         for entity in model?.entities ?? [] {
@@ -119,7 +119,7 @@ extension StoreChecker {
     ) throws(StoreError) {
         guard let link = property.relationship?.linkID else { return }
         let key = StoreKey.link(link, owner.number, member.number)
-        // Another entity in the value is found when the links are walked.
+        // A wrong entity in the value is found by the scan of the links.
         guard try get(.links, key) == nil else { return }
         find(
             StoreFinding(

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Save ids: each is found by its position, and each position leads to one.
+/// Checks that each save id is found by its position, and that each position refers to a save.
 extension StoreChecker {
     func checkSave(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard let saved = try? SavedOnce(bytes: value), key.count >= 4 else {

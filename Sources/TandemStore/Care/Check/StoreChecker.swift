@@ -1,15 +1,15 @@
 import TandemModel
 
-/// Walks over every table of a store and compares what it finds with the rows.
+/// Scans every table of a store, and compares its contents with the rows.
 ///
-/// A pass per table, each in the order of keys: `rows` looks for all that follows from a row; the others ask whether
-/// what they hold follows from one. Memory: a count for each content of a long value, and the findings, of which a
-/// bounded number is kept.
+/// One pass per table, in key order. The pass over `rows` checks that everything that follows from
+/// a row exists. The other passes check that their entries follow from a row. Memory: a count for
+/// each content of a long value, and a bounded number of findings.
 final class StoreChecker {
     let store: Store
     let open: LMDBTransaction
     let model: CompiledModel?
-    /// The to-many relationships by the number of their links.
+    /// The to-many relationships by link id.
     let relationships: [UInt16: (owner: CompiledEntity, property: CompiledProperty)]
     private(set) var report: StoreReport
     private var progress: KeyProgress
@@ -27,7 +27,7 @@ final class StoreChecker {
         for entity in store.model?.entities ?? [] {
             for property in entity.properties where property.isToMany {
                 guard let link = property.relationship?.linkID else { continue }
-                // Subentities share the number; the entity that declares it includes them all.
+                // Subentities share the link id; the declaring entity includes them all.
                 let known = relationships[link]?.owner
                 if known.map({ entity.includes($0.tag) }) ?? true {
                     relationships[link] = (entity, property)
@@ -37,7 +37,7 @@ final class StoreChecker {
         self.relationships = relationships
     }
 
-    /// The tables in the order in which they are walked over.
+    /// The tables in the order of their scans.
     private static let walked: [StoreTable] = [
         .rows, .numbers, .links, .indexes, .unique, .saves, .saveOrder, .unchanged, .blobUses,
         .blobs, .unusedBlobs, .consumers,
@@ -77,12 +77,12 @@ final class StoreChecker {
         report.walked[table] = count
     }
 
-    /// The highest number that a row or a note of a used number has.
+    /// The highest number in the rows and in the table of used numbers.
     var highestNumber: ObjectNumber = 0
 
-    /// How often each content stands in the rows.
+    /// The number of uses of each content in the rows.
     var blobCounts: [BlobReference: Int64] = [:]
-    /// The same by the hash under which the content lies.
+    /// The same counts, by the hash that is the key of the content.
     var countsByHash: [[UInt8]: Int64] = [:]
 
     func find(_ finding: StoreFinding) { report.add(finding) }
@@ -93,7 +93,7 @@ final class StoreChecker {
 
     // MARK: Objects
 
-    /// The row of an object, if there is one that can be read.
+    /// Returns the row of an object, or nil if it is missing or unreadable.
     func row(_ object: ObjectReference) throws(StoreError) -> Row? {
         guard let entity = model?.entity(tagged: object.tag),
             let value = try open.get(store.tables.rows, StoreKey.row(object)),
@@ -106,7 +106,7 @@ final class StoreChecker {
         try open.get(store.tables.rows, StoreKey.row(object)) != nil
     }
 
-    /// The object of a number within an entity and its subentities.
+    /// Returns the object with a number in an entity or its subentities, or nil if there is none.
     func object(
         _ number: ObjectNumber, in entity: EntityTag
     ) throws(StoreError) -> ObjectReference? {
@@ -121,19 +121,22 @@ final class StoreChecker {
 }
 
 extension Store {
-    /// Walks over everything the store holds and says what contradicts the rows or itself.
+    /// Checks the whole store, and reports everything that contradicts the rows or itself.
     ///
-    /// Works on the open transaction, so also on a store that was opened for reading beside a daemon. `progress` hears of how many keys of
-    /// all it has walked over. Cost: reads everything, and several point reads a row. Throws ``StoreError`` when LMDB can't read on.
+    /// Uses the open transaction, and thus also works on a store opened for reading beside a
+    /// daemon. Calls `progress` with the number of keys read and their total number. Cost: reads
+    /// everything, with several point reads per row. Throws ``StoreError`` if LMDB can't continue
+    /// reading.
     public func check(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) -> StoreReport {
         try StoreChecker(self, progress: progress).run()
     }
 
-    /// Carries out repairs, durable on return.
+    /// Carries out repairs; durable on return.
     ///
-    /// Needs the store for itself, with nothing applied since the last checkpoint.
+    /// No other process may use the store, and nothing may have been applied since the last
+    /// checkpoint.
     public func repair(_ repairs: [StoreFinding.Repair]) throws(StoreError) {
         precondition(appliedPosition == checkpointPosition, "Make a checkpoint before a repair.")
         let open = try current

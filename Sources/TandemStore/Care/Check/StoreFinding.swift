@@ -1,85 +1,85 @@
 public import TandemModel
 
-/// Something in a store that contradicts the rest of it.
+/// A contradiction found in a store.
 ///
-/// What follows from the rows comes with its repair. What the rows themselves lack or contradict has none: only the
-/// journal knows better, and `tandem rebuild` asks it.
+/// A finding that follows from the rows has a repair. A row that is missing or contradictory has
+/// none: it can only be restored from the journal, by `tandem rebuild`.
 public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong.
+    /// The kind of a finding.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// A key that has not the form of its table.
+        /// A key with an invalid format for its table.
         case badKey
-        /// A value that has not the form of its table.
+        /// A value with an invalid format for its table.
         case badValue
         /// A row that can't be read with the model.
         case badRow
-        /// A row changed after the position that the store stands at.
+        /// A row changed after the store's position.
         case futureRow
-        /// A derived attribute that is not what links and values say.
+        /// A derived attribute that differs from the value computed from links and values.
         case wrongDerived
-        /// A number of a row that is not noted as used.
+        /// A row whose number isn't recorded as used, or is recorded for another entity.
         case unnotedNumber
-        /// The mark for the next number lies at or below one in use.
+        /// A next object number that isn't above all numbers in use.
         case lowNumberMark
-        /// A reference to an object that is not there.
+        /// A reference to an object that doesn't exist.
         case danglingReference
         /// Two ends of a one-to-one relationship that do not name each other.
         case oneSidedReference
         /// A row without its entry in an index.
         case missingIndexEntry
-        /// An entry of an index that no row has.
+        /// An index entry without a matching row.
         case strayIndexEntry
         /// A row without its unique key.
         case missingUniqueKey
-        /// A unique key that no row has.
+        /// A unique key without a matching row.
         case strayUniqueKey
         /// Two rows with the same unique values.
         case duplicateUnique
-        /// A member that is not in the range of its owner.
+        /// A member without a link from its owner.
         case missingLink
-        /// A link between objects that do not know of it.
+        /// A link between objects that don't refer to each other.
         case strayLink
-        /// A link that says another entity than the member has.
+        /// A link with another entity than its member's.
         case wrongLinkEntity
-        /// A save id that no position leads to, or the reverse.
+        /// A save id without an entry for its position, or the reverse.
         case looseSave
-        /// A floor of save ids above what the store has applied.
+        /// A save-id floor above the applied position.
         case highSaveFloor
-        /// A consumer that acknowledged what is not there.
+        /// A consumer that acknowledged a position after the store's.
         case futureConsumer
-        /// A content that is said to stand in more or fewer rows than it does.
+        /// A use count of a content that differs from its number of uses in rows.
         case wrongBlobUses
-        /// A content that rows stand for and that is missing or another.
+        /// A content that rows use, but that is missing or doesn't match its hash.
         case missingBlob
-        /// A content that nothing counts, or one noted as unused that is not.
+        /// A content without a use count, or one wrongly listed as unused.
         case strayBlob
     }
 
-    /// A change that mends a finding.
+    /// A change that repairs a finding.
     public enum Repair: Hashable, Sendable {
         /// Sets a key.
         case put(StoreTable, key: [UInt8], value: [UInt8])
         /// Removes a key.
         case delete(StoreTable, key: [UInt8])
-        /// Raises the mark below which all numbers may be in use.
+        /// Raises the number below which all object numbers may be in use.
         case raiseNumbers(to: ObjectNumber)
         /// Lowers the position below which save ids are forgotten.
         case lowerSaveFloor(to: UInt64)
     }
 
-    /// What is wrong.
+    /// The kind of the finding.
     public var kind: Kind
-    /// The table that it was found in.
+    /// The table of the finding.
     public var table: StoreTable
-    /// The key that it was found at, or that is missing.
+    /// The key of the finding, which may be missing in the table.
     public var key: [UInt8]
-    /// The object that is concerned.
+    /// The affected object.
     public var object: ObjectID?
-    /// The property or properties that are concerned.
+    /// The name of the affected property or properties.
     public var property: String?
-    /// What was found and what was expected, without the place.
+    /// The observed and the expected state, without the location.
     public var message: String
-    /// What mends it; empty when only the journal can.
+    /// The changes that repair the finding; empty if only the journal can.
     public var repairs: [Repair]
 
     init(
@@ -95,7 +95,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         self.repairs = repairs
     }
 
-    /// One line: the kind, where, what, and what to do.
+    /// One line with the kind, the location, the message, and a remedy.
     public var description: String {
         var text = "\(kind.rawValue): "
         if let object { text += property.map { "\(object) \($0): " } ?? "\(object): " }
@@ -107,7 +107,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension StoreFinding.Repair: CustomStringConvertible {
-    /// What it does, one line.
+    /// One line that describes the repair.
     public var description: String {
         switch self {
         case .put(let table, let key, let value):
@@ -119,24 +119,24 @@ extension StoreFinding.Repair: CustomStringConvertible {
     }
 }
 
-/// What a walk over a store found.
+/// The result of a check of the store.
 public struct StoreReport: Hashable, Sendable {
-    /// The most findings that one walk keeps.
+    /// The maximum number of findings in one report.
     public static let findingsKept = 10_000
 
-    /// The position that the store stood at.
+    /// The position of the checked store.
     public var position: UInt64
-    /// What is wrong, table by table, in the order of keys.
+    /// The findings, by table, in key order.
     public internal(set) var findings: [StoreFinding] = []
-    /// How many findings there were, kept or not.
+    /// The number of findings, including those that were not kept.
     public internal(set) var found = 0
-    /// How many keys were looked at in each table.
+    /// The number of keys read in each table.
     public internal(set) var walked: [StoreTable: Int] = [:]
 
-    /// Whether nothing is wrong.
+    /// Whether there were no findings.
     public var isClean: Bool { found == 0 }
 
-    /// The changes that mend what can be mended: removals first, so that a key may be put again.
+    /// The repairs of all findings: removals first, so that a removed key can be put again.
     public var repairs: [StoreFinding.Repair] {
         var deletes: [StoreFinding.Repair] = []
         var others: [StoreFinding.Repair] = []
