@@ -10,6 +10,9 @@ struct FileID: Hashable {
         entity = id.entity
         number = id.number
     }
+
+    /// Hashes only the number: few entities share one, and texts are slow to hash.
+    func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
 /// The file in which an import keeps which object each exported row became, until its links are set.
@@ -85,7 +88,10 @@ final class ImportIDs {
         var bytes: [UInt8] = []
         for row in rows {
             numbers[FileID(row.old)] = row.number
-            bytes.put("\(row.old) \(row.number)\n")
+            for word in [row.old.entity, "/", String(row.old.number), " ", String(row.number)] {
+                bytes.put(word)
+            }
+            bytes.put("\n")
         }
         try mapped {
             try file.write(bytes, at: end)

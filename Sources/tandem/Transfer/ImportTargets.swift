@@ -35,8 +35,8 @@ final class ImportTargets {
     private var objects: [UInt16: [UniqueKey: ObjectID]] = [:]
     /// The lines that were rejected when `objects` was read.
     private var rejected: Set<Int> = []
-    /// The entities and names of the relationships that rows have.
-    private var relationships: Set<[String]> = []
+    /// The relationships that rows have, by entity name.
+    private var relationships: [String: Set<String>] = [:]
 
     init(
         _ model: CompiledModel, _ container: PersistentContainer, _ rejects: RejectFile,
@@ -58,9 +58,11 @@ final class ImportTargets {
         _ row: ImportRow, _ values: BatchValues, _ links: [String: [ImportLink]],
         of entity: CompiledEntity
     ) {
-        for name in links.keys { relationships.insert([entity.name, name]) }
-        for link in links.values.joined() {
-            if let key = link.key { constraints.insert(key.constraint) }
+        for (name, links) in links {
+            relationships[entity.name, default: []].insert(name)
+            for link in links {
+                if let key = link.key { constraints.insert(key.constraint) }
+            }
         }
         guard let id = row.id else { return }
         guard rows[FileID(id)] == nil else {
@@ -94,7 +96,7 @@ final class ImportTargets {
         return entity.properties.contains { property in
             guard let relationship = property.relationship, !property.isToMany,
                 optional || !relationship.isOptional,
-                relationships.contains([name, property.name])
+                relationships[name]?.contains(property.name) == true
             else { return false }
             return target.tag == relationship.destination
                 || target.ancestors.contains(relationship.destination)
@@ -209,6 +211,6 @@ final class ImportTargets {
         guard let relationship = property.relationship, !relationship.isOrdered,
             row.id?.entity != link.id.entity
         else { return false }
-        return relationships.contains([link.id.entity, relationship.declaration.inverse])
+        return relationships[link.id.entity]?.contains(relationship.declaration.inverse) == true
     }
 }
