@@ -43,12 +43,23 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
 
     /// Parses `Team/33`; returns nil for anything else.
     public init?(_ description: String) {
-        guard let slash = description.utf8.lastIndex(of: UInt8(ascii: "/")) else { return nil }
-        let digits = description[description.index(after: slash)...]
-        let entity = String(description[..<slash])
-        guard !entity.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-            let number = ObjectNumber(digits)
+        var description = description
+        guard let id = description.withUTF8({ Self(utf8: $0) }) else { return nil }
+        self = id
+    }
+
+    private init?(utf8 text: UnsafeBufferPointer<UInt8>) {
+        guard let slash = text.lastIndex(of: UInt8(ascii: "/")), slash > 0, slash + 1 < text.count
         else { return nil }
+        var number: ObjectNumber = 0
+        for byte in text[(slash + 1)...] {
+            guard (0x30...0x39).contains(byte) else { return nil }
+            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isLarger) = tens.addingReportingOverflow(ObjectNumber(byte - 0x30))
+            guard !isTooLarge, !isLarger else { return nil }
+            number = sum
+        }
+        let entity = String(decoding: UnsafeBufferPointer(rebasing: text[..<slash]), as: UTF8.self)
         self.init(entity: entity, number: number)
     }
 

@@ -6,31 +6,34 @@ import TandemResults
 public struct ChangeCause: Hashable, Sendable {
     /// The object's own properties that differ.
     public var properties: [String]
-    /// The key paths of the list through which other objects' values reach it, and reached others than before.
+    /// The key paths of the list on which the merge changed values of other objects that matter to
+    /// this row.
     ///
-    /// Of a row that came or went, and of one whose own values differ as well, these are all key paths of the condition, or of its
-    /// reason, on which the merge changed something; none of an object that is new or deleted.
+    /// For a row that entered or left the list, these are all such key paths of the predicate, and
+    /// for other rows those of the reasons of the change. Key paths are recorded for the merge as a
+    /// whole: with several of them, one may have changed for another row only. A new or deleted
+    /// object has none.
     public var keyPaths: [String]
 
-    /// A cause of the given names.
+    /// Creates a cause with the given names.
     public init(properties: [String] = [], keyPaths: [String] = []) {
         self.properties = properties
         self.keyPaths = keyPaths
     }
 }
 
-/// What a step learned of the causes of its change.
+/// The causes of one change, collected while the list steps.
 struct ChangeCauses: Sendable {
     /// The slots of the objects of the list's entity that one merge changed, by number, ascending.
     private var merged: [(number: ObjectNumber, slots: PropertyMask)] = []
-    /// Those that were noted besides.
+    /// The slots of other objects, changed by edits or by later merges.
     private var others: [ObjectNumber: PropertyMask] = [:]
     /// The key paths over relationships on which something differs, with their uses.
     private(set) var paths: [String: ObservedPath.Usage] = [:]
-    /// The objects that are new or deleted, where others' values may decide who is in the list.
+    /// The new and deleted objects, if values of other objects decide about membership.
     private var ends: Set<ObjectNumber> = []
 
-    /// Takes in what a merge changed.
+    /// Records the changes of a merge.
     mutating func note(_ group: MergedGroup, _ judge: RowJudge) {
         let isFirst = merged.isEmpty
         let isByOthers = judge.plan.compiled.predicateUsesRelated
@@ -51,7 +54,7 @@ struct ChangeCauses: Sendable {
         }
     }
 
-    /// Takes in the key paths through which changes of other objects reach rows.
+    /// Records the key paths through which changes of other objects reach rows.
     mutating func note(_ changes: [Change], _ plan: ResultsPlan) {
         if changes.isEmpty { return }
         let table = ChangeTable(changes)
@@ -66,12 +69,12 @@ struct ChangeCauses: Sendable {
         paths[name, default: []].formUnion(path.usage)
     }
 
-    /// Takes in what edits changed.
+    /// Records the slots that edits of an object changed.
     mutating func note(_ number: ObjectNumber, _ slots: PropertyMask) {
         others[number] = others[number]?.union(slots) ?? slots
     }
 
-    /// Takes in the causes of a later change.
+    /// Adds the causes of a later change.
     mutating func formUnion(_ later: ChangeCauses) {
         for (number, slots) in later.merged { note(number, slots) }
         others.merge(later.others) { $0.union($1) }
@@ -79,7 +82,7 @@ struct ChangeCauses: Sendable {
         ends.formUnion(later.ends)
     }
 
-    /// The cause of one part of a change.
+    /// Returns the cause of one part of a change.
     func cause(
         of object: ResultsChange.ObjectChange, _ reason: ChangeReason, _ model: CompiledModel
     ) -> ChangeCause {
@@ -116,7 +119,8 @@ struct ChangeCauses: Sendable {
 }
 
 extension ObservedPath {
-    /// Whether changes are of objects that the path may lead through, and of the properties it goes on with.
+    /// Whether any change affects an object on the path, in a property with which the path
+    /// continues.
     fileprivate func isTouched(by table: ChangeTable, _ model: CompiledModel) -> Bool {
         for at in hops.indices {
             let next = at + 1 < hops.count ? hops[at + 1].slot : final?.slot
@@ -131,7 +135,7 @@ extension ObservedPath {
         return false
     }
 
-    /// The path as it is written.
+    /// The path's text, with a period between names; nil if the model lacks an entity.
     fileprivate func name(in model: CompiledModel) -> String? {
         var names: [String] = []
         for hop in hops {

@@ -1,24 +1,26 @@
 public import TandemModel
 public import TandemResults
 
-/// What one merge did to the list of a results controller.
+/// The effect of one merge on the list of a results controller.
 ///
-/// A value: send it elsewhere, keep it, apply it, merge it with the next one.
+/// It is a value that can be sent elsewhere, kept, applied, and merged with the next one.
 ///
 ///     shown = try change.apply(to: shown)                        // [FetchedResultsSection]
 ///     let both = try first.merging(second, from: shown)
 public struct ControllerChange: Sendable {
-    /// The position that the list stands at now.
+    /// The position of the list after the change.
     public let position: Position
-    /// Sections and objects, in one fixed order.
+    /// The section and object changes, in a fixed order.
     public let change: ResultsChange
 
-    /// Whether it leads from nothing to the first list, which a view need not animate; such a change may be empty.
+    /// Whether the change leads from nothing to the first list, which a view need not animate; such
+    /// a change may be empty.
     public let isFirstLoad: Bool
-    /// Why the list can't be shown as it is now; nil while all is well.
+    /// The reason why the current list can't be shown; nil if there is no failure.
     ///
-    /// Such a change is empty, for the last good list stays. The next one without it, which may be empty as well, says that the list
-    /// has recovered, and leads on from that list.
+    /// A change with an error is empty, because the last list that was in order stays. The next
+    /// change without an error, which may be empty as well, reports the recovery. It is relative to
+    /// the list that stayed.
     public let error: TandemError?
 
     private let isRecovery: Bool
@@ -41,7 +43,8 @@ public struct ControllerChange: Sendable {
         self.model = model
     }
 
-    /// The same place with a change that has the effect of an earlier one, too.
+    /// Returns this change with `change` as its content, and with the causes and flags of an
+    /// earlier change added.
     func replacing(change: ResultsChange, since earlier: ControllerChange) -> ControllerChange {
         var causes = earlier.causes
         causes.formUnion(self.causes)
@@ -51,26 +54,27 @@ public struct ControllerChange: Sendable {
             causes: causes, model: model)
     }
 
-    /// Whether it says anything.
+    /// Whether there is anything to report.
     var isNews: Bool { !change.isEmpty || isFirstLoad || isRecovery || error != nil }
 
-    /// Why an object is part of the change: which of its own properties differ, and on which key paths of the list others' values do.
+    /// Returns why an object is part of the change: its own properties that differ, and the key
+    /// paths of the list on which values of other objects differ.
     ///
-    /// After a fetch of the whole list nobody knows; it is empty then.
+    /// The cause is empty after a fetch of the whole list, because what changed is then unknown.
     public func cause(of object: ResultsChange.ObjectChange) -> ChangeCause {
         causes.cause(of: object, change.reasons[object.number] ?? [], model)
     }
 
-    /// The id of the object that a part of the change is about.
+    /// Returns the id of the object in one part of the change.
     public func id(of object: ResultsChange.ObjectChange) -> ObjectID {
         model.id(of: ObjectReference(tag: object.tag, number: object.number))
     }
 
     // MARK: Applying
 
-    /// The sections that the change makes of those before it, by the rules of a table's batch update; O(n).
+    /// Applies the change to the sections before it, by the rules of a table's batch update; O(n).
     ///
-    /// Throws `ReplayError` if it is no change of these.
+    /// Throws `ReplayError` if the change does not fit these sections.
     public func apply(
         to old: [FetchedResultsSection]
     ) throws(ReplayError) -> [FetchedResultsSection] {
@@ -83,9 +87,11 @@ public struct ControllerChange: Sendable {
         }
     }
 
-    /// This change and the one that follows it as one, with the net effect: position and error of the later one, the causes of both.
+    /// Merges this change with the one that follows it into their net effect.
     ///
-    /// `old` are the sections before this one; O(n). Throws `ReplayError` when the changes don't fit them or each other.
+    /// The result has the position and the error of the later change, and the causes of both. `old`
+    /// are the sections before this change. O(n). Throws `ReplayError` if the changes do not fit
+    /// `old` or each other.
     public func merging(
         _ next: ControllerChange, from old: [FetchedResultsSection]
     ) throws(ReplayError) -> ControllerChange {
@@ -95,19 +101,22 @@ public struct ControllerChange: Sendable {
 
     // MARK: Shapes
 
-    /// The objects that were there before and changed, moved ones included: what a diffable view reloads.
+    /// The objects that were in the list before and changed, moved ones included; a diffable view
+    /// reloads these.
     public var reloadedIDs: [ObjectID] {
         change.objects.filter { $0.from != nil && $0.to != nil }.map(id(of:))
     }
 
-    /// The objects that changed and stayed where they were.
+    /// The objects that changed without moving.
     public var updatedIDs: [ObjectID] {
         change.objects.filter { if case .update = $0 { true } else { false } }.map(id(of:))
     }
 
-    /// The change of a list without sections as the standard library's difference of its ids; nil for any other list.
+    /// The change of a list without sections, as the standard library's difference of its ids; nil
+    /// for any other list.
     ///
-    /// A move is a removal and an insertion that name each other. Updates have no place in it: ``reloadedIDs`` holds them.
+    /// A move is a removal and an insertion that are associated with each other. Updates can't be
+    /// expressed: see ``reloadedIDs``.
     public var collectionDifference: CollectionDifference<ObjectID>? {
         guard !isSectioned, let numbers = change.collectionDifference else { return nil }
         var ids: [ObjectNumber: ObjectID] = [:]
@@ -129,7 +138,7 @@ public struct ControllerChange: Sendable {
 }
 
 extension ResultsChange {
-    /// Nothing.
+    /// A change without effect.
     static let none = ResultsChange(sections: [], objects: [])
 }
 

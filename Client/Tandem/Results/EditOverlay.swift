@@ -1,31 +1,37 @@
 import TandemModel
 import TandemResults
 
-/// The edits that lie over a list, and what of them has to be looked at again.
+/// The edits shown on top of a list, and the objects that must be placed again.
 ///
-/// An edited object is placed again when it was edited since, when a merge brings something about it or about what leads to its place, and
-/// as long as that can't be told. So a change costs what it touches, however much is edited.
+/// An edited object is placed again in three cases:
+/// - it was edited since,
+/// - a merge changes it, or an object on which its placement depends,
+/// - its placement could not be decided last time.
+///
+/// The cost of a change therefore depends on the objects it affects, not on the number of edited
+/// objects.
 struct EditOverlay {
     private(set) var laid: [ObjectNumber: OverlaidEdits] = [:]
-    /// The objects whose edits came, went or changed since they were laid.
+    /// The objects whose edits were added, dropped or changed since they were last applied.
     private(set) var touched: Set<ObjectReference> = []
-    /// The edited objects on which the places of others may hang.
+    /// The edited objects on which the placement of other rows may depend.
     private(set) var related: Set<ObjectNumber> = []
-    /// Whether everything has to be looked at.
+    /// Whether all objects must be placed again.
     private(set) var isStaleWhole = false
-    /// What is laid where the store has it, for want of what leads to its place.
+    /// The undecided objects: they keep their stored row, because an object that determines their
+    /// placement is not loaded.
     private var unplaced: Set<ObjectNumber> = []
-    /// The laid objects by what leads to their places.
+    /// The objects with entries, indexed by the objects on which their placement depends.
     private var reaching = ReverseIndex()
-    /// How often an edited object was placed.
+    /// The number of placements so far.
     var placements = 0
 
-    /// Whether edits came or went that are not laid yet.
+    /// Whether there are edits that were added or dropped and not yet applied.
     var isStale: Bool { isStaleWhole || !touched.isEmpty }
 
     var isEmpty: Bool { laid.isEmpty }
 
-    /// Whether nothing lies over the list and nothing has to be looked at.
+    /// Whether there are no entries, and no object must be placed again.
     var isIdle: Bool { laid.isEmpty && related.isEmpty && !isStale }
 
     var count: Int { laid.count }
@@ -38,14 +44,15 @@ struct EditOverlay {
 
     mutating func touchAll() { isStaleWhole = true }
 
-    /// Lets what could not be placed be looked at soon.
+    /// Marks the undecided objects to be placed again.
     mutating func touchUnplaced() {
         for number in unplaced {
             if let edits = laid[number] { touched.insert(edits.record.reference) }
         }
     }
 
-    /// The objects to look at after a group, whose edits of the stored list are given.
+    /// Returns the objects to place again after a group; `edits` are the group's edits of stored
+    /// rows.
     func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
         -> Set<ObjectNumber>
     {
@@ -65,32 +72,33 @@ struct EditOverlay {
             reachesMembers = reachesMembers || plan.watched[change.object.tag] != nil
         }
         for number in edits.removed where laid[number] != nil { found.insert(number) }
-        // A row may come to hang on what is edited.
+        // A new or changed row may refer to an edited object.
         for row in edits.upserted where laid[row.number] != nil || !related.isEmpty {
             found.insert(row.number)
         }
         for number in edits.unmoved where laid[number] != nil || !related.isEmpty {
             found.insert(number)
         }
-        // Who is a member of whom is not noted.
+        // There is no index from members to their owners.
         return plan.compiled.usesToMany && reachesMembers ? found.union(laid.keys) : found
     }
 
     // MARK: Laying
 
-    /// Notes which edited objects others may hang on: some came, some are none any more.
+    /// Adds and removes objects on which the placement of other rows may depend.
     mutating func noteRelated(_ came: Set<ObjectNumber>, gone: Set<ObjectNumber>) {
         if !gone.isEmpty { related.subtract(gone) }
         if !came.isEmpty { related.formUnion(came) }
     }
 
-    /// Begins to take in what was touched: all of it is looked at, whatever is touched from now on comes later.
+    /// Clears the marks of touched objects, all of which are about to be placed; later touches
+    /// count for the next time.
     mutating func begin() {
         touched.removeAll()
         isStaleWhole = false
     }
 
-    /// Lays the edits of an object, nil for none, in place of earlier ones.
+    /// Replaces the entry of an object; nil removes it.
     mutating func lay(_ number: ObjectNumber, _ edits: OverlaidEdits?) {
         for object in laid[number]?.reached ?? [] { reaching.remove(row: number, for: object) }
         laid[number] = edits
@@ -98,7 +106,7 @@ struct EditOverlay {
         if edits?.isPlaced == false { unplaced.insert(number) } else { unplaced.remove(number) }
     }
 
-    /// Lays the edits over a list that was fetched.
+    /// Replaces all entries, for a list that was fetched.
     mutating func replace(
         by all: [ObjectNumber: OverlaidEdits], related: Set<ObjectNumber>
     ) {

@@ -1,14 +1,14 @@
 import TandemModel
 import TandemWire
 
-/// The answer to a fetch of a participant, put together: rows, or where the objects of a list stand.
+/// The complete answer to a participant's fetch: rows, or the placements of a list's objects.
 struct FetchedList {
-    /// The answer; the places of its objects are beside it.
+    /// The answer, without placements.
     private(set) var answer: Fetched
-    /// Where the objects stand, for a list of many.
+    /// The placements of the objects, if a long list was requested without rows.
     private(set) var places: GatheredPlaces?
 
-    /// An answer that has come whole, or the head of one in parts.
+    /// Creates a list from a complete answer, or from the head of a chunked one.
     init(_ answer: Fetched, of fetch: Fetch) {
         self.answer = answer
         guard let list = fetch.list, let places = answer.places else { return }
@@ -17,9 +17,10 @@ struct FetchedList {
         self.answer.places = nil
     }
 
-    /// An answer of which parts may be to come; these are taken on the calling thread, and the list is made of one while the next is under way.
+    /// Creates a list from an answer that may have more chunks.
     ///
-    /// Throws what broke the answer off.
+    /// The chunks are consumed on the calling thread. The list is built from one chunk while the
+    /// next is in flight. Throws the error that ended the answer early.
     init(
         _ head: Fetched, of fetch: Fetch, _ parts: AnswerParts?, from connection: Connection
     ) throws(TandemError) {

@@ -3,19 +3,21 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// The list in a file: written after a fetch and as it changes, read when a controller of its name first fetches.
+/// The list's cache file: written after a fetch and as the list changes, and read by the first
+/// fetch of a controller with the same cache name.
 ///
-/// Opening from it asks what became of the list since its position, as a merge does, instead of fetching every row. A part of a
-/// list (limit, offset) is not cached: it is quickly fetched.
+/// A list that is opened from its cache requests the changes since the cached position, as a merge
+/// does, instead of all rows. A list with a limit or an offset is not cached, because it is fetched
+/// quickly.
 extension FetchedResultsController {
     private var cache: SectionCacheDirectory? {
         cacheName == nil ? nil : source.core.cacheDirectory.map { SectionCacheDirectory($0) }
     }
 
-    /// What is needed to open the list from its cache; nil when there is none that fits.
+    /// Returns the cached list, or nil if there is no usable cache.
     func cached(_ plan: ResultsPlan, in session: Session) -> SectionCache? {
         guard let cacheName, self.plan == nil, !plan.isWindow, sumProperties.isEmpty,
-            // A context that is pinned stands where it is.
+            // A pinned context does not move, so a cached list could not be brought forward.
             source.pinnedPosition == nil, let found = cache?.load(cacheName),
             found.request == plan.cacheHash, found.position.isComparable(with: session.position(0)),
             found.position.number <= session.position, found.fits(plan)
@@ -23,15 +25,17 @@ extension FetchedResultsController {
         return found
     }
 
-    /// What follows a list that is opened from its cache: the same as of one that is fetched, unless it leads to more than the context keeps.
+    /// Returns the plan for a list that is opened from its cache: `plan`, or one with verdicts of
+    /// the daemon if the rows reach too many objects for the context, or the cache has no links.
     func followed(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
         let isTooMuch = found.links.objects.count > source.core.limits.cachedRows / 2
         return isTooMuch || found.links.hops == 0 ? plan.judgedByDaemon : plan
     }
 
-    /// Brings a cached list forward to the present, then merges up to that; nothing happens when history does not reach back.
+    /// Brings a cached list forward to the present, then merges up to that position; does nothing
+    /// if history does not reach back that far.
     func forwardStep(_ found: SectionCache, _ plan: ResultsPlan) throws -> Step<Void> {
-        // What rows reach comes with what became of them, at one position.
+        // The related objects are read at the position of the verdicts.
         let read = Read(
             objects: plan.mode == .related ? found.links.objects : [],
             interests: plan.interests)
@@ -48,9 +52,10 @@ extension FetchedResultsController {
         }
     }
 
-    /// Keeps the list as it is now, if it changed enough since it was kept.
+    /// Writes the list to its cache, if enough rows changed since the last time.
     ///
-    /// The file may lag: what it lacks is in the journal. So it is written when it would be dear to catch up from.
+    /// The file may lag, because the journal has the missing changes. It is therefore written only
+    /// when catching up would become expensive.
     func keepInCache(isFinal: Bool = false) {
         guard let cacheName, let cache, let plan, !plan.isWindow, error == nil, interruption == nil,
             let position = lastPosition, unkept > (isFinal ? 0 : list.count / 4 + 1_000)
@@ -71,7 +76,8 @@ extension FetchedResultsController {
 }
 
 extension Prefetched {
-    /// A cached list with what became of it since, and what it leads to; nil if some of that can't be read.
+    /// Creates an answer from a cached list, the verdicts since its position, and its related
+    /// objects; nil if any row can't be read.
     init?(
         cached: SectionCache, _ verdicts: Verdicts, _ related: Objects, _ plan: ResultsPlan
     ) {
@@ -88,7 +94,7 @@ extension Prefetched {
 }
 
 extension SectionCache {
-    /// Whether all that it names is of the plan's model.
+    /// Whether all entities in the cache belong to the plan's model.
     fileprivate func fits(_ plan: ResultsPlan) -> Bool {
         let model = plan.compiled.model
         return [0, ResultsLinks(plan, pinsRows: false).hops].contains(links.hops)
@@ -98,14 +104,14 @@ extension SectionCache {
 }
 
 extension ResultsPlan {
-    /// The question what became of the list since a position.
+    /// The query for changes of the list since a position.
     fileprivate var cacheItem: VerdictItem {
         VerdictItem(
             request: unlimited, sectionKeyPath: sectionKeyPath,
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
-    /// What the list is of: request and model.
+    /// The hash of the request and the model.
     fileprivate var cacheHash: StableHash {
         var writer = ByteWriter()
         cacheItem.encode(into: &writer)
@@ -116,9 +122,9 @@ extension ResultsPlan {
 }
 
 extension ManagedObjectContext {
-    /// Asks something; nil when the daemon refuses.
+    /// Sends a request; the result is nil if the daemon refuses it.
     ///
-    /// What keeps it from being asked is thrown.
+    /// Throws `disconnected` and `timeout`.
     fileprivate func askStep(_ message: ClientMessage) throws -> Step<DaemonMessage?> {
         toldAsk(message) { result in
             switch result {

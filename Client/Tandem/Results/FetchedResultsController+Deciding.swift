@@ -4,7 +4,8 @@ import TandemResults
 import TandemWire
 
 extension FetchedResultsController {
-    /// What a group makes of the list, by the daemon's verdicts or by what is held here.
+    /// Returns the effect of a group on the rows, by the daemon's verdicts or by the rows and links
+    /// held here.
     func decide(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> RowJudge {
@@ -35,9 +36,10 @@ extension FetchedResultsController {
         return judge
     }
 
-    /// Makes a list of an answer, brought forward to the context's position.
+    /// Replaces the list by an answer, brought forward to the context's position.
     ///
-    /// False if a fetch under way fails by it, since sections are out of order; the old list stays then.
+    /// Returns false if this makes the pending fetch fail because sections are out of order; the
+    /// old list then stays.
     func replace(
         by prefetched: Prefetched, _ group: MergedGroup, _ verdicts: [Verdict]?
     ) -> Bool {
@@ -89,8 +91,8 @@ extension FetchedResultsController {
         return true
     }
 
-    /// The list of the places of an answer, if nobody has to know of a single row: none came to be news since, none is edited, and none was
-    /// shown before.
+    /// Returns the list built from an answer's placements, or nil if single rows matter: some
+    /// changed since, are edited, or were shown before.
     private func placedList(
         _ prefetched: Prefetched,
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
@@ -103,7 +105,8 @@ extension FetchedResultsController {
         return known.list.places?.list
     }
 
-    /// What became of rows after the answer: rows that match now, nil for those that don't.
+    /// Returns the rows that changed after the answer: their current row if they match, otherwise
+    /// nil.
     private func overrides(
         _ tail: [Change], _ verdicts: [Verdict]?, _ judge: RowJudge
     ) -> [ObjectNumber: (object: ObjectReference, row: Row?)] {
@@ -123,7 +126,7 @@ extension FetchedResultsController {
         return overrides
     }
 
-    /// Which rows that stay count as changed, and why.
+    /// Returns the rows that stay in the list and count as changed, with the reasons.
     private func survivors(
         of rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ verdicts: [Verdict]?,
         _ judge: RowJudge
@@ -134,7 +137,8 @@ extension FetchedResultsController {
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
-        // Of one that lost the thread with this group all is known that happened since, unless the daemon had to judge it.
+        // If the gap began with this group, the group has all changes since, unless only the daemon
+        // can evaluate them.
         let isUnjudged =
             verdicts == nil && judge.plan.mode == .verdicts
             && group.changes.contains(where: judge.plan.concernsRelated)
@@ -163,11 +167,12 @@ extension FetchedResultsController {
                 reasons[number, default: []].formUnion(.refreshPath)
             }
         }
-        // Keys of another order can't be compared.
+        // Keys of different orders can't be compared.
         guard old.request.sort == judge.plan.request.sort,
             old.sectionKeyPath == judge.plan.sectionKeyPath
         else { return reasons }
-        // What was shown, edits included: a save that brings an edit to the store moves nothing.
+        // Compare with the shown rows, edits included: a save of an edit that is shown moves
+        // nothing.
         for row in rows {
             guard let old = shownRow(row.number) else { continue }
             let reason = RowJudge.difference(old, row)
@@ -176,7 +181,7 @@ extension FetchedResultsController {
         return reasons
     }
 
-    /// Takes the numbers of a list that was fetched.
+    /// Collects the values to be summed of a list that was fetched.
     private func sum(
         _ answer: Fetched,
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)], _ laid: ListEdits,
@@ -197,7 +202,7 @@ extension FetchedResultsController {
         noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, .empty))
     }
 
-    /// Leaves out what the context's edits showed before.
+    /// Drops the reasons of changes that the context's edits showed before.
     private func correct(
         _ reasons: inout [ObjectNumber: ChangeReason], _ fresh: [ObjectNumber: OverlaidEdits],
         _ group: MergedGroup
@@ -209,19 +214,20 @@ extension FetchedResultsController {
             if isChange(number, fresh, changes[number]) {
                 reasons[number, default: []].insert(.ownValues)
             } else {
-                // What it reaches of others may differ all the same.
+                // The values that it shows of other objects may still differ.
                 let reached = reasons[number]?.intersection([.refreshPath, .sortPath, .sectionPath])
                 reasons[number] = reached?.isEmpty == true ? nil : reached
             }
         }
     }
 
-    /// Whether the rows of a list are few enough to stay at hand.
+    /// Whether the rows of a list are few enough to be kept in the context.
     ///
-    /// Without them the daemon is asked for the rows that reach an object that changed.
+    /// If they are not, the daemon is asked which rows refer to a changed object.
     private func keepsRows(_ count: Int) -> Bool { count <= source.core.limits.cachedRows / 2 }
 
-    /// Lets the context have the rows of an answer, as they are now, before edits are laid over them.
+    /// Stores the rows of an answer in the context, in their current state, before edits are
+    /// applied.
     private func hold(_ answer: Fetched, _ group: MergedGroup) {
         let changes = group.changes(of: answer.versions.keys)
         for stored in Array(answer.objects) + answer.related {
@@ -232,14 +238,14 @@ extension FetchedResultsController {
         }
     }
 
-    /// Keeps rows at hand, and in step with what they reach.
+    /// Replaces the links of the list, and keeps its rows in the context if they are few enough.
     private func relink(
         _ rows: [ResultRow], _ prefetched: Prefetched, _ group: MergedGroup,
         _ reader: GroupReader, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) {
         var old = links
         let answer = prefetched.answer
-        // Of a cached list the rows are not at hand.
+        // A list opened from a cache or from placements has no row values.
         let keepsRows = keepsRows(rows.count) && prefetched.known == nil
         var new = ResultsLinks(prefetched.plan, pinsRows: keepsRows)
         if keepsRows || !new.isEmpty {
@@ -275,14 +281,15 @@ extension FetchedResultsController {
 }
 
 extension CompiledRequest {
-    /// Whether a row counts what others link to it, which its version does not tell.
+    /// Whether the entity has an attribute that counts links, which may change without a new row
+    /// version.
     fileprivate func countsLinks(_ object: ObjectReference) -> Bool {
         model.entity(tagged: object.tag)?.derivations.contains { $0.kind == .count } ?? false
     }
 }
 
 extension Fetched {
-    /// The rows by number: of related objects, and perhaps of all.
+    /// Returns the rows of related objects by number, and those of the listed objects if requested.
     fileprivate func rows(includingObjects: Bool) -> [ObjectNumber: Row] {
         var rows: [ObjectNumber: Row] = [:]
         for object in related { rows[object.object.number] = object.row }
@@ -292,7 +299,7 @@ extension Fetched {
         return rows
     }
 
-    /// The versions of all rows by number.
+    /// The versions of all rows, by number.
     fileprivate var versions: [ObjectNumber: UInt64] {
         var versions: [ObjectNumber: UInt64] = [:]
         for object in related + objects { versions[object.object.number] = object.version }

@@ -1,18 +1,20 @@
 import TandemModel
 import TandemResults
 
-/// Something that observers of a controller have to be told.
+/// A notification that observers of a controller have not received yet.
 enum ResultsDelivery {
-    /// A silent one is of a fetch of the whole list, of which classic delegates hear nothing.
+    /// A change; it is silent if it comes from a fetch of the whole list, which only snapshot
+    /// delegates receive.
     case change(ControllerChange, isSilent: Bool)
-    /// A fetch of the whole list gave what was there.
+    /// The whole list was fetched, and nothing differs.
     case unchanged
-    /// The list failed; the change says so to those who hear of changes alone.
+    /// The list failed; the change reports this to observers that only receive changes.
     case failure(TandemError, ControllerChange?)
 }
 
 extension FetchedResultsController {
-    /// Tells observers what stepping led to; whatever they cause is told after they return.
+    /// Notifies observers of the outcome of stepping; the effects of their calls are delivered
+    /// after they return.
     func deliver() {
         guard !isDelivering else {
             isAskedAgain = true
@@ -45,7 +47,7 @@ extension FetchedResultsController {
         }
     }
 
-    /// Tells the delegate in the richest form that it takes, and in no other.
+    /// Notifies the delegate in the richest form that it supports, and in no other.
     private func tell(_ change: ControllerChange, _ isSilent: Bool) {
         if let delegate = delegate as? any FetchedResultsSnapshotDelegate {
             delegate.controller(self, didChangeContentWith: snapshot(change))
@@ -61,7 +63,7 @@ extension FetchedResultsController {
         }
     }
 
-    /// The list as ids, with those that a change lets be read anew.
+    /// Returns the list as ids, with the ids to be reloaded.
     private func snapshot(_ change: ControllerChange) -> FetchedResultsSnapshot {
         FetchedResultsSnapshot(
             sections: sections, reloaded: change.reloadedIDs, isFirstLoad: change.isFirstLoad)

@@ -2,26 +2,28 @@ public import TandemModel
 public import TandemResults
 
 extension FetchedResultsController {
-    /// One title per section for an index beside the list, in order; several sections may have the same one.
+    /// One title per section for an index beside the list, in order; several sections may have the
+    /// same title.
     ///
-    /// ``section(forSectionIndexTitle:at:)`` leads from a title to its section. Cost: O(sections).
+    /// ``section(forSectionIndexTitle:at:)`` returns the section of a title. Cost: O(sections).
     public var sectionIndexTitles: [String] {
         visible.sections.map { sectionIndexTitle(forSectionName: $0.name) }
     }
 
-    /// The title of a section in the index: what the delegate says, else the upper-cased first character of the name, `""` for `""`.
+    /// Returns the index title of a section: the delegate's, or else the upper-cased first
+    /// character of the name (`""` for an empty name).
     public func sectionIndexTitle(forSectionName name: String) -> String {
         delegate?.controller(self, sectionIndexTitleForSectionName: name)
             ?? FetchedResultsSection.indexTitle(of: name)
     }
 
-    /// The section that an entry of the index leads to.
+    /// Returns the index of the section that belongs to an entry of the section index.
     ///
     /// - Parameters:
     ///   - title: The title that was chosen.
-    ///   - index: Its place in ``sectionIndexTitles``.
-    /// - Returns: The place of the section; where the index is an older one, that of the first section of the title. Nil when no
-    ///   section has the title any more.
+    ///   - index: The index of the title in ``sectionIndexTitles``.
+    /// - Returns: The index of the section. If `index` is outdated, it is the first section with
+    ///   the title, or nil if no section has the title any more.
     public func section(forSectionIndexTitle title: String, at index: Int) -> Int? {
         let titles = sectionIndexTitles
         if titles.indices.contains(index), titles[index] == title { return index }
@@ -30,22 +32,25 @@ extension FetchedResultsController {
 
     // MARK: Flat form
 
-    /// The sections as parts of one list: names, offsets and counts without ids; O(sections).
+    /// The section names, offsets and counts, without ids; O(sections).
     public var sectionRanges: [ResultsSection] { Array(visible.sections) }
 
-    /// The object at a place of the whole list, counted over all sections; one outside it traps.
+    /// Returns the object at an offset in the whole list, counted over all sections; an offset out
+    /// of range traps.
     public func object(atOffset offset: Int) -> ManagedObject {
         object(at: visible.path(atOffset: offset))
     }
 
-    /// The ids of a part of the whole list, as for the rows that are on the screen; cut to what there is.
+    /// Returns the ids of a range of the whole list, for example of the rows on the screen; the
+    /// range is clamped.
     ///
-    /// Cost: O(part).
+    /// Cost: O(length of the range).
     public func objectIDs(in range: Range<Int>) -> [ObjectID] {
         guard let model = plan?.compiled.model else { return [] }
         return visible.references(in: range).map { model.id(of: $0) }
     }
 
-    /// How many rows of the whole list stand before an object; nil when it is not in the list.
+    /// Returns the number of rows before an object in the whole list, or nil if it is not in the
+    /// list.
     public func offset(of id: ObjectID) -> Int? { visible.offset(of: id.number) }
 }

@@ -2,11 +2,14 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The context's edits over the list: only objects that were edited themselves come, go or move by them, as in a fetch.
+/// Shows the context's unsaved edits in the list: edited objects enter, leave and move as in a
+/// fetch.
 ///
-/// `list` and `held` have them in; `overlay` remembers where the store has the objects that they are about, and which to look at again.
+/// `list` and `held` include the edits. `overlay` has the stored rows of the edited objects, and
+/// knows which objects must be placed again.
 extension FetchedResultsController {
-    /// The edits that lie over objects which the plan may list, without where these are stored.
+    /// Returns the overlay entries of all edited objects that the plan may list; their stored rows
+    /// are not set yet.
     func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlaidEdits] {
         let lineage = context.lineage
         var found: [ObjectNumber: OverlaidEdits] = [:]
@@ -18,7 +21,8 @@ extension FetchedResultsController {
         return found
     }
 
-    /// The edits of one object, if the plan may list it.
+    /// Returns the overlay entry of one object, or nil if it has no edits or the plan can't list
+    /// it.
     private func edits(
         _ number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
     ) -> OverlaidEdits? {
@@ -33,9 +37,10 @@ extension FetchedResultsController {
         return OverlaidEdits(context.record(reference), layers: layers)
     }
 
-    /// Where an edited object belongs; nil if it does not match.
+    /// Returns the row of an edited object, or nil if the object does not match.
     ///
-    /// What can't be judged here stays as the store has it, or, if it was laid before, as it is shown.
+    /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
+    /// and it is in the overlay already, it keeps the row that is shown.
     private func place(_ overlaid: inout OverlaidEdits, _ plan: ResultsPlan, isLaid: Bool)
         -> ResultRow?
     {
@@ -71,9 +76,9 @@ extension FetchedResultsController {
 
     // MARK: Stepping
 
-    /// Puts the context's edits, as they are now, on top of what a group makes of rows as stored.
+    /// Applies the context's current edits on top of a group's edits of stored rows.
     ///
-    /// Gives the edited objects that it looked at, those included whose edits are gone.
+    /// Returns the edited objects that were examined, including those whose edits are gone.
     @discardableResult
     func layEdits(
         over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup? = nil
@@ -116,7 +121,7 @@ extension FetchedResultsController {
                 }
                 continue
             }
-            // Own links are compared below, with the edits that showed them already.
+            // Own links are compared below, together with the edits that showed them before.
             var reason =
                 plan.showsOwnLinksOnly
                 ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []
@@ -150,7 +155,8 @@ extension FetchedResultsController {
         }
     }
 
-    /// Whether the values that an object shows differ, by edits that came or went and by what was merged.
+    /// Whether the values that are shown for an object differ, because of added or dropped edits or
+    /// a merged change.
     func isChange(
         _ number: ObjectNumber, _ fresh: [ObjectNumber: OverlaidEdits], _ change: Change?
     ) -> Bool {
@@ -160,7 +166,7 @@ extension FetchedResultsController {
         ).isChange
     }
 
-    /// Takes in edits that came or went.
+    /// Applies the edits that were added or dropped since the last step.
     func applyOverlay() {
         guard let plan else { return }
         if good == nil { causes = ChangeCauses() }
@@ -188,7 +194,7 @@ extension FetchedResultsController {
 
     // MARK: A list that is fetched anew
 
-    /// The rows of an answer with the context's edits, and the edits by which they differ.
+    /// Returns the rows of an answer with the context's edits applied, and these edits.
     func laid(
         over rows: [ResultRow], _ fresh: inout [ObjectNumber: OverlaidEdits], _ plan: ResultsPlan
     ) -> (rows: [ResultRow], edits: ListEdits) {
@@ -211,7 +217,8 @@ extension FetchedResultsController {
 extension ListEdits {
     var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
 
-    /// What the edits make of some rows; nothing for those that they leave alone.
+    /// Returns the effect of the edits on some rows: nil for a removed row, and no entry for an
+    /// unaffected one.
     fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
         var stored: [ObjectNumber: ResultRow?] = [:]
         for number in removed where numbers.contains(number) {
@@ -231,7 +238,7 @@ extension ListEdits {
 }
 
 extension MergedGroup {
-    /// The net changes of some objects.
+    /// Returns the net changes of some objects.
     func changes(of numbers: some Collection<ObjectNumber>) -> [ObjectNumber: Change] {
         var found: [ObjectNumber: Change] = [:]
         let numbers = Set(numbers)

@@ -2,9 +2,10 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// Edits of objects that rows reach: these rows are placed with them, and show what they say.
+/// Edits of related objects: the rows that refer to them are placed by the edited values, and show
+/// them.
 extension FetchedResultsController {
-    /// The edited objects on which places of others may hang.
+    /// Returns the edited objects on which the placement of other rows may depend.
     func relatedEdits(_ plan: ResultsPlan) -> Set<ObjectNumber> {
         guard includesPendingChanges, plan.placesByRelated else { return [] }
         let edited = context.lineage.flatMap(\.editedRecords)
@@ -13,7 +14,8 @@ extension FetchedResultsController {
                 .map(\.reference.number))
     }
 
-    /// Notes which of the objects that were touched others hang on; gives the rows that do.
+    /// Updates the set of edited objects on which other rows may depend, and returns the rows that
+    /// refer to a touched one.
     func noteRelated(
         _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
     ) -> Set<ObjectNumber> {
@@ -44,7 +46,8 @@ extension FetchedResultsController {
         }
     }
 
-    /// What lies over a row that is not edited itself but hangs on something that is.
+    /// Returns an overlay entry for a row that is not edited itself, but refers to an edited
+    /// object; nil for any other row.
     func editsReached(by stored: ResultRow?, _ plan: ResultsPlan) -> OverlaidEdits? {
         guard let stored, !overlay.related.isEmpty, plan.placesByRelated else { return nil }
         let object = ObjectReference(tag: stored.entityTag, number: stored.number)
@@ -64,7 +67,8 @@ extension FetchedResultsController {
         return OverlaidEdits(record, layers: [])
     }
 
-    /// What lies over rows of an answer that are not edited themselves, these rows being held.
+    /// Returns overlay entries for the rows of an answer that refer to edited objects; the context
+    /// must hold these rows.
     func editsReached(
         by rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
     ) -> [ObjectNumber: OverlaidEdits] {

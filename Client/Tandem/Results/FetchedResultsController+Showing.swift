@@ -3,10 +3,10 @@ import TandemResults
 import TandemWire
 
 extension FetchedResultsController {
-    /// What is shown: the list, or the last good one.
+    /// The list that is shown: `list`, or the last one that was in order.
     var visible: SectionedList { good ?? list }
 
-    /// Applies what was decided of single rows.
+    /// Applies the collected changes of single rows.
     func apply(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
         if good == nil { causes = ChangeCauses() }
         causes.note(group, judge)
@@ -61,13 +61,15 @@ extension FetchedResultsController {
         }
     }
 
-    /// The part of the known rows that is shown, as a list.
+    /// Returns the part of the known rows that is shown, as a list.
     func window(of held: HeldRows, _ plan: ResultsPlan) -> SectionedList {
         let rows = held.window(offset: plan.request.offset, limit: plan.request.limit)
         return SectionedList(sectioned: plan.sectionKeyPath != nil, rows: Array(rows))
     }
 
-    /// Shows another list, if it is in order, and reports the difference as one change.
+    /// Replaces the list, and reports the difference as one change.
+    ///
+    /// If the new list is out of order, the error is reported and the previous list stays visible.
     func show(
         _ new: SectionedList, changed: [ObjectNumber: ChangeReason], isSilent: Bool
     ) {
@@ -85,7 +87,7 @@ extension FetchedResultsController {
         unkept += isSilent ? new.count + 1 : 0
         if isSilent && !isHeardSilently { return }
         let change = new.change(from: old, changed: owed) ?? .none
-        // That there is a list at all, or one again, is news also where nothing differs.
+        // The first list and a recovery are reported even if nothing differs.
         guard !change.isEmpty || isRecovery || lastPosition == nil else {
             if isSilent { outbox.append(.unchanged) }
             return
@@ -101,7 +103,7 @@ extension FetchedResultsController {
     // MARK: Outcomes
 
     func fail(_ failure: TandemError) {
-        // Being out of order is told once, not with every merge that leaves it so.
+        // A list that is out of order is reported once, not with every merge that leaves it so.
         let isNews = error?.code != failure.code
         error = failure
         guard isNews else { return }
@@ -122,7 +124,7 @@ extension FetchedResultsController {
         deliver()
     }
 
-    /// Notes that all is well; says whether it wasn't.
+    /// Clears the error, and returns whether there was one.
     @discardableResult
     private func recover() -> Bool {
         guard error != nil else { return false }
@@ -131,18 +133,18 @@ extension FetchedResultsController {
         return true
     }
 
-    /// Whether somebody hears of fetches of the whole list, too.
+    /// Whether any observer also receives fetches of the whole list.
     private var isHeardSilently: Bool {
         !feeds.isEmpty || follower != nil || onChange != nil
             || delegate is any FetchedResultsSnapshotDelegate
     }
 
-    /// Whether somebody may need the list before the next change.
+    /// Whether any observer may need the list from before the next change.
     private var needsOldList: Bool {
         feeds.needsOldList || follower.map { $0.needsOldList } ?? false
     }
 
-    /// Hands a change to those who read along, and keeps it for the delegate unless it is silent.
+    /// Publishes a change to the feeds and the follower, and queues it for the delegate.
     private func report(
         _ change: ResultsChange, old: SectionedList?, isSilent: Bool = false,
         isRecovery: Bool = false
@@ -161,7 +163,7 @@ extension FetchedResultsController {
 
     // MARK: Links
 
-    /// Keeps the rows that were decided on at hand, and in step with what they reach.
+    /// Keeps the changed rows in the context, and updates their links.
     private func relink(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
         for number in judge.edits.removed { links?.forget(number, source) }
         var versions = group.versions
@@ -187,7 +189,7 @@ extension FetchedResultsController {
         holdUnmoved(judge, versions)
     }
 
-    /// Keeps rows at hand that changed where they are; they reach what they reached.
+    /// Keeps the rows that changed without moving in the context; their links stay as they are.
     private func holdUnmoved(_ judge: RowJudge, _ versions: RowVersions) {
         for number in judge.edits.unmoved where !source.holds(number) {
             guard let change = judge.reader.changes[number], let row = change.row else { continue }

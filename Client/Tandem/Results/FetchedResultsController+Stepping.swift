@@ -3,20 +3,21 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// An answer to a fetch that waits for the merge that brings the context at or beyond its position.
+/// The answer to a fetch, buffered until a merge brings the context to its position or beyond.
 struct Prefetched {
     var plan: ResultsPlan
     var answer: Fetched
-    /// Whether the result has no rows behind those of the answer.
+    /// Whether the result has no rows after those of the answer.
     var isComplete: Bool
-    /// A list of which all but the rows' values is known, and what became of some of it up to the answer's position; nil if the answer has all rows.
+    /// A list without row values, and the verdicts on some of its rows up to the answer's position;
+    /// nil if the answer has all rows.
     var known: (list: PlacedList, verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: ResultsParticipant {
     var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) || isShort }
 
-    /// Whether edits took so many rows out of what is known that the window is not full.
+    /// Whether edits removed rows, and the remaining known rows do not fill the window.
     var isShort: Bool {
         guard let held, !held.isComplete, !overlay.isEmpty, opening == nil, interruption == nil
         else { return false }
@@ -44,7 +45,7 @@ extension FetchedResultsController: ResultsParticipant {
         }
     }
 
-    /// Whether only a text that is too long for its row can tell if an object matches.
+    /// Whether the predicate depends on a text that is too long for the row of a changed object.
     private func dependsOnTexts(_ changes: [Change], _ plan: ResultsPlan) -> Bool {
         guard plan.compiled.predicateReadsTexts else { return false }
         let reader = GroupReader(source, .empty)
@@ -63,7 +64,8 @@ extension FetchedResultsController: ResultsParticipant {
         return plan.compiled.includes(tag: change.object.tag) && !plan.leavesPlace(change)
     }
 
-    /// Whether everything that the group leads to is held, so that nobody has to be asked.
+    /// Whether all objects that the group's rows refer to are held, so that the daemon need not be
+    /// asked.
     private func canDecide(_ group: MergedGroup, _ plan: ResultsPlan) -> Bool {
         guard let links else { return true }
         let reader = GroupReader(source, group.table)
@@ -107,7 +109,8 @@ extension FetchedResultsController: ResultsParticipant {
         return losses == 0 || held.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
 
-    /// The plan to fetch by, made anew if the model was replaced.
+    /// Returns the plan to fetch with, recompiled if the model was replaced; nil if there is none,
+    /// or it does not fit the model.
     private func currentPlan() -> ResultsPlan? {
         guard let plan = opening ?? plan, let model = source.session?.model else { return nil }
         if plan.compiled.model === model { return plan }
@@ -130,13 +133,14 @@ extension FetchedResultsController: ResultsParticipant {
             ? plan.opening(fetch, rowsUpTo: source.core.limits.cachedRows / 2) : fetch
     }
 
-    /// Whether nothing is asked but a list that is opened for the first time, so that the rows' values are of no use if these are many.
+    /// Whether the fetch only opens a list for the first time, so that the values of many rows
+    /// would not be used.
     private func opensAnew(_ plan: ResultsPlan) -> Bool {
         opening != nil && self.plan == nil && interruption == nil && !plan.isWindow
             && sumProperties.isEmpty && source.pinnedPosition == nil
     }
 
-    /// At most so many rows can go out of what is known, or behind its edge.
+    /// Returns an upper bound on the known rows that are removed or move beyond the edge.
     private func losses(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
     ) -> Int {
@@ -151,7 +155,7 @@ extension FetchedResultsController: ResultsParticipant {
     }
 
     func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch) {
-        // Meanwhile another request may have been set and asked for.
+        // Another request may have been set and sent in the meantime.
         guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
         switch result {
         case .failure(let error): refuse(error)
@@ -171,10 +175,11 @@ extension FetchedResultsController: ResultsParticipant {
         }
     }
 
-    /// Takes a list without the rows' values; the daemon judges what becomes of it if it reaches more than is held here.
+    /// Accepts a list without row values; if its links are missing, the daemon evaluates later
+    /// changes.
     private func take(_ answer: Fetched, _ places: GatheredPlaces, _ plan: ResultsPlan) {
         let hops = ResultsLinks(plan, pinsRows: false).hops
-        // Another answer to the same question opened the list already.
+        // Another answer to the same request has opened the list already.
         guard opening != nil else { return }
         guard [0, hops].contains(places.hops),
             places.parts.lazy.flatMap(\.tagRuns).allSatisfy({
@@ -194,7 +199,8 @@ extension FetchedResultsController: ResultsParticipant {
         plan.compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
     }
 
-    /// Gives up what can't succeed: the fetch under way, or following a list that the model no longer has or the daemon refuses.
+    /// Ends the pending fetch with an error; without one, stops following the list, which the model
+    /// no longer has or the daemon refuses.
     private func refuse(_ error: TandemError) {
         prefetched = nil
         if opening != nil {
@@ -232,7 +238,7 @@ extension FetchedResultsController: ResultsParticipant {
             apply(decide(group, verdicts, plan), group, verdicts)
             return
         }
-        // The group passed by without being taken in; an empty one is no loss.
+        // The group was not applied, which matters unless it is empty.
         if isFollowing, group.isRestart || group.isBackward || group.to > group.from {
             interruption = lastPosition
         }
@@ -245,18 +251,18 @@ extension FetchedResultsController: ResultsParticipant {
         return shown.references(in: start..<start + count)
     }
 
-    /// The reference of a row.
+    /// Returns the reference of a row, or nil if the row is not known.
     func reference(_ number: ObjectNumber) -> ObjectReference? {
         row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
     }
 
-    /// What is known of a row as the store has it, in the window or not.
+    /// Returns the row as stored, in the window or not; nil if it is not known or does not match.
     func row(_ number: ObjectNumber) -> ResultRow? {
         if let overlaid = overlay[number] { return overlaid.stored }
         return shownRow(number)
     }
 
-    /// Where a row stands with the context's edits, in the window or not.
+    /// Returns the row as shown, with the context's edits, in the window or not.
     func shownRow(_ number: ObjectNumber) -> ResultRow? {
         if let held { return held.row(number) }
         return list.currentRow(number)

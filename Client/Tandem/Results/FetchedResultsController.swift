@@ -2,11 +2,11 @@ public import TandemModel
 public import TandemQuery
 public import TandemResults
 
-/// A sorted, sectioned list of the objects that a request picks, kept in step with every save.
+/// A sorted and sectioned list of the objects that match a request, updated with every save.
 ///
-/// After every merge of its context the list equals what a fresh fetch would give, also where predicate, order or
-/// sections lead through relationships, and it reports each merge as one change. Unsaved edits of the context lie over what is
-/// saved, unless ``includesPendingChanges`` is off.
+/// After every merge of its context, the list equals the result of a new fetch, even if predicate,
+/// order or sections use relationships. Each merge is reported as one change. Unsaved edits of the
+/// context are shown on top of the saved state, unless ``includesPendingChanges`` is off.
 ///
 ///     let request = FetchRequest(entity: "Content", sort: ["bucket.name", "title"])
 ///     let controller = try FetchedResultsController(
@@ -14,52 +14,68 @@ public import TandemResults
 ///     controller.delegate = view
 ///     try controller.performFetch()
 ///
-/// A controller belongs to its context's actor, as its objects do. It steps whenever the context merges; its
-/// observers hear of it after all controllers of the context have stepped.
+/// A controller belongs to its context's actor, like the context's objects. It is updated whenever
+/// the context merges. Its observers are notified after all controllers of the context were
+/// updated.
 ///
 /// State:
-/// - `plan`, `list`, `held`, `links`: what is followed, its rows, those known beyond a window, and which objects they reach.
-/// - `good`, `owed`: what is shown while `list` is out of order, and what changed since; else nil and empty.
-/// - `opening`, `openingFailure`: what a fetch under way will follow, and why that can't be.
-/// - `interruption`: where the list stood when it lost the thread; it is fetched again with the next merge,
-///   unless that was refused.
-/// - `prefetched`: an answer that waits for the merge that reaches its position.
-/// - `outbox`: what observers have not been told yet.
+/// - `plan`, `list`, `held`, `links`: the plan that is followed, its rows, the known rows of a
+///   limited list, and the objects to which rows refer.
+/// - `good`, `owed`: while `list` is out of order, the list that is shown, and the changes since;
+///   otherwise nil and empty.
+/// - `opening`, `openingFailure`: the plan of the pending fetch, and the reason why that fetch
+///   can't succeed.
+/// - `interruption`: the list's position when it missed changes; the next merge fetches the list
+///   again, unless that was refused.
+/// - `prefetched`: an answer that waits for the merge to its position.
+/// - `outbox`: the notifications that observers have not received yet.
 public final class FetchedResultsController {
-    /// The context whose objects are listed and with which the list steps.
+    /// The context whose objects are listed, and with whose merges the list is updated.
     public let context: ManagedObjectContext
-    /// What is listed; setting it has no effect until the next ``performFetch()``.
+    /// The listed objects and their order; setting it has no effect until the next
+    /// ``performFetch()``.
     public var fetchRequest: FetchRequest
     /// The key path of section names; setting it has no effect until the next ``performFetch()``.
     public var sectionNameKeyPath: String?
-    /// Key paths through which rows show values of other objects: a change there updates the rows.
+    /// The key paths through which rows show values of other objects; a change of such a value
+    /// updates the rows.
     public var relationshipKeyPathsForRefreshing: [String]
-    /// The attributes whose sums the list keeps (``sum(of:inSection:)``); setting it has no effect until the next ``performFetch()``.
+    /// The attributes to be summed (``sum(of:inSection:)``); setting it has no effect until the
+    /// next ``performFetch()``.
     ///
-    /// It costs memory for the numbers of every row, and a list that adds up is not opened from a cache.
+    /// A list with sums keeps these values of every row in memory, and is not opened from a cache.
     public var sumProperties: [String] = []
     /// The name under which the list is cached between runs of the program; nil for no cache.
     ///
-    /// A controller that first fetches under the name of a cached list asks only what became of it since. A cache that is of another request,
-    /// model, store or epoch is not used but written anew, so there is no rule to keep. See ``PersistentContainer/cacheDirectory``.
+    /// If there is a cached list, the controller's first fetch only requests the changes since it
+    /// was written. A cache of another request, model, store or epoch is ignored and replaced, so
+    /// the app need not delete any. See ``PersistentContainer/cacheDirectory``.
     ///
-    /// A list with a limit, an offset or sums is not cached. One that was opened from its cache is followed as if it had been fetched, though its
-    /// rows are not at hand: when an object changes that they reach, the daemon is asked once for those rows. Setting it lets the list be
-    /// kept under another name from then on; the next ``performFetch()`` of a list that is there already fetches it, and keeps it.
+    /// Lists with a limit or an offset, and lists with sums, are not cached. A list that was opened
+    /// from its cache behaves like a fetched one, but its rows are not loaded. If an object to
+    /// which rows refer changes, the daemon is asked once for these rows.
+    ///
+    /// A name that is set later applies to the next time the list is cached. If the list is there
+    /// already, the next ``performFetch()`` fetches it again and caches it.
     public var cacheName: String?
-    /// Whether unsaved edits of the context show in the list; on at first, as in Core Data.
+    /// Whether the list shows unsaved edits of the context; on by default, as in Core Data.
     ///
-    /// Objects that were edited themselves come, go, move and are updated when the context processes its pending changes
-    /// (``ManagedObjectContext/processPendingChanges()`` tells when that is); a save that brings to the store what is shown
-    /// changes nothing. Setting it is such a change, too.
+    /// Edited objects enter, leave, move and are updated when the context processes its pending
+    /// changes (``ManagedObjectContext/processPendingChanges()``). A save of edits that are shown
+    /// changes nothing. Setting this property is a change of the list, too.
     ///
-    /// Rows that show an edited object's values, or are ordered or sectioned by them, follow with it.
+    /// Rows that show an edited object's values, or are ordered or sectioned by them, also follow
+    /// unsaved edits of that object. They follow only after the save if the list
+    /// - has a limit,
+    /// - has a predicate over relationships,
+    /// - has a key path through a to-many relationship,
+    /// - was opened from a cache, or
+    /// - has more rows than half of ``ClientLimits/cachedRows``.
     ///
-    /// Limits: rows follow what they reach only when it is saved where the list has a limit, its condition looks beyond the rows' own values or
-    /// a key path leads through a to-many relationship, where it was opened from a cache, and where it has more rows than the context keeps
-    /// (half of ``ClientLimits/cachedRows``). A context that merges nothing unprompted loads nothing to place an edit either: a row whose new
-    /// place hangs on an object that isn't held stays until something is asked. A window that edits emptied is filled up with rows of the
-    /// context's position, as far back as the journal reaches.
+    /// A context that does not merge automatically loads no objects to place an edited row. If the
+    /// new place depends on an object that is not loaded, the row stays until a later request loads
+    /// that object. A window that lost rows by edits is filled with rows at the context's position,
+    /// as far back as the journal reaches.
     public var includesPendingChanges = true {
         didSet {
             guard includesPendingChanges != oldValue else { return }
@@ -67,19 +83,25 @@ public final class FetchedResultsController {
             context.stepOverlays()
         }
     }
-    /// Who is told of changes.
+    /// The delegate, which is notified of changes.
     public weak var delegate: (any FetchedResultsControllerDelegate)?
-    /// Called with every change, those of fetches of the whole list and failures included (``ControllerChange/error``), after the delegate; it may
-    /// do what a delegate may.
-    public var onChange: ((ControllerChange) -> Void)?
-    /// Why the list does not show the present state; nil while all is well.
+    /// A closure that is called with every change, after the delegate.
     ///
-    /// With `outOfOrderSection` it goes on showing the last good list and recovers by itself, with one change, which is empty where nothing
-    /// differs. With any other code (the daemon refuses what it would take to follow the list, `limitExceeded` for instance) the list stays
-    /// as it is until ``performFetch()`` succeeds or the context begins anew; no other list is held up by that.
+    /// It also receives fetches of the whole list, and failures (``ControllerChange/error``). It
+    /// may do everything that a delegate may do.
+    public var onChange: ((ControllerChange) -> Void)?
+    /// The reason why the list does not show the present state; nil if there is no failure.
+    ///
+    /// With `outOfOrderSection`, the list continues to show its last state that was in order. It
+    /// recovers by itself with one change, which is empty if nothing differs.
+    ///
+    /// Any other code means that the daemon refuses a request that is needed to follow the list,
+    /// for example with `limitExceeded`. The list then stays as it is until ``performFetch()``
+    /// succeeds or the context restarts. Other lists are not affected.
     public internal(set) var error: TandemError?
 
-    /// The context whose merges the list follows: ``context``, or the one that its edits end up in.
+    /// The context whose merges update the list: the root of ``context``, which may be ``context``
+    /// itself.
     let source: ManagedObjectContext
     var plan: ResultsPlan?
     var opening: ResultsPlan?
@@ -93,39 +115,41 @@ public final class FetchedResultsController {
     var good: SectionedList?
     var owed: [ObjectNumber: ChangeReason] = [:]
     var held: HeldRows?
-    /// Why things changed that were not reported yet.
+    /// The causes of changes that were not reported yet.
     var causes = ChangeCauses()
     var sums: ResultsSums?
     var links: ResultsLinks?
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
-    /// Whether there may be more to tell, by what those did who are being told.
+    /// Whether there may be more notifications, because observers acted while they were notified.
     var isAskedAgain = false
-    /// How many rows differ from those in the cache, at most.
+    /// An upper bound on the number of rows that differ from the cache file.
     var unkept = 0
-    /// Rows beyond a window that are fetched with it, at least.
+    /// The minimum number of rows fetched beyond a window.
     var slack: Int { source.core.limits.windowSlack }
-    /// How often rows were fetched.
+    /// The number of fetches.
     var fetches = 0
-    /// The edits of the context that lie over the list.
+    /// The context's edits that the list shows.
     var overlay = EditOverlay()
-    /// What rows showed of others when the thread was lost by starting anew; nil where that is not known.
+    /// The related values that rows showed before the context restarted; nil if they are not known.
     var shownBefore: ShownValues?
     let feeds = ResultsFeeds()
-    /// Who shows this list to others.
+    /// The observer that receives every change before the delegate does.
     weak var follower: (any ResultsFollower)?
     private var place: ControllerPlace?
 
-    /// A controller of a request; nothing is fetched yet.
+    /// Creates a controller; nothing is fetched yet.
     ///
     /// - Parameters:
-    ///   - fetchRequest: What is listed; it needs at least one sort key.
+    ///   - fetchRequest: The objects to list; at least one sort key is required.
     ///   - context: The context.
-    ///   - sectionNameKeyPath: What sections are named by; its order must be that of the sort keys.
-    ///   - relationshipKeyPathsForRefreshing: Key paths through which rows show other objects' values.
+    ///   - sectionNameKeyPath: The key path of section names; the sort keys must have the same
+    ///     order.
+    ///   - relationshipKeyPathsForRefreshing: The key paths through which rows show values of other
+    ///     objects.
     ///   - cacheName: The name of a cache; nil for none.
-    /// - Throws: `noSortDescriptors`; and `unknownEntity`, `unknownProperty` or `invalidPredicate` if the context was in
-    ///   use already, else ``performFetch()`` throws these.
+    /// - Throws: `noSortDescriptors`. If the context was used before, also `unknownEntity`,
+    ///   `unknownProperty` or `invalidPredicate`; otherwise ``performFetch()`` throws these.
     public init(
         fetchRequest: FetchRequest, context: ManagedObjectContext,
         sectionNameKeyPath: String? = nil, relationshipKeyPathsForRefreshing: [String] = [],
@@ -155,17 +179,22 @@ public final class FetchedResultsController {
 
     /// Fetches the list and follows it from now on; blocks.
     ///
-    /// The delegate hears nothing of it. However busy others are, it needs one answer, and merges up to it. Of an answer that comes in parts
-    /// the list is made as they come; one that breaks off with its connection is asked for again (``ClientLimits/requestAttempts``).
+    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``. The fetch needs one
+    /// answer, however many saves others make meanwhile, and the context merges up to that answer's
+    /// position. The list is built from a chunked answer as its chunks arrive. If the connection is
+    /// lost during the answer, the request is repeated (``ClientLimits/requestAttempts``).
     ///
-    /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`, `outOfOrderSection`, `disconnected`,
-    /// `limitExceeded`; the list and what it follows are then as they were.
+    /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
+    /// `outOfOrderSection`, `disconnected`, `limitExceeded`. After an error, the list and what it
+    /// follows are unchanged.
     public func performFetch() throws {
         defer { opening = nil }
         try openStep().run(on: source.connection)
     }
 
-    /// Fetches the list and follows it from now on; the delegate hears nothing of it.
+    /// Fetches the list and follows it from now on, without blocking the thread.
+    ///
+    /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``.
     public nonisolated(nonsending) func performFetch() async throws {
         defer { opening = nil }
         try await openStep().runAsync(on: source.connection)
@@ -192,7 +221,7 @@ public final class FetchedResultsController {
                 return try self.settleStep(attempt: 1)
             }
             return try self.forwardStep(cached, opening).then { _ in
-                // A cache that did not lead to the list is given up.
+                // A cache that did not produce the list is ignored from here on.
                 if self.opening != nil, self.prefetched == nil { self.opening = plan }
                 return try self.settleStep(attempt: 1)
             }
@@ -202,11 +231,11 @@ public final class FetchedResultsController {
         }
     }
 
-    /// Merges until the fetch is taken over or refused; others may merge in between.
+    /// Merges until the fetch is applied or refused; other callers may merge in between.
     private func settleStep(attempt: Int) throws -> Step<Void> {
         try source.mergeStep(through: source.merged).then { _ in
             if let failure = self.openingFailure {
-                // The old list may have lost the thread meanwhile.
+                // The old list may have missed changes meanwhile; this merge fetches it again.
                 return try self.source.mergeStep(through: self.source.merged).then { _ in
                     throw failure
                 }
@@ -221,12 +250,13 @@ public final class FetchedResultsController {
 
     // MARK: The list
 
-    /// The position that the list shows; nil before the first fetch.
+    /// The position of the shown list; nil before the first fetch.
     public var position: Position? { lastPosition }
 
-    /// The sections in order; one named `""` without a section key path, no empty ones with it.
+    /// The sections in order.
     ///
-    /// Cost: the objects; use ``object(at:)`` and ``numberOfObjects`` for single ones.
+    /// Without a section key path there is one section, named `""`. With one, no section is empty.
+    /// Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for single values.
     public var sections: [FetchedResultsSection] {
         guard let model = plan?.compiled.model else { return [] }
         let shown = visible
@@ -240,36 +270,36 @@ public final class FetchedResultsController {
     /// The ids of all objects, in order.
     public var fetchedObjectIDs: [ObjectID] { objectIDs(in: 0..<numberOfObjects) }
 
-    /// All objects, in order; their rows are loaded when they are read.
+    /// All objects in order; the row of each is loaded when it is first read.
     public var fetchedObjects: [ManagedObject] {
         visible.references(in: 0..<numberOfObjects).map { context.object($0) }
     }
 
-    /// How many objects the list shows.
+    /// The number of objects in the shown list.
     public var numberOfObjects: Int { visible.count }
 
-    /// The object at a place; its row is loaded when it is read.
+    /// Returns the object at an index path; its row is loaded when it is first read.
     ///
-    /// A place outside the list traps; before ``performFetch()`` every place is.
+    /// An index path outside the list traps; before ``performFetch()`` every index path does.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
         precondition(plan != nil, "The list is empty: performFetch() was not called.")
         return object(at: path, of: visible)
     }
 
-    /// The object at a place of the list, or of one that it was.
+    /// Returns the object at an index path of the current list or an earlier one.
     func object(at path: ResultsIndexPath, of list: SectionedList) -> ManagedObject {
         let identity = list.identity(at: path)
         return context.object(ObjectReference(tag: identity.tag, number: identity.number))
     }
 
-    /// Where an object stands, or nil when it is not in the list.
+    /// Returns the index path of an object, or nil if it is not in the list.
     public func indexPath(for id: ObjectID) -> ResultsIndexPath? {
         visible.indexPath(of: id.number)
     }
 }
 
 extension TandemError {
-    /// The failure of a list whose sections are out of order.
+    /// Creates the error of a list whose sections are out of order.
     init(_ problem: OutOfOrderSection) {
         self.init(
             .outOfOrderSection,

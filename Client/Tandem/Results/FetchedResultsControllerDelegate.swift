@@ -1,38 +1,47 @@
 public import TandemModel
 public import TandemResults
 
-/// Hears of every change of a results controller's list.
+/// A delegate that is notified of every change of a results controller's list.
 ///
-/// Implement what you need; the rest does nothing. For one change the calls come in this order: will change, row deletes, section
-/// deletes, section inserts, row inserts, moves, updates, did change, the whole value. Of a list that recovers as it was, only the brackets and
-/// an empty value come. Indexes follow the rules of table
-/// batch updates: deletes, updates and move sources count in the list before, inserts and move targets in the list
-/// after. The controller shows the new list already. Take a change as one batch: the paths of its parts are not to be applied one by one.
+/// All methods are optional; the defaults do nothing. For one change the methods are called in this
+/// order: will change, row deletions, section deletions, section insertions, row insertions, moves,
+/// updates, did change, the whole change as one value. If a list recovers without a difference,
+/// only will change, did change and an empty value are delivered.
 ///
-/// Calls come synchronously from whatever merges, after all controllers of the context have stepped: reading a property whose values
-/// have to be loaded is such a thing, too. They may read, edit and save the
-/// context, blocking, also when what they hear of is its own save; not, though, while one that inserts under an id of the caller's
-/// awaits its answer (`usage`).
+/// Index paths follow the rules of table batch updates. Deletions, updates and the sources of moves
+/// refer to the list before the change. Insertions and the targets of moves refer to the list after
+/// it. The controller shows the new list already. Apply a change as one batch; the index paths of
+/// its parts do not fit a list that is updated part by part.
+///
+/// Calls come synchronously from whatever causes a merge, after all controllers of the context were
+/// updated. Reading a property whose values must be loaded can cause a merge, too. The delegate may
+/// read, edit and save the context with blocking calls, even while it is notified of the context's
+/// own save. There is one exception: while a save with inserted objects and a save id of the caller
+/// awaits its answer, another save throws `usage`.
 public protocol FetchedResultsControllerDelegate: AnyObject {
-    /// A change begins.
+    /// Called before the parts of a change.
     func controllerWillChangeContent(_ controller: FetchedResultsController)
-    /// A section came or went.
+    /// Called when a section was inserted or deleted.
     func controller(
         _ controller: FetchedResultsController,
         didChangeSection section: ResultsChange.SectionChange)
-    /// An object came, went, moved or changed.
+    /// Called when an object was inserted, deleted, moved or updated.
     func controller(
         _ controller: FetchedResultsController, didChangeObject object: ResultsChange.ObjectChange,
         id: ObjectID)
-    /// A change ends.
+    /// Called after the parts of a change.
     func controllerDidChangeContent(_ controller: FetchedResultsController)
-    /// The same change as one value.
+    /// Called with the same change as one value.
     func controller(_ controller: FetchedResultsController, didChange change: ControllerChange)
-    /// The title of a section in the index; nil for the upper-cased first character of its name.
+    /// Returns the index title of a section, or nil for the upper-cased first character of its
+    /// name.
     func controller(
         _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
     ) -> String?
-    /// The list can't be shown, and why; the next change, which may be empty, says that it has recovered (``FetchedResultsController/error``).
+    /// Called when the list can't be shown.
+    ///
+    /// The next change, which may be empty, reports the recovery
+    /// (``FetchedResultsController/error``).
     func controller(_ controller: FetchedResultsController, didFailWith error: TandemError)
 }
 
@@ -55,7 +64,7 @@ extension FetchedResultsControllerDelegate {
     public func controller(
         _ controller: FetchedResultsController, didChange change: ControllerChange
     ) {}
-    /// Nil.
+    /// Returns nil.
     public func controller(
         _ controller: FetchedResultsController, sectionIndexTitleForSectionName name: String
     ) -> String? { nil }

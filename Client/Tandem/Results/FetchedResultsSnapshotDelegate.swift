@@ -1,15 +1,15 @@
 public import TandemModel
 
-/// A list as ids, for views that work out differences themselves.
+/// A list as ids, for views that compute differences themselves.
 public struct FetchedResultsSnapshot: Hashable, Sendable {
     /// The sections in order.
     public var sections: [FetchedResultsSection]
-    /// The objects that were there before and changed, moved ones included.
+    /// The objects that were in the list before and changed, moved ones included.
     public var reloaded: [ObjectID]
-    /// Whether it is the first list, which a view need not animate.
+    /// Whether this is the first list, which a view need not animate.
     public var isFirstLoad: Bool
 
-    /// A snapshot of the given sections.
+    /// Creates a snapshot of the given sections.
     public init(
         sections: [FetchedResultsSection], reloaded: [ObjectID] = [], isFirstLoad: Bool = false
     ) {
@@ -19,25 +19,29 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
     }
 }
 
-/// A delegate that takes the whole list after each change, the first one and refetches included.
+/// A delegate that receives the whole list after each change, including the first list and later
+/// fetches.
 ///
-/// None of the other calls but failures come then.
+/// Apart from failures, it receives no other notifications.
 ///
 ///     func controller(_ controller: FetchedResultsController, didChangeContentWith snapshot: FetchedResultsSnapshot) {
 ///         dataSource.apply(snapshot, animating: !snapshot.isFirstLoad)
 ///     }
 public protocol FetchedResultsSnapshotDelegate: FetchedResultsControllerDelegate {
-    /// The list shows this now; cost O(n) each time.
+    /// Called with the list as it is shown now; O(n) for each call.
     func controller(
         _ controller: FetchedResultsController,
         didChangeContentWith snapshot: FetchedResultsSnapshot)
 }
 
-/// A delegate that takes changes of a list without sections as the standard library's difference.
+/// A delegate that receives changes of a list without sections as the standard library's
+/// difference.
 ///
-/// None of the other calls but failures come then. Of a list with sections it hears as any delegate.
+/// Apart from failures, it receives no other notifications. If the list has sections, it is
+/// notified like any other delegate.
 public protocol FetchedResultsDifferenceDelegate: FetchedResultsControllerDelegate {
-    /// The list changed: ids that came, went or moved, and those that were updated in their places, which a difference can't hold.
+    /// Called with the ids that were inserted, removed or moved, and with the ids updated in place,
+    /// which a difference can't express.
     func controller(
         _ controller: FetchedResultsController,
         didChangeContentWith difference: CollectionDifference<ObjectID>, updated: [ObjectID])

@@ -2,19 +2,20 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// Where the objects of an answer stand, as it came, in one part or many, with the list that is made of each part as it comes.
+/// The placements of an answer's objects, collected as its chunks arrive, and the list built from
+/// them.
 ///
-/// It costs the places until the list stands; the parts are not put together.
+/// The placements are kept until the list is complete; the chunks are not joined.
 struct GatheredPlaces {
-    /// What the parts lead to: the names of sections, and what is reached.
+    /// The section names to which the chunks refer.
     let sections: [String]
     let reached: [ObjectReference]
-    /// How many hops there are from an object.
+    /// The number of hops from an object.
     let hops: Int
     private(set) var parts: [ListPlaces] = []
     private var builder: SectionedListBuilder
 
-    /// The places of an answer that has come whole, or of one in parts of which nothing came yet.
+    /// Creates the placements of a complete answer, or of the head of a chunked one.
     init(_ places: ListPlaces, sectioned: Bool, count: Int) {
         (sections, reached, hops) = (places.sections, places.reached, places.hops)
         builder = SectionedListBuilder(sectioned: sectioned, sections: sections, count: count)
@@ -27,10 +28,10 @@ struct GatheredPlaces {
         builder.append(part)
     }
 
-    /// The list; nil where the objects are out of order.
+    /// The list; nil if the objects are out of order.
     var list: SectionedList? { builder.list }
 
-    /// The rows; they are made here of places, which takes several allocations for each.
+    /// The rows, created from the placements with several allocations for each row.
     var rows: [ResultRow] {
         parts.flatMap { part in
             (0..<part.count).map { index in
@@ -42,7 +43,7 @@ struct GatheredPlaces {
         }
     }
 
-    /// What the rows reach; without hops if that is not known.
+    /// The links of the rows, in the form of a cache; without hops if they are not known.
     var kept: KeptLinks {
         var links = KeptLinks()
         (links.objects, links.hops) = (reached, hops)
@@ -50,6 +51,6 @@ struct GatheredPlaces {
         return links
     }
 
-    /// What the rows reach by a hop.
+    /// Returns the links of one hop.
     func links(hop: Int) -> PlacedLinks { PlacedLinks(parts, reached: reached, hop: hop) }
 }

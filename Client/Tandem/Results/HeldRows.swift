@@ -1,18 +1,19 @@
 import TandemModel
 import TandemResults
 
-/// The first rows of a result of which a window is shown: those up to an edge, or all.
+/// The first rows of a result of which a window is shown: the rows up to an edge, or all rows.
 ///
-/// Whatever stands at or before the edge is held; what is behind it isn't known. So the window is exact as long as
-/// it ends within what is held, and rows that leave it cost no fetch before the slack is used up.
+/// All rows at or before the edge are held; rows after it are not known. The window is therefore
+/// exact while it ends before the edge. Rows that leave the window cost no fetch until the rows
+/// beyond it are used up.
 struct HeldRows {
     /// All rows up to the edge, in order.
     private(set) var rows: [ResultRow]
     private var byNumber: [ObjectNumber: ResultRow]
-    /// The last place that is known; nil when everything is.
+    /// The last known row; nil if all rows are known.
     private var edge: ResultRow?
 
-    /// Takes rows in any order; those behind the edge are left out.
+    /// Creates a collection from rows in any order; rows after the edge are ignored.
     init(_ rows: [ResultRow], edge: ResultRow?) {
         self.edge = edge
         self.rows = rows.filter { row in edge.map { !$0.precedes(row) } ?? true }
@@ -23,13 +24,15 @@ struct HeldRows {
         }
     }
 
-    /// Whether the result has no rows behind those held.
+    /// Whether the result has no rows after the held ones.
     var isComplete: Bool { edge == nil }
 
-    /// The row of a number.
+    /// Returns the row with this number, or nil if it is not held.
     func row(_ number: ObjectNumber) -> ResultRow? { byNumber[number] }
 
-    /// Takes rows out and puts others in, unmoved ones stay as they are; O(held rows + log of them for each row).
+    /// Removes and inserts rows; unmoved rows stay as they are.
+    ///
+    /// Cost: O(held rows) for each row, plus a binary search.
     mutating func apply(_ edits: ListEdits) {
         for number in edits.removed { remove(number) }
         for row in edits.upserted {
@@ -40,7 +43,8 @@ struct HeldRows {
         }
     }
 
-    /// Gives up what is far behind the window, so that holding stays bounded; gives the numbers.
+    /// Drops the rows after the first `count`, so that their number stays bounded; returns the
+    /// dropped numbers.
     mutating func trim(to count: Int) -> [ObjectNumber] {
         guard rows.count > count, count > 0 else { return [] }
         let numbers = rows[count...].map(\.number)
@@ -50,7 +54,7 @@ struct HeldRows {
         return numbers
     }
 
-    /// The rows that are shown.
+    /// Returns the shown rows.
     func window(offset: Int, limit: Int?) -> ArraySlice<ResultRow> {
         let start = rows.dropFirst(max(0, offset))
         return limit.map { start.prefix(max(0, $0)) } ?? start
@@ -61,7 +65,7 @@ struct HeldRows {
         rows.remove(at: place(of: row))
     }
 
-    /// The first place whose row does not stand before this one.
+    /// Returns the index of the first row that does not precede this one.
     private func place(of row: ResultRow) -> Int {
         var low = 0
         var high = rows.count

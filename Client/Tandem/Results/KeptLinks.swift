@@ -1,15 +1,16 @@
 import TandemModel
 
-/// What the rows of a cached list reach over its to-one key paths: for each row, hop by hop, which object.
+/// The objects that the rows of a cached list reach over the list's to-one key paths: for each row,
+/// one object per hop.
 struct KeptLinks: Equatable {
-    /// The objects that are reached, each once.
+    /// The reached objects, without duplicates.
     var objects: [ObjectReference] = []
-    /// How many hops there are from a row.
+    /// The number of hops from a row.
     var hops = 0
-    /// Row by row, hop by hop: the place among the objects, from 1 on; 0 where a path ends before.
+    /// For each row and hop, the object's index plus 1; 0 if the path ends before.
     var places: [UInt32] = []
 
-    /// The object that a row reaches at a hop.
+    /// Returns the object that a row reaches with a hop, or nil if its path ends before.
     func object(row: Int, hop: Int) -> ObjectReference? {
         let place = Int(places[row * hops + hop])
         return place == 0 ? nil : objects[place - 1]
@@ -28,7 +29,9 @@ struct KeptLinks: Equatable {
 
     init() {}
 
-    /// Reads the binary form of what so many rows reach; throws `CodingError`, also for a place beyond the objects.
+    /// Reads the binary form of the links of `rows` rows.
+    ///
+    /// Throws `CodingError`, also if a place is beyond the objects.
     init(of rows: Int, from reader: inout ByteReader) throws(CodingError) {
         let count = try reader.count(itemBytes: 10)
         objects.reserveCapacity(count)

@@ -1,20 +1,22 @@
 import TandemModel
 import TandemResults
 
-/// What a context's edits, those that it shares with its parents included, make of one object: its own, or those of what it reaches.
+/// The effect of a context's edits, including those of its parents, on one object in the list.
 ///
-/// Two of them tell what of an object that is shown differs: a save that brings to the store what was shown before changes nothing.
+/// The edits are those of the object itself, or those of objects to which it refers. The entries
+/// before and after a step show whether the displayed object differs: a save of edits that are
+/// displayed changes nothing.
 struct OverlaidEdits {
     let record: ObjectRecord
-    /// All layers as one.
+    /// The edits of all contexts of the family, merged.
     let edits: Edits
-    /// Where the list has the object without them; nil when it isn't in it.
+    /// The row of the object without edits; nil if it is not in the list.
     var stored: ResultRow?
-    /// The objects that lead to its place.
+    /// The objects on which its placement depends.
     var reached: [ObjectNumber] = []
-    /// Whether all is held that leads to its place.
+    /// Whether all objects on which its placement depends were known.
     var isPlaced = true
-    /// The values of others that it shows; nil where that isn't known.
+    /// The values of other objects that it shows; nil if they are not known.
     var shows: [UInt8]?
 
     init(_ record: ObjectRecord, layers: [ObjectRecord]) {
@@ -24,14 +26,14 @@ struct OverlaidEdits {
 
 }
 
-/// What became of an object: its edits before and after, and what a merge did to its row in between.
+/// One step of an object: its edits before and after, and the merged change of its row in between.
 struct OverlayStep {
     let record: ObjectRecord
     let before: OverlaidEdits?
     let after: OverlaidEdits?
     let change: Change?
 
-    /// Whether the values or members shown differ.
+    /// Whether shown values or members differ.
     var isChange: Bool {
         if (before?.edits.kind ?? .none) != (after?.edits.kind ?? .none), change == nil {
             return true
@@ -44,11 +46,11 @@ struct OverlayStep {
         let new = after?.edits.values ?? SlotValues()
         let edited = old.mask.union(new.mask)
         if let change {
-            // What others changed beside it; lists of members are compared below.
+            // Other values that the merge changed; members are compared below.
             for property in record.entity.properties where !property.isToMany {
                 let slot = property.slot
                 guard change.changed.contains(slot), !edited.contains(slot) else { continue }
-                // A new object has nothing in what nobody set.
+                // A new object shows no difference for values that are not set.
                 if change.kind != .insert || record.committedValue(slot)?.isNull != true {
                     return true
                 }
@@ -64,7 +66,7 @@ struct OverlayStep {
         return false
     }
 
-    /// The stored value before the merge; nil when nobody knows.
+    /// Returns the stored value from before the merge, or nil if it is not known.
     private func stored(before slot: Int) -> Value? {
         if let change, change.changed.contains(slot) {
             return change.before.first { $0.slot == slot }?.value
@@ -83,7 +85,7 @@ struct OverlayStep {
     }
 }
 
-/// The members that a relationship gained and lost, and the places that it gave to members.
+/// The members that a relationship gained and lost, and the ranks assigned to members.
 private struct Links {
     var added: Set<ObjectReference> = []
     var removed: Set<ObjectReference> = []
@@ -108,7 +110,9 @@ private struct Links {
         }
     }
 
-    /// Whether they show other members, or another order; one that came without a place may have got its own at the save.
+    /// Whether other members, or another order, would be shown.
+    ///
+    /// An added member without a rank may have received one in the save.
     func differs(from other: Links) -> Bool {
         if added != other.added || removed != other.removed { return true }
         return Set(ranks.keys).union(other.ranks.keys).contains { member in
@@ -119,7 +123,7 @@ private struct Links {
         }
     }
 
-    /// These and others after them.
+    /// Returns these links followed by later ones.
     func then(_ later: Links) -> Links {
         var result = Links()
         result.added = added.subtracting(later.removed).union(later.added.subtracting(removed))
@@ -131,7 +135,8 @@ private struct Links {
 }
 
 extension Value {
-    /// Whether two values show the same: what is long was edited as a whole and is stored by its hash.
+    /// Whether two values are shown alike: a long value is complete in an edit, but stored as a
+    /// hash.
     fileprivate func isSame(as other: Value) -> Bool {
         switch (self, other) {
         case (.string(let text), .longText(let stored)):

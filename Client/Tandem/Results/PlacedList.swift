@@ -1,16 +1,16 @@
 import TandemResults
 
-/// A list without the values of its rows: where each stands, and what it reaches.
+/// A list without the values of its rows: their placements and links.
 enum PlacedList {
-    /// One that was kept.
+    /// A list read from a cache.
     case rows([ResultRow], KeptLinks)
-    /// One as the daemon gives it, which is made without anything for a single row.
+    /// A list received from the daemon, without an allocation for each row.
     case places(GatheredPlaces)
 
-    /// What the daemon gave; nil for a list that comes from elsewhere.
+    /// The placements received from the daemon; nil for a cached list.
     var places: GatheredPlaces? { if case .places(let places) = self { places } else { nil } }
 
-    /// The rows; of places they are made here.
+    /// The rows; they are created from placements if necessary.
     var rows: [ResultRow] {
         switch self {
         case .rows(let rows, _): rows
@@ -18,7 +18,7 @@ enum PlacedList {
         }
     }
 
-    /// What the rows reach; without hops if that is not known.
+    /// The links of the rows; without hops if they are not known.
     var links: KeptLinks {
         switch self {
         case .rows(_, let links): links

@@ -1,7 +1,7 @@
 import TandemModel
 public import TandemQuery
 
-/// Declares a list of an app's model: which objects, in what order; where from is said later.
+/// Declares a list of objects of an app's model, with predicate and order; its source is set later.
 ///
 ///     @Observable final class Standings {
 ///         @ObservationIgnored @Query("wins > 0", sort: ["-wins"]) var teams: FetchedResults<TeamRow>
@@ -10,14 +10,15 @@ public import TandemQuery
 ///     let live = Standings(.store(container.viewContext))
 ///     let preview = Standings(.values([TeamRow(name: "Cameroon")]))
 ///
-/// The list observes itself, so that a class that is `@Observable` need not; the macro wants its wrapped properties marked as ignored. A
-/// condition that can't be read is the list's ``SectionedFetchResults/error``.
+/// The list observes itself, so it need not be tracked by a class that is `@Observable`; the macro
+/// requires its wrapped properties to be marked as ignored. If the predicate can't be parsed, the
+/// error is the list's ``SectionedFetchResults/error``.
 @propertyWrapper
 public struct Query<SectionIdentifier: Hashable, Element> {
-    /// The list; its source and request are set on itself.
+    /// The list; its source and request are set on the list itself.
     public let wrappedValue: SectionedFetchResults<SectionIdentifier, Element>
 
-    /// A list of values that are made of objects, in one section, or in sections by name.
+    /// Creates a list of values made from objects, in one section or in sections by name.
     public init(
         _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
         sections: String? = nil, refresh: [String] = [], limit: Int? = nil
@@ -26,7 +27,7 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
     }
 
-    /// A list of objects, in one section, or in sections by name.
+    /// Creates a list of objects, in one section or in sections by name.
     public init(
         _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
         sections: String? = nil, refresh: [String] = [], limit: Int? = nil
@@ -35,10 +36,12 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
     }
 
-    /// A list of values in sections of any hashable type.
+    /// Creates a list of values in sections of any hashable type.
     ///
-    /// The identifier is taken of the first element of each section, which the key path `sections` cuts, or of every element without a key
-    /// path. Neighbours with the same identifier are one section, so it may be computed: by day, of a list sorted by time.
+    /// The identifier is computed from the first element of each section of the key path
+    /// `sections`, or from every element if there is no key path. Neighbours with the same
+    /// identifier form one section, so an identifier can be computed, for example the day in a list
+    /// sorted by time.
     public init(
         _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
         sections: String? = nil, by identifier: @escaping (Element) -> SectionIdentifier,
@@ -48,10 +51,12 @@ public struct Query<SectionIdentifier: Hashable, Element> {
         wrappedValue.ask(format, arguments, sort, sections, refresh, limit)
     }
 
-    /// A list of objects in sections of any hashable type.
+    /// Creates a list of objects in sections of any hashable type.
     ///
-    /// The identifier is taken of the first element of each section, which the key path `sections` cuts, or of every element without a key
-    /// path. Neighbours with the same identifier are one section, so it may be computed: by day, of a list sorted by time.
+    /// The identifier is computed from the first element of each section of the key path
+    /// `sections`, or from every element if there is no key path. Neighbours with the same
+    /// identifier form one section, so an identifier can be computed, for example the day in a list
+    /// sorted by time.
     public init(
         _ format: String? = nil, _ arguments: [PredicateArgument] = [], sort: [SortKey],
         sections: String? = nil, by identifier: @escaping (Element) -> SectionIdentifier,
@@ -63,21 +68,22 @@ public struct Query<SectionIdentifier: Hashable, Element> {
 }
 
 extension SectionedFetchResults {
-    /// A list of values that are made of objects, with sections by name.
+    /// Creates a list of values made from objects, with sections by name.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil
     ) where SectionIdentifier == String, Element: ObjectValue {
         self.init(.values(.byName { $0 }), source: source, request: request)
     }
 
-    /// A list of objects with sections by name.
+    /// Creates a list of objects with sections by name.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil
     ) where SectionIdentifier == String, Element: ManagedEntity {
         self.init(.objects(.byName { $0 }), source: source, request: request)
     }
 
-    /// A list of values with sections by what their first elements say; neighbours with the same identifier are one section.
+    /// Creates a list of values with sections identified by their first elements; neighbours with
+    /// the same identifier form one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier
@@ -85,7 +91,8 @@ extension SectionedFetchResults {
         self.init(.values(.byElement(sectionIdentifier)), source: source, request: request)
     }
 
-    /// A list of objects with sections by what their first elements say.
+    /// Creates a list of objects with sections identified by their first elements; neighbours with
+    /// the same identifier form one section.
     public convenience init(
         source: ResultsSource<Element> = .none, request: ResultsRequest? = nil,
         sectionIdentifier: @escaping (Element) -> SectionIdentifier

@@ -1,20 +1,20 @@
 import TandemResults
 
-/// What a list of elements reads from.
+/// The content of a list of elements.
 enum ResultsContent<SectionIdentifier: Hashable, Element> {
     case empty
     case store(FetchedResultsController)
     case values([Element], [(id: SectionIdentifier, range: Range<Int>)])
 }
 
-/// Somebody who shows the list of a controller, and hears of every change before the delegates do.
+/// An observer of a controller's list that receives every change before the delegate does.
 protocol ResultsFollower: AnyObject {
-    /// Whether the list before the next change has to be kept.
+    /// Whether the list from before the next change must be kept.
     var needsOldList: Bool { get }
-    /// Takes note of a change, silent ones included; tells nobody.
+    /// Records a change, silent ones included, without notifying its own observers.
     func note(_ change: ControllerChange, from old: SectionedList?)
-    /// Takes note that the list has failed, or has recovered.
+    /// Records that the list has failed or recovered.
     func noteFailure()
-    /// Tells those who observe it.
+    /// Notifies the observers of the recorded changes.
     func deliver()
 }

@@ -1,30 +1,30 @@
 import TandemModel
 import TandemResults
 
-/// How the sections of a list are called.
+/// The source of section identifiers.
 enum SectionNaming<SectionIdentifier: Hashable, Element> {
-    /// By the name that the section key path gives.
+    /// Computed from the section name that the section key path gives.
     case byName((String) -> SectionIdentifier)
-    /// By what the first element says.
+    /// Computed from the first element.
     case byElement((Element) -> SectionIdentifier)
 }
 
-/// What the elements of a list are, and what its sections are called.
+/// The kind of a list's elements, and the identifiers of its sections.
 struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
     typealias Naming = SectionNaming<SectionIdentifier, Element>
 
     let entity: String
     let naming: Naming
-    /// Whether elements are values, which can't tell that they are out of date.
+    /// Whether elements are values, which can't be updated in place.
     let isValue: Bool
-    /// Tells a context of the elements' class.
+    /// Registers the elements' class with a context.
     let register: (ManagedObjectContext) -> Void
-    /// Throws `usage` if a context has, or will have, objects that can't be elements.
+    /// Throws `usage` if a context has, or will create, objects that can't be elements.
     let check: (ManagedObjectContext) throws -> Void
-    /// The element of an object.
+    /// Returns the element of an object.
     let make: (ManagedObject) -> Element
 
-    /// Elements that are objects themselves.
+    /// Creates the definition of a list of objects.
     static func objects(_ naming: Naming) -> Self where Element: ManagedEntity {
         ResultsDefinition(
             entity: Element.entity.name, naming: naming, isValue: false,
@@ -38,7 +38,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             })
     }
 
-    /// Elements that are values made of objects.
+    /// Creates the definition of a list of values made from objects.
     static func values(_ naming: Naming) -> Self where Element: ObjectValue {
         ResultsDefinition(
             entity: Element.Object.entity.name, naming: naming, isValue: true,
@@ -52,9 +52,10 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             })
     }
 
-    /// The parts of literal values that are neighbours under the same identifier; one of all where nothing cuts them.
+    /// Returns the sections of literal values: neighbours with the same identifier, or one section
+    /// of all if nothing divides them.
     ///
-    /// Throws `usage` for values that can't say the value of a key path.
+    /// Throws `usage` if the values have no value for the section key path.
     func sections(
         of values: [Element], by name: ((Element) -> String)?, _ keyPath: String?
     ) throws(TandemError) -> [(id: SectionIdentifier, range: Range<Int>)] {
@@ -74,7 +75,8 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
         return joined(values.indices.map { $0..<($0 + 1) }) { identify(values[$0]) }
     }
 
-    /// The sections made of neighbouring ranges whose first elements have the same identifier.
+    /// Returns the sections formed by neighbouring ranges whose first elements have the same
+    /// identifier.
     func joined(
         _ ranges: [Range<Int>], by identifier: (Int) -> SectionIdentifier
     ) -> [(id: SectionIdentifier, range: Range<Int>)] {
@@ -92,7 +94,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
 }
 
 extension ManagedObject {
-    /// The name of the section that a key path over to-one relationships puts the object in.
+    /// Returns the object's section name by a key path over to-one relationships.
     fileprivate func sectionName(at keyPath: String) -> String {
         var names = keyPath.split(separator: ".").map(String.init)
         guard let last = names.popLast() else { return "" }
@@ -103,7 +105,7 @@ extension ManagedObject {
 }
 
 extension ManagedObjectContext {
-    /// Throws `usage` unless the objects of a class's entity are of it: those that are held, and those to be made.
+    /// Throws `usage` if objects of the entity, existing or future ones, are not of this class.
     fileprivate func checkClass<Object: ManagedEntity>(_ type: Object.Type) throws(TandemError) {
         guard let model = session?.model, let entity = model.entity(named: Object.entity.name)
         else { return }

@@ -2,51 +2,54 @@ import Synchronization
 import TandemModel
 import TandemResults
 
-/// What a sequence of changes does when its reader lags.
+/// The behaviour of a sequence of changes whose reader lags.
 public enum ResultsPolicy: Hashable, Sendable {
-    /// Keeps every change, up to a number; beyond it the sequence ends with `limitExceeded`.
+    /// Keeps every change up to a limit; beyond it the sequence ends with `limitExceeded`.
     case every(limit: Int)
-    /// Merges what was not read yet into one change.
+    /// Merges unread changes into one.
     ///
-    /// While one is unread, each further merge compares the list with the one that the reader knows, which is kept so long: O(n), on the
-    /// context's actor. Of a long list that changes often signals cost nothing beside (``FetchedResultsController/signals()``).
+    /// While a change is unread, the list that the reader knows is kept, and each further merge
+    /// compares the current list with it: O(n), on the context's actor. For a long list that
+    /// changes often, signals are much cheaper (``FetchedResultsController/signals()``).
     case latest
 
-    /// Every change, up to 1,024 unread ones.
+    /// Keeps every change, up to 1,024 unread ones.
     public static let every = ResultsPolicy.every(limit: 1_024)
 }
 
-/// The changes of a results controller, from the moment it is made.
+/// The changes of a results controller, from the creation of the sequence on.
 ///
-/// Replaying them on the controller's snapshot of that moment gives each later one. It ends with the controller.
+/// Applying them in order to the controller's snapshot of that moment gives each later state. The
+/// sequence ends with the controller.
 public struct ControllerChanges: AsyncSequence, Sendable {
     let feed: ResultsFeed
 
-    /// Goes through the updates; a sequence has one reader.
+    /// An iterator over the changes; a sequence has one reader.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let feed: ResultsFeed
 
-        /// The next update; nil when the controller is gone.
+        /// Returns the next change, or nil after the controller was deinitialised.
         ///
-        /// Throws `limitExceeded` after lagging too far.
+        /// Throws `limitExceeded` if the reader lagged too far.
         public mutating func next() async throws -> ControllerChange? { try await feed.next() }
     }
 
-    /// Begins to read.
+    /// Creates the iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed: feed) }
 }
 
 extension FetchedResultsController {
-    /// The changes from now on, those of refetches included, for a reader on any actor; the first list, failures and recoveries count
-    /// as such, too (``ControllerChange/error``).
+    /// Returns a sequence of the changes from now on, for a reader on any actor.
     ///
-    /// It ends with the controller, and with `limitExceeded` for a reader that lags further behind than the policy allows.
+    /// It includes the first list, later fetches of the whole list, failures and recoveries
+    /// (``ControllerChange/error``). It ends with the controller. It ends with `limitExceeded` if
+    /// the reader lags further than the policy allows.
     public func changes(_ policy: ResultsPolicy = .every) -> ControllerChanges {
         ControllerChanges(feed: feeds.make(policy))
     }
 }
 
-/// The sequences that a controller feeds; bound to its actor.
+/// The sequences to which a controller publishes; bound to its actor.
 final class ResultsFeeds {
     private struct WeakFeed {
         weak var feed: ResultsFeed?
@@ -61,13 +64,13 @@ final class ResultsFeeds {
         return feed
     }
 
-    /// Adds somebody who is told that something changed, not what.
+    /// Adds a signal, which receives no details of a change.
     func add(_ signal: AsyncStream<Void>.Continuation) { signals.append(signal) }
 
-    /// Whether nobody reads.
+    /// Whether there is no reader.
     var isEmpty: Bool { signals.isEmpty && all.allSatisfy { $0.feed == nil } }
 
-    /// Whether somebody may have to merge the next change with those after it.
+    /// Whether any reader may need the next change merged with later ones.
     var needsOldList: Bool {
         all.contains { $0.feed?.needsOldList ?? false }
     }
@@ -87,11 +90,11 @@ final class ResultsFeeds {
     }
 }
 
-/// The unread updates of one sequence.
+/// The unread changes of one sequence.
 final class ResultsFeed: Sendable {
     private struct State {
         var queue: [ControllerChange] = []
-        /// The list before the first unread update, if it was kept.
+        /// The list before the first unread change, if it was kept.
         var base: SectionedList?
         var isEnded = false
         var failure: TandemError?
@@ -178,7 +181,7 @@ final class ResultsFeed: Sendable {
 }
 
 extension ResultsChange {
-    /// The objects that are in the list afterwards, with the reasons that were given.
+    /// The objects that are in the list after the change, with their reasons.
     fileprivate var parts: [ObjectNumber: ChangeReason] {
         var parts: [ObjectNumber: ChangeReason] = [:]
         for object in objects where object.to != nil {
@@ -189,9 +192,10 @@ extension ResultsChange {
 }
 
 extension FetchedResultsController {
-    /// Says that something changed, failed or recovered, and no more: for those who read the list anew anyhow.
+    /// Returns a stream of signals that something changed, failed or recovered, for readers that
+    /// read the whole list each time.
     ///
-    /// Changes that nobody has looked at count as one. It ends with the controller.
+    /// Unread signals count as one. The stream ends with the controller.
     public func signals() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))

@@ -2,21 +2,21 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// Which rows of a list reach which objects over the to-one key paths that it observes.
+/// An index of the objects that the rows of a list reach over the list's to-one key paths.
 ///
-/// Every prefix of a path is a node of a tree; each has a table of links from the rows to the objects reached. What rows
-/// reach is pinned in the context as long as any is linked to it, and so are they themselves in a list that keeps its rows at hand.
-/// Noting a row costs O(nodes).
+/// Every prefix of a key path is a node of a tree. Each node has a table of links from the rows to
+/// the objects reached. An object is pinned in the context while any row links to it. Rows are
+/// pinned too, if the list keeps its rows. Recording a row costs O(nodes).
 struct ResultsLinks {
     private struct Node {
-        /// The node that the hop starts at; nil for the row itself.
+        /// The node at which the hop starts; nil for the row itself.
         var parent: Int?
         var slot: Int
-        /// The slots that paths go on with from here.
+        /// The slots with which key paths continue from here.
         var watched = PropertyMask()
-        /// What each row reaches here; nothing where its path ended before.
+        /// The object that each row reaches here; no entry if the row's path ended before.
         private var made = LinkTable()
-        /// The same as long as nobody asked by which rows.
+        /// The same links until the first lookup by object.
         private var late: LateLinks?
 
         init(parent: Int?, slot: Int) {
@@ -24,7 +24,7 @@ struct ResultsLinks {
             self.slot = slot
         }
 
-        /// The table of what each row reaches here.
+        /// The table of the objects that rows reach here.
         var links: LinkTable {
             get { late?.table ?? made }
             _modify {
@@ -36,7 +36,7 @@ struct ResultsLinks {
             }
         }
 
-        /// Takes over what the rows of a new list reach here.
+        /// Replaces the links by those of a new list.
         mutating func take(_ links: PlacedLinks) {
             made = LinkTable()
             late = LateLinks(links)
@@ -46,11 +46,11 @@ struct ResultsLinks {
             late?.placed.isReached(object) ?? made.isReached(object)
         }
 
-        /// Every object that a row reaches here, once.
+        /// The objects that rows reach here, without duplicates.
         var objects: [ObjectNumber] { late.map { Array($0.placed.objects) } ?? made.objects }
     }
 
-    /// Links whose table is made when it is first asked for; copies of a node share it.
+    /// Links whose table is created on first use; copies of a node share it.
     private final class LateLinks {
         let placed: PlacedLinks
         private(set) lazy var table = placed.table
@@ -59,13 +59,14 @@ struct ResultsLinks {
     }
 
     private var nodes: [Node] = []
-    /// The rows that are pinned; none if they are too many to be kept.
+    /// The pinned rows; empty if there are too many rows to keep.
     private var pinned: Set<ObjectNumber> = []
     private let pinsRows: Bool
-    /// The slots of the rows themselves that paths begin with.
+    /// The slots of the rows with which key paths begin.
     private var firstSlots = PropertyMask()
 
-    /// An index over the to-one paths of a request; it has no nodes if all stay in the row.
+    /// Creates an index over the to-one paths of a request; it has no nodes if all paths stay in
+    /// the row.
     init(_ plan: ResultsPlan, pinsRows: Bool) {
         self.pinsRows = pinsRows
         guard plan.mode == .related else { return }
@@ -88,7 +89,7 @@ struct ResultsLinks {
         return nodes.count - 1
     }
 
-    /// The hops, each by the names of the relationships that lead there from a row.
+    /// Returns the hops, each as the names of the relationships from a row.
     func paths(in request: CompiledRequest) -> [[String]] {
         var paths: [[String]] = []
         var ends: [CompiledEntity?] = []
@@ -102,10 +103,11 @@ struct ResultsLinks {
         return paths
     }
 
-    /// Whether there is nothing to follow.
+    /// Whether there are no hops.
     var isEmpty: Bool { nodes.isEmpty }
 
-    /// The rows whose key, section or shown values may differ through changes of what they reach.
+    /// Returns the rows whose key, section or shown values may differ because of these changes of
+    /// related objects.
     func affected(by changes: [Change]) -> Set<ObjectNumber> {
         guard !nodes.isEmpty else { return [] }
         var found: Set<ObjectNumber> = []
@@ -120,20 +122,21 @@ struct ResultsLinks {
         return found
     }
 
-    /// Whether an updated object that is linked reaches what it reached, unless something on the way changed, too.
+    /// Whether an updated row keeps its links, provided that no object on its paths changed; false
+    /// if it lacks a link.
     func staysLinked(_ number: ObjectNumber, _ changed: PropertyMask) -> Bool {
         if !changed.intersection(firstSlots).isEmpty { return false }
         for at in nodes.indices where nodes[at].links[number] == nil { return false }
         return true
     }
 
-    /// The rows that reach an object; none in a list that does not keep its rows at hand.
+    /// Returns the rows that reach an object; empty for a list that does not keep its rows.
     func rows(reaching object: ObjectNumber) -> Set<ObjectNumber> {
         guard pinsRows else { return [] }
         return nodes.reduce(into: []) { $0.formUnion($1.links.rows(for: object)) }
     }
 
-    /// Whether the reader holds everything that a row reaches.
+    /// Whether the reader holds every object that a row reaches.
     func isKnown(_ row: Row, _ reader: GroupReader) -> Bool {
         var reached = Reached(nodes)
         for at in nodes.indices {
@@ -142,7 +145,7 @@ struct ResultsLinks {
         return true
     }
 
-    /// Notes what all rows of a new list reach; O(n log n), and one look at each object.
+    /// Records the links of all rows of a new list; O(n log n), with one lookup per object.
     mutating func note(
         _ rows: some Sequence<(number: ObjectNumber, row: Row)>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
@@ -167,7 +170,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Notes what a row reaches now, in place of what it reached.
+    /// Records the links of a row, in place of its earlier ones.
     mutating func note(
         _ number: ObjectNumber, _ row: Row, _ context: ManagedObjectContext, _ reader: GroupReader,
         _ versions: RowVersions
@@ -184,7 +187,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Forgets a row that left the list.
+    /// Removes a row that left the list.
     mutating func forget(_ number: ObjectNumber, _ context: ManagedObjectContext) {
         if pinned.remove(number) != nil { context.records[number]?.unpin() }
         for at in nodes.indices {
@@ -193,7 +196,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Forgets all rows.
+    /// Removes all rows.
     mutating func forgetAll(_ context: ManagedObjectContext) {
         for node in nodes {
             for object in node.objects { context.records[object]?.unpin() }
@@ -209,7 +212,7 @@ struct ResultsLinks {
 
     // MARK: Following
 
-    /// The rows on the way from one row, by node; none where all paths have one hop.
+    /// The rows on the path from one row, by node; empty if all paths have one hop.
     private struct Reached {
         var rows: [Row?] = []
 
@@ -220,12 +223,12 @@ struct ResultsLinks {
         }
     }
 
-    /// Where a hop leads to.
+    /// The object at the end of a hop.
     private struct End {
         var object: ObjectReference
         var found: RowLookup
 
-        /// Keeps the object at hand.
+        /// Stores the object's row in the context.
         func hold(_ context: ManagedObjectContext, _ versions: RowVersions) {
             if case .row(let row) = found {
                 context.hold(object, row, version: versions[object.number])
@@ -233,7 +236,7 @@ struct ResultsLinks {
         }
     }
 
-    /// Goes one hop from a row, after the nodes before it; nil where the path ended before.
+    /// Follows one hop from a row, after the earlier nodes; returns nil if the path ended before.
     private func follow(
         _ at: Int, from row: Row, _ reached: inout Reached, _ reader: GroupReader
     ) -> End? {
@@ -252,10 +255,11 @@ struct ResultsLinks {
 // MARK: In a cache
 
 extension ResultsLinks {
-    /// How many links a row may have.
+    /// The number of links a row may have.
     var hops: Int { nodes.count }
 
-    /// What rows reach, to be kept; nil where the context lacks something of it.
+    /// Returns the links of rows in the form of a cache, or nil if the context lacks a reached
+    /// object.
     func kept(of rows: [ResultRow], _ context: ManagedObjectContext) -> KeptLinks? {
         var kept = KeptLinks()
         kept.hops = nodes.count
@@ -278,7 +282,8 @@ extension ResultsLinks {
         return kept
     }
 
-    /// Takes over what the rows of a list reach, apart from those of which there is news; the objects are held if the reader has them.
+    /// Adopts the links of a list's rows, except those of changed rows; stores the objects in the
+    /// context if the reader has them.
     mutating func take(
         _ list: PlacedList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
@@ -306,7 +311,7 @@ extension ResultsLinks {
         }
     }
 
-    /// Keeps what rows reach at hand.
+    /// Pins the reached objects, and stores their rows in the context.
     private func hold(
         _ objects: [ObjectReference], _ context: ManagedObjectContext, _ reader: GroupReader,
         _ versions: RowVersions
@@ -325,10 +330,10 @@ extension ObjectRecord {
 }
 
 extension ManagedObjectContext {
-    /// Whether there is a row of the object at hand.
+    /// Whether the context has a row of the object.
     func holds(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
 
-    /// Keeps a row that is true at the context's position, unless the context has one.
+    /// Stores a row that is valid at the context's position, unless the context has one.
     func hold(_ object: ObjectReference, _ row: Row, version: UInt64?) {
         let record = record(object)
         guard record.row == nil, let version else { return }

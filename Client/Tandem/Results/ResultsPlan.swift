@@ -2,17 +2,21 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a request means for stepping: who decides what, and which changes concern it at all.
+/// The compiled form of a list's request: how its changes are decided, and which changes concern
+/// it.
 ///
-/// Immutable, and one reference for all who step over a list with it.
+/// Immutable, and shared by reference.
 final class ResultsPlan: Sendable {
-    /// What it takes to follow a merge.
+    /// The way in which a merge is followed.
     enum Mode {
-        /// Own values decide everything; the daemon is asked only about texts that are too long for their rows.
+        /// Own values decide everything; the daemon is asked only about texts that are too long for
+        /// their rows.
         case own
-        /// To-one key paths order, section or refresh rows; the context holds what they lead to.
+        /// To-one key paths order, section or refresh rows; the context holds the objects they
+        /// reach.
         case related
-        /// Who is in the list depends on other objects, or collections are involved: the daemon judges.
+        /// Membership depends on other objects, or to-many relationships are used; the daemon
+        /// evaluates the rows.
         case verdicts
     }
 
@@ -22,25 +26,26 @@ final class ResultsPlan: Sendable {
     /// The key paths through which rows show values of other objects.
     let refreshKeyPaths: [String]
     let mode: Mode
-    /// The slots of the row itself that any observed path begins with.
+    /// The slots of the row itself with which any observed path begins.
     let ownSlots: PropertyMask
-    /// For objects reached by a path: the slots that the path goes on with.
+    /// For the entities of related objects: the slots with which paths continue.
     let watched: [EntityTag: PropertyMask]
     /// The entities whose transactions the list needs.
     let interests: [EntityTag]
     /// The to-one key paths whose objects come with the rows.
     let relatedPaths: [[String]]
 
-    /// Checks a request against a model.
+    /// Compiles a request for a model.
     ///
-    /// Throws ``TandemError`` with `noSortDescriptors`, `unknownEntity`, `unknownProperty` or `invalidPredicate`.
+    /// Throws ``TandemError`` with `noSortDescriptors`, `unknownEntity`, `unknownProperty` or
+    /// `invalidPredicate`.
     init(
         _ request: FetchRequest, sectionKeyPath: String?, refreshKeyPaths: [String],
         in model: CompiledModel
     ) throws(TandemError) {
         try ResultsPlan.check(request)
-        // Key paths of order and section count as shown: a row whose value there differs is reported even if
-        // its place and section stay.
+        // Key paths of order and section count as shown: a row with another value there is reported
+        // even if its place and section stay.
         let keyPaths = request.sort.map(\.keyPath) + [sectionKeyPath].compactMap { $0 }
         let reached = keyPaths.filter { $0.utf8.contains(UInt8(ascii: ".")) }
         let refresh = refreshKeyPaths + reached.filter { !refreshKeyPaths.contains($0) }
@@ -61,7 +66,7 @@ final class ResultsPlan: Sendable {
         relatedPaths = ResultsPlan.relatedPaths(compiled, everything: mode == .related)
     }
 
-    /// The same with another mode.
+    /// Creates a copy with another mode.
     private init(_ other: ResultsPlan, _ mode: Mode) {
         request = other.request
         compiled = other.compiled
@@ -82,12 +87,13 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether a row's place follows edits of what it reaches: where the context holds that, and nothing else decides who is in.
+    /// Whether a row is placed again after edits of objects to which it refers.
     ///
-    /// With a limit nobody here can tell who would come in.
+    /// The context must hold these objects, and nothing else may decide membership. With a limit,
+    /// the row that would enter the window is not known here.
     var placesByRelated: Bool { mode == .related && request.limit == nil }
 
-    /// Whether rows show nothing of other objects but which ones they are linked to.
+    /// Whether rows show no values of other objects, but only their identities.
     var showsOwnLinksOnly: Bool {
         compiled.paths.allSatisfy { path in
             path.usage.isDisjoint(with: [.refresh, .sort, .section])
@@ -95,9 +101,9 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// The item by which the daemon is asked for verdicts; nil when that never happens.
+    /// The query by which the daemon is asked for verdicts; nil if it is never asked.
     ///
-    /// Limit and offset play no part in it: they are cut out of the matching rows here.
+    /// It has no limit and offset: the window is cut out of the matching rows here.
     var verdictItem: VerdictItem? {
         guard mode != .own || compiled.predicateReadsTexts else { return nil }
         return VerdictItem(
@@ -105,12 +111,12 @@ final class ResultsPlan: Sendable {
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
 
-    /// The same for a list whose related objects are not held.
+    /// The plan for the same list if its related objects are not held.
     var judgedByDaemon: ResultsPlan {
         mode == .related ? ResultsPlan(self, .verdicts) : self
     }
 
-    /// How many rows from the first on have to be known; nil for all.
+    /// The number of rows that must be known, from the first one on; nil for all.
     var needed: Int? {
         request.limit.map { limit in
             let (sum, overflow) = max(0, limit).addingReportingOverflow(max(0, request.offset))
@@ -118,10 +124,10 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether only a part of the matching rows is shown.
+    /// Whether the list shows only a part of the matching rows.
     var isWindow: Bool { request.limit != nil || request.offset > 0 }
 
-    /// The request without limit and offset, as the daemon judges rows.
+    /// The request without limit and offset, by which the daemon evaluates rows.
     var unlimited: FetchRequest {
         var request = request
         request.limit = nil
@@ -129,7 +135,7 @@ final class ResultsPlan: Sendable {
         return request
     }
 
-    /// The fetch that opens or refills the list, with some rows beyond the window.
+    /// Returns the fetch that opens or refills the list, with `slack` rows beyond the window.
     func fetch(slack: Int) -> Fetch {
         var request = request
         request.offset = 0
@@ -141,7 +147,8 @@ final class ResultsPlan: Sendable {
             request: request, kind: .rows, related: relatedPaths, interests: interests, at: 0)
     }
 
-    /// The same fetch for a list that is opened, of which the rows' values are wanted only if there are at most so many.
+    /// Returns the fetch for opening a list; it includes the values of the rows only if there are
+    /// at most `rowsUpTo`.
     func opening(_ fetch: Fetch, rowsUpTo: Int) -> Fetch {
         Fetch(
             request: fetch.request, related: fetch.related, interests: fetch.interests,
@@ -152,7 +159,7 @@ final class ResultsPlan: Sendable {
                 rowsUpTo: UInt32(clamping: rowsUpTo)))
     }
 
-    /// Whether a fetch is of this plan's request, however many rows it asks for.
+    /// Whether a fetch has this plan's request, whatever its number of rows.
     func isAsked(by fetch: Fetch) -> Bool {
         var asked = fetch.request
         (asked.limit, asked.offset) = (nil, 0)
@@ -161,7 +168,7 @@ final class ResultsPlan: Sendable {
             && (fetch.list == nil || fetch.list?.isOf(self) == true)
     }
 
-    /// Whether a change of an object reached by a path can matter.
+    /// Whether a change of a related object may affect the list.
     func concernsRelated(_ change: Change) -> Bool {
         guard let mask = watched[change.object.tag] else { return false }
         switch change.kind {
@@ -171,7 +178,7 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// The changes of objects reached by a path that can matter.
+    /// Returns the changes of related objects that may affect the list.
     func concerningRelated(_ table: ChangeTable) -> [Change] {
         if watched.isEmpty { return [] }
         var found: [Change] = []
@@ -181,7 +188,7 @@ final class ResultsPlan: Sendable {
         return found
     }
 
-    /// Whether edits of an object reached by a path can matter.
+    /// Whether edits of a related object may affect the list.
     static func concerns(_ edited: ObjectRecord, _ watched: [EntityTag: PropertyMask]) -> Bool {
         guard let mask = watched[edited.reference.tag] else { return false }
         return [edited.inFlight, edited.pending].contains {
@@ -189,12 +196,13 @@ final class ResultsPlan: Sendable {
         }
     }
 
-    /// Whether a change of an object that may be a row leaves membership, place and section alone.
+    /// Whether a change of a potential row leaves membership, place and section as they are.
     func leavesPlace(_ change: Change) -> Bool {
         leavesPlace(change.kind, change.changed)
     }
 
-    /// Whether a change of this kind and these properties does.
+    /// Whether a change of this kind, in these properties, leaves membership, place and section as
+    /// they are.
     func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
@@ -219,7 +227,7 @@ final class ResultsPlan: Sendable {
         return watched
     }
 
-    /// The entities that a request's paths lead through, and those of its objects.
+    /// Returns the entities along a request's paths, and those of its objects.
     static func interests(_ compiled: CompiledRequest) -> [EntityTag] {
         let ends = compiled.paths.flatMap(\.hops).map(\.destination) + [compiled.entity.tag]
         let families = ends.compactMap { compiled.model.entity(tagged: $0) }
@@ -227,7 +235,7 @@ final class ResultsPlan: Sendable {
         return Set(families).sorted()
     }
 
-    /// The to-one beginnings of paths that order or section; of all paths if everything is wanted.
+    /// Returns the to-one prefixes of the paths used for order and sections, or of all paths.
     static func relatedPaths(
         _ compiled: CompiledRequest, everything: Bool
     ) -> [[String]] {
@@ -250,7 +258,7 @@ extension PropertyMask {
 }
 
 extension ListDetails {
-    /// Whether a list that was asked for is divided and refreshed as a plan says.
+    /// Whether a requested list has the sections and refresh key paths of a plan.
     fileprivate func isOf(_ plan: ResultsPlan) -> Bool {
         sectionKeyPath == plan.sectionKeyPath && refreshKeyPaths == plan.compiled.refreshKeyPaths
     }

@@ -2,16 +2,18 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The graph after a group, as far as context, group and an answer of the daemon hold it.
+/// The graph after a group, as far as it is known from the context, the group and an answer of the
+/// daemon.
 ///
-/// Good before the group's rows are merged and afterwards: what the group wrote comes first.
+/// It is valid before and after the group's rows are merged, because rows of the group take
+/// precedence.
 struct GroupReader: GraphReader {
     let context: ManagedObjectContext
-    /// The net changes.
+    /// The net changes of the group.
     var changes: ChangeTable
-    /// Rows of an answer that the context may not hold.
+    /// The rows of an answer, which the context may not hold.
     var answered: [ObjectNumber: Row] = [:]
-    /// Whether the daemon said everything that there is: what isn't held then does not exist.
+    /// Whether the answer is complete, so that an object without a row does not exist.
     var isAuthoritative = false
 
     init(_ context: ManagedObjectContext, _ changes: ChangeTable) {
@@ -36,7 +38,7 @@ struct GroupReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// The graph before a group, once the group's rows are merged; what isn't known reads as missing.
+/// The graph before a group whose rows are merged; unknown objects read as missing.
 struct EarlierReader: GraphReader {
     let now: GroupReader
     let model: CompiledModel
@@ -55,7 +57,7 @@ struct EarlierReader: GraphReader {
     ) -> [ObjectReference]? { nil }
 }
 
-/// The rows of one answer and nothing else.
+/// The rows of one answer, and no others.
 struct AnswerReader: GraphReader {
     let rows: [ObjectNumber: Row]
 

@@ -1,40 +1,41 @@
 public import TandemQuery
 
-/// What a list shows of an entity: condition, order, sections and what refreshes its rows, as one value.
+/// The predicate, order, sections and refresh key paths of a list, as one value.
 ///
-/// Being one value it is replaced in one step, so that there is never a list of the new order with the old sections.
+/// It is replaced in one step, so a list never has a new order with old sections.
 ///
 ///     var request = teams.request
 ///     request?.sort = ["group.name", "-wins"]
 ///     request?.sectionNameKeyPath = "group.name"
 ///     teams.request = request
 public struct ResultsRequest: Hashable, Sendable {
-    /// The condition; nil lists every object of the entity.
+    /// The predicate; nil for every object of the entity.
     public var predicate: ObjectPredicate?
-    /// The order; a list needs at least one key.
+    /// The sort keys; a list needs at least one.
     public var sort: [SortKey]
     /// The key path of section names; nil for one section.
     ///
-    /// The first sort key has to be of the same order.
+    /// The first sort key must have the same order.
     public var sectionNameKeyPath: String?
-    /// Key paths through which rows show values of other objects.
+    /// The key paths through which rows show values of other objects.
     public var relationshipKeyPathsForRefreshing: [String]
-    /// At most so many rows; nil for all.
+    /// The maximum number of rows; nil for all.
     ///
-    /// With a limit or an offset every change of the list takes O(limit + offset).
+    /// With a limit or an offset, every change of the list costs O(limit + offset).
     public var limit: Int?
-    /// How many rows of the order are left out at its beginning.
+    /// The number of rows that are skipped at the beginning.
     public var offset: Int
-    /// Whether subentities are listed, too.
+    /// Whether objects of subentities are listed.
     public var includesSubentities = true
     /// Whether unsaved edits of the context are shown.
     public var includesPendingChanges: Bool
-    /// The name under which the list is cached between runs of the program; nil for no cache (``FetchedResultsController/cacheName``).
+    /// The name under which the list is cached between runs of the program; nil for no cache
+    /// (``FetchedResultsController/cacheName``).
     public var cacheName: String?
-    /// The attributes whose sums the list keeps (``FetchedResultsController/sumProperties``).
+    /// The attributes to be summed (``FetchedResultsController/sumProperties``).
     public var sumProperties: [String] = []
 
-    /// A request of the given parts.
+    /// Creates a request.
     public init(
         predicate: ObjectPredicate? = nil, sort: [SortKey], sectionNameKeyPath: String? = nil,
         relationshipKeyPathsForRefreshing: [String] = [], limit: Int? = nil, offset: Int = 0,
@@ -49,7 +50,7 @@ public struct ResultsRequest: Hashable, Sendable {
         self.includesPendingChanges = includesPendingChanges
     }
 
-    /// The fetch of it.
+    /// Returns the fetch request for an entity.
     func fetchRequest(of entity: String) -> FetchRequest {
         var request = FetchRequest(entity: entity, predicate: predicate, sort: sort)
         request.limit = limit

@@ -1,7 +1,8 @@
-/// One section of a list: its identifier, where it begins, and its elements.
+/// One section of a list: its identifier, its offset, and its elements.
 ///
-/// It is the list as it was when ``SectionedFetchResults/sections`` was asked, also after a change: ask again then. Who keeps it makes
-/// the next change copy the list's numbers.
+/// A section is a snapshot of the list at the time when ``SectionedFetchResults/sections`` was
+/// read, and does not follow later changes. While a section is kept, the next change copies the
+/// list's numbers.
 public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAccessCollection,
     Identifiable
 {
@@ -9,19 +10,19 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
     let shown: ShownResults<SectionIdentifier, Element>
     let range: Range<Int>
 
-    /// What the section is called.
+    /// The identifier of the section.
     public let id: SectionIdentifier
 
-    /// How many elements of the whole list stand before it.
+    /// The number of elements before the section in the whole list.
     public var offset: Int { range.lowerBound }
 
-    /// 0.
+    /// The index of the first element, always 0.
     public var startIndex: Int { 0 }
 
-    /// The number of its elements.
+    /// The number of elements in the section.
     public var endIndex: Int { range.count }
 
-    /// An element of the section; a place outside it traps.
+    /// Returns an element of the section; an index out of range traps.
     public subscript(position: Int) -> Element {
         precondition(
             position >= 0 && position < range.count,

@@ -1,16 +1,18 @@
-/// Where a list gets its elements from: the store, or literal values for previews and tests.
+/// The source of a list's elements: the store, or literal values for previews and tests.
 ///
 ///     teams.source = .store(container.viewContext)
 ///     teams.source = .values([TeamRow(name: "Cameroon"), TeamRow(name: "Chile")])
 ///     teams.source = .values(rows, sectionName: \.zone)
 public enum ResultsSource<Element> {
-    /// From nowhere yet: the list is empty.
+    /// No source: the list is empty.
     case none
-    /// From the store, followed by a context.
+    /// The store; the list follows the merges of a context.
     case store(ManagedObjectContext)
-    /// From these values, in this order; condition, order and limit of the request play no part.
+    /// These values in this order; predicate, order and limit of the request are ignored.
     ///
-    /// A list with sections by name asks `sectionName` for that of each value, and cuts where it differs. Without it objects say it by the section key
-    /// path of the request; of other values a list with such a key path can't be made (`usage`, in its ``SectionedFetchResults/error``).
+    /// In a list with sections by name, `sectionName` returns the section name of a value; a new
+    /// section begins where the name differs from the previous value's. Without `sectionName`, the
+    /// section names of objects are read through the section key path of the request. Other values
+    /// fail with `usage` if the request has a section key path (``SectionedFetchResults/error``).
     case values([Element], sectionName: ((Element) -> String)? = nil)
 }

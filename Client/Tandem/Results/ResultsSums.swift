@@ -3,12 +3,12 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// The numbers that a list adds up: of each row the values of some attributes.
+/// The values that a list sums: for each row, the values of some attributes.
 ///
-/// Adding goes through the rows of a section in their order, so that a sum is what a fresh list of the same rows gives, to the last bit; what was
-/// added is kept until the list changes.
+/// A sum adds the rows of a section in their order. It is therefore equal, to the last bit, to the
+/// sum of a newly fetched list with the same rows. Sums are cached until the list changes.
 struct ResultsSums {
-    /// The attributes by name.
+    /// The summed attributes.
     let properties: [CompiledProperty]
     private var values: [ObjectNumber: [Value]] = [:]
     private var added: [Place: Value] = [:]
@@ -18,9 +18,9 @@ struct ResultsSums {
         var section: Int?
     }
 
-    /// Sums of some attributes of an entity.
+    /// Creates empty sums of some attributes of an entity.
     ///
-    /// Throws `unknownProperty` for what is none, `usage` for one that is no number.
+    /// Throws `unknownProperty` if there is no such attribute, `usage` if it is not numeric.
     init(_ names: [String], of entity: CompiledEntity) throws(TandemError) {
         var properties: [CompiledProperty] = []
         for name in names {
@@ -39,27 +39,28 @@ struct ResultsSums {
         self.properties = properties
     }
 
-    /// The same for a list that is fetched anew, perhaps under another model.
+    /// Returns empty sums for a list that is fetched again, perhaps with another model.
     func emptied(for plan: ResultsPlan) throws(TandemError) -> ResultsSums {
         try ResultsSums(properties.map(\.name), of: plan.compiled.entity)
     }
 
-    /// Whether nothing is added up.
+    /// Whether no attribute is summed.
     var isEmpty: Bool { properties.isEmpty }
 
-    /// Takes over a row's values.
+    /// Records a row's values.
     mutating func note(_ row: Row, of object: ObjectReference, _ model: CompiledModel) {
         guard let entity = model.entity(tagged: object.tag) else { return }
         values[object.number] = properties.map { row.uncheckedValue($0.slot, in: entity) }
     }
 
-    /// Forgets a row that left.
+    /// Removes a row that left the list.
     mutating func forget(_ number: ObjectNumber) { values[number] = nil }
 
-    /// Notes that rows came, went or moved.
+    /// Clears the cached sums after rows were inserted, deleted, moved or updated.
     mutating func noteChange() { added = [:] }
 
-    /// The sum over a section of a list, or all of it; null where nothing has a value.
+    /// Returns the sum over a section, or over the whole list; null if no row has a value, nil if
+    /// the attribute is not summed.
     mutating func sum(_ name: String, _ section: Int?, of list: SectionedList) -> Value? {
         guard let property = properties.firstIndex(where: { $0.name == name }) else { return nil }
         let place = Place(property: property, section: section)
@@ -71,7 +72,7 @@ struct ResultsSums {
         return sum
     }
 
-    /// The sum of numbers of one type; integers that don't fit any more are added as floating point.
+    /// Returns the sum of numbers of one type; integers that overflow are added as floating point.
     static func sum(of values: [Value]) -> Value {
         var (integer, double, decimal) = (Int64?.none, Double?.none, Decimal?.none)
         for value in values {
@@ -91,27 +92,29 @@ struct ResultsSums {
 }
 
 extension Value {
-    /// An integer as floating point, anything else as zero.
+    /// The floating-point value of an integer; zero for any other value.
     fileprivate var approximate: Double {
         if case .int(let number) = self { Double(number) } else { 0 }
     }
 }
 
 extension FetchedResultsController {
-    /// The sum of an attribute over a section, or over the whole list; edits that the list shows count.
+    /// Returns the sum of an attribute over a section, or over the whole list; it includes the
+    /// edits that the list shows.
     ///
     /// - Parameters:
     ///   - property: One of ``sumProperties``.
-    ///   - section: The place of the section; nil for the whole list. One outside it traps.
-    /// - Returns: A number of the attribute's type (integers that overflow give a double), null where no row has a value; nil
-    ///   for a property that is not added up.
+    ///   - section: The index of the section; nil for the whole list. An index out of range traps.
+    /// - Returns: A number of the attribute's type, or a double if integers overflow. Null if no
+    ///   row has a value; nil if the property is not summed.
     ///
-    /// Cost: O(rows of the section) after a change, O(1) until the next.
+    /// Cost: O(rows of the section) after a change, then O(1) until the next change.
     public func sum(of property: String, inSection section: Int? = nil) -> Value? {
         sums?.sum(property, section, of: visible)
     }
 
-    /// Takes over the numbers of rows as they are now, edits included, and of edited objects that were looked at.
+    /// Updates the summed values of changed rows, edits included, and of edited objects that were
+    /// examined.
     func noteSums(
         _ edits: ListEdits, _ edited: Set<ObjectNumber>, _ model: CompiledModel,
         _ reader: some GraphReader
@@ -127,7 +130,8 @@ extension FetchedResultsController {
             if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
         }
         for number in edited {
-            // What was edited before it was loaded shows its numbers later than its place.
+            // For an object that was edited before its row was loaded, the sum changes later than
+            // the placement.
             guard let record = overlay[number]?.record,
                 let row = record.currentRow(modelVersion: model.version)
             else { continue }

@@ -3,31 +3,33 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// Collects what a group makes of single rows.
+/// Collects the effect of a group on single rows.
 struct RowJudge {
     let plan: ResultsPlan
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
-    /// The changes of the group that is decided, of which some are of objects of the list's entity.
+    /// The changes of the current group, including those of other entities.
     private var noted = ChangeTable.empty
-    /// What order and sections say of related objects, as the reader knows them.
+    /// The key prefixes and sections of related objects, cached for the current reader; nil for few
+    /// rows.
     private let keys: GroupedKeys?
-    /// The parts of the noted changes that are of objects of the list's entity.
+    /// The ranges of the recorded changes with objects of the list's entity.
     private(set) var ownParts: [Range<Int>] = []
     private(set) var edits = ListEdits()
-    /// For each row in `edits.upserted` the place of its own change among those noted; negative where it has none.
+    /// For each row in `edits.upserted`, the index of its own recorded change; negative if there is
+    /// none.
     private(set) var origins: [Int] = []
 
-    /// A judge of about so many rows.
+    /// Creates a collector for about this number of rows.
     init(plan: ResultsPlan, reader: GroupReader, rows: Int = .max) {
         self.plan = plan
         self.reader = reader
         keys = rows < RowJudge.few ? nil : GroupedKeys(of: plan.compiled, sections: true)
     }
 
-    /// Rows for which it is not worth while to remember what they reach.
+    /// The number of rows below which caching related values does not pay.
     private static let few = 8
 
-    /// Notes which objects changed by themselves.
+    /// Records a group, and finds the changes of objects of the list's entity.
     mutating func note(_ group: MergedGroup) {
         noted = group.table
         ownParts = noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
@@ -41,7 +43,8 @@ struct RowJudge {
     /// The changes of objects of the list's entity whose own values or relationships differ.
     var own: some Sequence<Change> { noted.all.lazy.filter(isOwn) }
 
-    /// The place of an object's change, if it is of the list's entity and differs by itself.
+    /// Returns the index of an object's change, if its entity is listed and its own values or
+    /// relationships differ.
     private func own(_ number: ObjectNumber) -> Int? {
         noted.index(of: number).flatMap { isOwn(noted.all[$0]) ? $0 : nil }
     }
@@ -58,19 +61,20 @@ struct RowJudge {
         return verdict.row.map { $0.isValid(for: entity) } ?? true
     }
 
-    /// Whether a row's own change said everything, so that what it reaches need not be looked at.
+    /// Whether a row's own change has decided its placement, so that related objects need not be
+    /// examined.
     func hasConsidered(_ number: ObjectNumber, _ plan: ResultsPlan) -> Bool {
         own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
     }
 
-    /// Whether an object matches; what can't be known does not.
+    /// Whether an object matches the predicate; false if that is not known.
     func matches(_ object: ObjectReference, _ row: Row) -> Bool {
         plan.compiled.matches(object, row, reader) ?? false
     }
 
     // MARK: Single rows
 
-    /// Considers the noted changes of objects of the list's entity by what their own values say.
+    /// Evaluates the recorded changes of objects of the list's entity by their own values.
     mutating func considerOwn(_ stored: StoredRows) {
         let changes = noted.all
         for part in ownParts {
@@ -78,10 +82,10 @@ struct RowJudge {
         }
     }
 
-    /// Considers the change at a place of all; a copy of it would count references.
+    /// Evaluates the change at an index; a copy of the change would cost reference counting.
     private mutating func consider(_ changes: [Change], _ at: Int, _ stored: StoredRows) {
         let (object, kind, changed) = (changes[at].object, changes[at].kind, changes[at].changed)
-        // An object outside the list stays there if nothing that decides is different.
+        // An object stays inside or outside the list if nothing that decides membership differs.
         if kind == .touch || plan.leavesPlace(kind, changed) {
             if !changed.isEmpty, stored.contains(object.number) { stay(object.number) }
             return
@@ -93,13 +97,13 @@ struct RowJudge {
         consider(object, row, [], changed.isEmpty ? -1 : at, stored)
     }
 
-    /// Considers a row that reaches something that changed.
+    /// Evaluates a row that refers to a changed object.
     mutating func considerAffected(_ object: ObjectReference, _ stored: StoredRows) {
         guard case .row(let row) = reader.row(of: object) else { return }
         consider(object, row, isRefreshed(object) ? .refreshPath : [], stored)
     }
 
-    /// Considers an object that matches with this row, or does not match.
+    /// Evaluates an object with its row; nil if it does not match.
     mutating func consider(
         _ object: ObjectReference, _ row: Row?, _ reason: ChangeReason, _ stored: StoredRows
     ) {
@@ -131,7 +135,7 @@ struct RowJudge {
         origins.append(origin)
     }
 
-    /// Notes a row that changed and stays as it is.
+    /// Records a row that changed without moving.
     private mutating func stay(_ number: ObjectNumber) {
         edits.unmoved.append(number)
         edits.reasons[number] = .ownValues
@@ -147,7 +151,7 @@ struct RowJudge {
             != plan.compiled.refreshValues(object, now, reader)
     }
 
-    /// What places a row; nil when the row isn't one of the list's entity.
+    /// Returns the row's sort key and section; nil if the object is not of the list's entity.
     func resultRow(_ object: ObjectReference, _ row: Row) -> ResultRow? {
         place(of: object, row).map { place in
             ResultRow(
@@ -181,7 +185,7 @@ struct RowJudge {
 
     // MARK: Answers
 
-    /// The rows of an answer, with what became of them since.
+    /// Returns the rows of an answer, with later changes applied.
     func rows(
         _ answer: Fetched, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) -> [ResultRow] {
@@ -206,7 +210,7 @@ struct RowJudge {
         return rows
     }
 
-    /// Cached rows, with the verdicts of an answer on them, and with what became of them since.
+    /// Returns cached rows, with the verdicts of an answer and later changes applied.
     func rows(
         _ cached: [ResultRow], _ verdicts: [Verdict],
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
@@ -221,7 +225,7 @@ struct RowJudge {
             + news.values.compactMap { news in news.row.flatMap { resultRow(news.object, $0) } }
     }
 
-    /// The last place that an answer knows of, by the values at its own position.
+    /// Returns the last row of an answer, by the values at the answer's position.
     func edge(of answer: Fetched) -> ResultRow? {
         guard let last = answer.objects.last else { return nil }
         let stored = (answer.related + [last]).map { ($0.object.number, $0.row) }

@@ -3,21 +3,30 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// A list as it stood at a position, kept in a file under a name: numbers, sort keys, sections and what rows reach, no values.
+/// A list at a position, stored in a file under a name: numbers, sort keys, sections and links, but
+/// no values.
 ///
-/// It says by itself whether it fits: the hash is of the request and the model, the position names log and epoch, and the tables of Unicode
-/// are those that its sort keys were folded by. One that fits is
-/// brought forward by what the journal holds since, so that it is never stale; any other is of no use and is written anew. Format,
-/// little-endian, by ``ByteWriter``: form and tables as text, the hash's two words, the position as text, the names of the sections, for each row its number, entity tag,
-/// place of its section's name, and sort key, then ``KeptLinks``; then the hash of all bytes before.
+/// The file shows whether it is usable. It has a hash of the request and the model, a position with
+/// log and epoch, and the version of the Unicode tables by which its sort keys were folded. A
+/// usable list is brought forward by the journal's changes since its position, so it is never
+/// stale. Any other file is ignored and replaced.
+///
+/// Format, little-endian, by ``ByteWriter``:
+/// - the format's name and the version of the Unicode tables, as text,
+/// - the two words of the request's hash,
+/// - the position, as text,
+/// - the section names,
+/// - for each row its number, entity tag, the index of its section name, and its sort key,
+/// - ``KeptLinks``,
+/// - the hash of all bytes before.
 struct SectionCache: Equatable {
     var request: StableHash
     var position: Position
     var rows: [ResultRow]
-    /// What the rows reach.
+    /// The links of the rows.
     var links: KeptLinks
 
-    /// The longest file that is read.
+    /// The size of the largest file that is read.
     static let maximumBytes: UInt64 = 1 << 30
     private static func form(_ tables: String) -> String { "tandem list 2, Unicode \(tables)" }
 
@@ -30,7 +39,7 @@ struct SectionCache: Equatable {
         self.links = links
     }
 
-    /// The file's content.
+    /// Returns the content of the file.
     func bytes(tables: String = UnicodeTables.version) -> [UInt8] {
         var writer = ByteWriter()
         writer.string(Self.form(tables))
@@ -59,7 +68,8 @@ struct SectionCache: Equatable {
         return writer.bytes
     }
 
-    /// Reads a file's content; nil when it is anything else, not whole, or made by other tables of Unicode.
+    /// Reads the content of a file; nil if it is damaged, incomplete, of another format, or made
+    /// with other Unicode tables.
     init?(bytes: [UInt8], tables: String = UnicodeTables.version) {
         guard bytes.count > 16 else { return nil }
         let body = Array(bytes.dropLast(16))
@@ -95,7 +105,8 @@ struct SectionCache: Equatable {
     }
 }
 
-/// Where the lists of a container are cached: a private directory of the user, with a file for each name.
+/// The cache directory of a container: a private directory of the user, with one file for each
+/// name.
 struct SectionCacheDirectory: Sendable {
     let path: String
     private let files = RealFileSystem()
@@ -105,7 +116,8 @@ struct SectionCacheDirectory: Sendable {
     private static let suffix = ".list"
 
     private func file(_ name: String) -> String {
-        // Any text is a name: what a path can't hold is written as hexadecimal bytes.
+        // Any text is a valid name: bytes other than letters and hyphens are written in
+        // hexadecimal.
         let plain = name.utf8.map { byte -> String in
             let isPlain = byte < 128 && (Character(UnicodeScalar(byte)).isLetter || byte == 45)
             if isPlain { return String(UnicodeScalar(byte)) }
@@ -116,15 +128,15 @@ struct SectionCacheDirectory: Sendable {
         return "\(path)/\(short)\(Self.suffix)"
     }
 
-    /// The list of a name; nil when there is none that can be read.
+    /// Returns the list with this name, or nil if no readable one exists.
     func load(_ name: String) -> SectionCache? {
         let bytes = try? files.contents(of: file(name), maximumBytes: SectionCache.maximumBytes)
         return bytes.flatMap { SectionCache(bytes: $0) }
     }
 
-    /// Keeps a list; says whether that went well.
+    /// Saves a list; returns whether that succeeded.
     ///
-    /// A cache that can't be written is none.
+    /// Errors are not reported, because a list works without a cache.
     @discardableResult
     func save(_ cache: SectionCache, as name: String) -> Bool {
         do throws(IOError) {
@@ -139,7 +151,7 @@ struct SectionCacheDirectory: Sendable {
         }
     }
 
-    /// Forgets the list of a name, or all.
+    /// Deletes the list with this name, or all lists if the name is nil.
     func delete(_ name: String?) throws(IOError) {
         guard files.exists(path) else { return }
         if let name {

@@ -22,7 +22,8 @@ extension SectionedFetchResults {
 }
 
 extension SectionedFetchResults: ResultsFollower {
-    /// Whether rows show other values through key paths that the request names for refreshing.
+    /// Whether rows show other values through the key paths that the request declares for
+    /// refreshing.
     private func isRefresh(_ change: ResultsChange) -> Bool {
         guard let controller, !controller.relationshipKeyPathsForRefreshing.isEmpty else {
             return false
@@ -30,7 +31,7 @@ extension SectionedFetchResults: ResultsFollower {
         return change.reasons.values.contains { $0.contains(.refreshPath) }
     }
 
-    /// Whether somebody reads elements, or properties of them that have to be loaded.
+    /// Whether an element is being made, or properties of an object are being loaded.
     private var isBeingRead: Bool {
         reads > 0 || controller.map { $0.context.standing.loads > 0 } ?? false
     }
@@ -53,7 +54,7 @@ extension SectionedFetchResults: ResultsFollower {
 }
 
 extension ResultsChange {
-    /// Whether ids come, go or stand elsewhere, not just contents differ.
+    /// Whether ids are inserted, deleted or moved, so that not only values differ.
     var changesOrder: Bool {
         if !sections.isEmpty { return true }
         return objects.contains { object in

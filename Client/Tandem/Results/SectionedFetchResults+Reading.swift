@@ -6,7 +6,7 @@ extension SectionedFetchResults {
 
     func access() { registrar.access(self, keyPath: \.revision) }
 
-    /// An element of what is, or was, shown.
+    /// Returns an element of the current content or of an earlier one.
     func element(
         at offset: Int, of content: ResultsContent<SectionIdentifier, Element>,
         _ list: SectionedList?
@@ -22,10 +22,12 @@ extension SectionedFetchResults {
         }
     }
 
-    /// The sections in order: one without a section key path, no empty ones with it.
+    /// The sections in order: one section without a section key path; with one, no section is
+    /// empty.
     ///
-    /// Cost: a few words each. An identifier that is taken from elements loads the first element of each section that the key path cuts,
-    /// or, without a section key path, every element. Neighbours with the same identifier are one section, as among literal values.
+    /// Cost: a few words for each section. If identifiers are computed from elements, the first
+    /// element of each section is loaded, or every element if there is no section key path.
+    /// Neighbours with the same identifier form one section, as among literal values.
     public var sections: [ResultsSectionView<SectionIdentifier, Element>] {
         access()
         let shown = ShownResults(content: content, list: list)
@@ -47,7 +49,7 @@ extension SectionedFetchResults {
             let ranges =
                 controller.plan?.sectionKeyPath == nil
                 ? (0..<list.count).map { $0..<($0 + 1) } : list.sections.map(\.range)
-            // Keeps the list as it is while loading merges.
+            // Keeps the list unchanged while loading merges.
             reads += 1
             defer { reads -= 1 }
             load(ranges.lazy.filter { !$0.isEmpty }.map(\.lowerBound), of: list, controller)
@@ -57,7 +59,7 @@ extension SectionedFetchResults {
         }
     }
 
-    /// Loads elements together, so that each of them need not be asked for when it is read.
+    /// Loads elements in batches, so that they are not requested one by one when they are read.
     private func load(
         _ offsets: some Sequence<Int>, of list: SectionedList,
         _ controller: FetchedResultsController
@@ -73,7 +75,7 @@ extension SectionedFetchResults {
     }
 }
 
-/// What a list shows at one time, for those who read it part by part.
+/// The content of a list at one time, for readers that read it in several steps.
 final class ShownResults<SectionIdentifier: Hashable, Element> {
     let content: ResultsContent<SectionIdentifier, Element>
     let list: SectionedList?
@@ -85,10 +87,10 @@ final class ShownResults<SectionIdentifier: Hashable, Element> {
 }
 
 extension SectionedFetchResults: RandomAccessCollection {
-    /// 0.
+    /// The index of the first element, always 0.
     public var startIndex: Int { 0 }
 
-    /// The number of elements of all sections.
+    /// The number of elements in all sections.
     public var endIndex: Int {
         access()
         switch content {
@@ -98,13 +100,13 @@ extension SectionedFetchResults: RandomAccessCollection {
         }
     }
 
-    /// The element at a place of the whole list; a place outside it traps.
+    /// Returns the element at an index of the whole list; an index out of range traps.
     public subscript(position: Int) -> Element {
         access()
         return element(at: position, of: content, list)
     }
 
-    /// Goes through the list as it is now, also when it changes meanwhile.
+    /// Returns an iterator over the list as it is now; later changes do not affect it.
     public func makeIterator() -> AnyIterator<Element> {
         let (content, list, end) = (content, list, endIndex)
         var offset = 0

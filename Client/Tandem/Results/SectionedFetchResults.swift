@@ -2,18 +2,22 @@ public import Observation
 public import TandemModel
 import TandemResults
 
-/// The results of a ``Query`` without sections of its own: one section, `""`.
+/// A list with section names as identifiers; without a section key path it has one section, `""`.
 public typealias FetchedResults<Element> = SectionedFetchResults<String, Element>
 
-/// A list that keeps itself current: one collection of elements, cut into sections, observed by whoever reads it.
+/// A list that stays up to date: a collection of elements, divided into sections, which notifies
+/// its observers.
 ///
-/// Elements are objects of a class, or values made of them (``ObjectValue``), one at a time when they are read; the list itself holds
-/// numbers and keys. The source can be exchanged for literal values, and source and request can be set at any time; each such step shows one
-/// list or the next. It belongs to the actor of its context.
+/// The elements are objects of a class, or values made from objects (``ObjectValue``), which are
+/// made one at a time when they are read. The list itself holds numbers and keys. Source and
+/// request can be set at any time, for example to replace the store by literal values. Each such
+/// step shows either the old list or the new one. The list belongs to the actor of its context.
 ///
-/// Views that read it under `withObservationTracking` are told when elements come, go or move, when values differ, and when ``error`` changes; an
-/// object tells of its own properties. They are told after the merge that changed it, and never while they are reading: what a read brings in (the values of a
-/// row may have to be loaded, and are loaded at the newest position) shows up after it.
+/// Views that read the list under `withObservationTracking` are notified when elements are
+/// inserted, deleted or moved, when values differ, and when ``error`` changes. An object notifies
+/// observers of its own properties. Notifications are delivered after the merge that changed the
+/// list, and never while the list is being read. If reading a row loads values at a newer position,
+/// the resulting changes are published afterwards.
 ///
 ///     let teams = SectionedFetchResults<String, Team>(
 ///         source: .store(context),
@@ -26,31 +30,39 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     var failure: TandemError?
     var requested: ResultsRequest?
     var origin: ResultsSource<Element>
-    /// How often the list was published; what observers depend on.
+    /// The number of times the list was published; observers depend on this property.
     var revision = 0
-    /// How many elements are being made: each may load, and so merge.
+    /// The number of elements being made; each may load values, and so merge.
     var reads = 0
-    /// What is shown until the reads under way are done, if a merge changed the list meanwhile.
+    /// The list that is shown until all current reads have ended, if a merge changed it during a
+    /// read.
     var held: SectionedList?
     var unpublished: [ControllerChange] = []
     var isUnpublished = false
     var isPostponed = false
 
-    /// Whether observers are told of updates of elements as well, not just of which there are and in what order.
+    /// Whether observers are notified of updated elements, in addition to changes of membership and
+    /// order.
     ///
-    /// On at first for values, off for objects: observers of an object's properties are notified of them anyway. Updates of rows through
-    /// ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published in both cases. The changes decide what is published, not the
-    /// ids: several that undo each other, one amid reading, and another source or request may publish the ids of before.
+    /// On by default for values. Off for objects, whose properties have observers of their own.
+    /// Updates of rows through ``ResultsRequest/relationshipKeyPathsForRefreshing`` are published
+    /// in both cases.
+    ///
+    /// Changes decide whether the list is published; the ids may be the same as before. Examples
+    /// are changes that cancel each other, a change during a read, and a new source or request.
     public var publishesUpdates: Bool
 
-    /// The change that was published last; nil if several were published as one, or if the list was replaced.
+    /// The change that was published last; nil if several were published as one, or if the list was
+    /// replaced.
     public internal(set) var lastChange: ControllerChange?
 
-    /// Called when the list was published anew, after observers were told; `isFirst` at the first list, which wants no animation.
+    /// A closure that is called after the list was published and observers were notified.
+    ///
+    /// `isFirst` is true for the first list, which needs no animation.
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
     var isFirst = true
-    /// How often source and request were set.
+    /// The number of times that source or request were set.
     private var attempts = 0
 
     init(
@@ -66,7 +78,9 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     // MARK: Source and request
 
-    /// Where elements come from; setting it blocks while the list is fetched, and ``error`` tells what failed.
+    /// The source of the elements.
+    ///
+    /// Setting it blocks while the list is fetched. If the fetch fails, ``error`` has the reason.
     public var source: ResultsSource<Element> {
         get { origin }
         set {
@@ -75,11 +89,10 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// What is listed; nil for nothing yet.
+    /// The request; nil for an empty list.
     ///
-    /// Setting it blocks while the list is fetched, and ``error`` tells what failed.
-    ///
-    /// A request that fails leaves the list as it was.
+    /// Setting it blocks while the list is fetched. If the fetch fails, ``error`` has the reason,
+    /// and the list stays as it was.
     public var request: ResultsRequest? {
         get { requested }
         set {
@@ -90,7 +103,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// Sets source and request in one step, without blocking.
     ///
-    /// Throws what ``FetchedResultsController/performFetch()`` does; the list is then as it was.
+    /// Throws the errors of ``FetchedResultsController/performFetch()``; the list then stays as it
+    /// was.
     public nonisolated(nonsending) func load(
         from source: ResultsSource<Element>, _ request: ResultsRequest?
     ) async throws {
@@ -106,21 +120,23 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// Why the list does not show the present state; nil while all is well.
+    /// The reason why the list does not show the present state; nil if there is no failure.
     public var error: TandemError? {
         access()
         return failure ?? controller?.error
     }
 
-    /// The position that the list shows; nil for literal values.
+    /// The position of the shown list; nil for literal values.
     public var position: Position? {
         access()
         return controller?.position
     }
 
-    /// The controller behind a list of the store, for places of ids, sums and index titles; nil for literal values.
+    /// The controller of a list from the store, for index paths of ids, sums and index titles; nil
+    /// for literal values.
     ///
-    /// Another request has another one. While somebody reads the list, the controller may be ahead of it.
+    /// Each request has a controller of its own. While the list is being read, the controller may
+    /// be newer than the list.
     public var controller: FetchedResultsController? {
         if case .store(let controller) = content { controller } else { nil }
     }
@@ -136,13 +152,14 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         }
     }
 
-    /// Begins to show something else; of several attempts under way the last one counts.
+    /// Begins to replace the content; of several concurrent attempts, the last one counts.
     func begin() -> Int {
         attempts += 1
         return attempts
     }
 
-    /// A controller of source and request, to be fetched; nil if there is nothing to fetch.
+    /// Creates a controller for the source and the request, without fetching; nil if there is
+    /// nothing to fetch.
     private func makeController() throws -> FetchedResultsController? {
         guard case .store(let context) = origin, let requested else { return nil }
         definition.register(context)

@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// What rows show of other objects before and after a step.
+/// Compares the values of other objects that rows show before and after a step.
 struct ShownByRows {
     private let plan: ResultsPlan
     private let now: GroupReader
@@ -12,7 +12,7 @@ struct ShownByRows {
         now = GroupReader(context, group?.table ?? .empty)
     }
 
-    /// Whether a row shows other values than before; nil where that isn't known.
+    /// Returns whether a row shows other values than before, or nil if that is not known.
     func differ(
         _ number: ObjectNumber, _ before: OverlaidEdits?, _ after: OverlaidEdits?
     ) -> Bool? {

@@ -3,14 +3,15 @@ import TandemQuery
 import TandemResults
 import TandemWire
 
-/// What the rows of a list showed of other objects when their context forgot all it held.
+/// The values of other objects that a list's rows showed when their context discarded all it held.
 ///
-/// Nobody can tell any more what was saved meanwhile; a row whose own values are as they were is compared by this.
+/// The saves made meanwhile are not known. A row whose own values are unchanged is compared by
+/// these values.
 struct ShownValues {
     private let model: CompiledModel
-    /// The values along key paths, of rows of which they were held.
+    /// The values along the refresh key paths, for the rows whose values were held.
     private var values: [ObjectNumber: [UInt8]] = [:]
-    /// The rows whose members somebody had looked at.
+    /// The rows whose members had been read.
     private var looked: Set<ObjectNumber> = []
 
     init(_ rows: [ResultRow], _ plan: ResultsPlan, _ context: ManagedObjectContext) {
@@ -25,7 +26,7 @@ struct ShownValues {
         }
     }
 
-    /// Whether a row may show other values now; what can't be compared may.
+    /// Whether a row may show other values now; true if the values can't be compared.
     func mayDiffer(_ object: ObjectReference, _ values: [UInt8]?, _ plan: ResultsPlan) -> Bool {
         if looked.contains(object.number) || plan.compiled.model !== model { return true }
         if plan.compiled.refreshKeyPaths.isEmpty { return false }
@@ -42,10 +43,11 @@ extension FetchedResultsController {
         shownBefore = ShownValues(list.allRows, plan, source)
     }
 
-    /// Whether a row whose own values are as they were may show other objects' values, or members, that differ.
+    /// Whether a row with unchanged own values may show changed values or members of other objects.
     ///
-    /// Law 5 wants every change reported once and nothing else. Where history is lost and nothing was kept to compare with, it can't be known
-    /// which of both a silence would break: a row that is read anew for nothing shows what is true, one that is not may not.
+    /// Law 5 requires every change to be reported once, and nothing else. If history was lost and
+    /// there are no values to compare, the row is reported: an unnecessary update is harmless, but
+    /// a missed one would show wrong values.
     func mayShowOthers(_ object: StoredObject, _ judge: RowJudge) -> Bool {
         let (plan, reference) = (judge.plan, object.object)
         guard let shownBefore else {

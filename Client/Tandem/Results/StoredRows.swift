@@ -1,10 +1,10 @@
 import TandemModel
 import TandemResults
 
-/// The rows of a list as the store has them, in the window or not, while a group is decided.
+/// The rows of a list as stored, in the window or not, while the effect of a group is decided.
 ///
-/// It holds what the controller does, so that looking at a row counts no references: let it go before the list is changed, which
-/// else is copied.
+/// It holds copies of the controller's state, so that reading a row costs no reference counting.
+/// Release it before the list is changed; otherwise the change copies the list.
 struct StoredRows {
     private let overlay: EditOverlay
     private let held: HeldRows?
@@ -23,12 +23,13 @@ struct StoredRows {
         return list.isCurrent(number)
     }
 
-    /// The tag of a row's entity; nil when there is none.
+    /// Returns the reference of a row, or nil if there is no such row.
     func reference(_ number: ObjectNumber) -> ObjectReference? {
         row(number).map { ObjectReference(tag: $0.entityTag, number: number) }
     }
 
-    /// How a row differs from the one that is there, by its key and section; nil when there is none.
+    /// Returns the difference to the stored row's key and section, or nil if there is no stored
+    /// row.
     func difference(of row: ResultRow) -> ChangeReason? {
         if overlay[row.number] == nil, held == nil { return list.currentDifference(of: row) }
         return self.row(row.number).map { RowJudge.difference($0, row) }

@@ -1,31 +1,32 @@
 import Tandem
 import TandemIO
 
-/// A table as RFC 4180 has it: the names of the columns in the first record, then a record for each row.
+/// A table in the format of RFC 4180: the first record has the column names, and each other record
+/// is a row.
 struct CSVTable {
-    /// A record behind the first.
+    /// A record after the first one.
     struct Record {
-        /// The number of its first line.
+        /// The number of the record's first line.
         var line: Int
-        /// As it stands in the file.
+        /// The bytes in the file.
         var bytes: [UInt8]
-        /// One for each column: nil for an empty one that is not quoted.
+        /// One cell for each column; nil for an empty cell that is not quoted.
         var cells: [String?] = []
-        /// Why it can't be read.
+        /// The reason why the record can't be read.
         var problem: String?
 
         var text: String { String(decoding: bytes, as: UTF8.self) }
     }
 
-    /// The names in the first record.
+    /// The column names in the first record.
     let columns: [String]
     private let file: any File
     private let delimiter: UInt8
     private var lines: ImportLines
-    /// Where the next record begins.
+    /// The start of the next record.
     var place: ImportLines.Place { lines.place }
 
-    /// Reads the first record; throws ``CommandFailure`` where that names no columns.
+    /// Reads the first record; throws ``CommandFailure`` if it has no column names.
     init(_ file: any File, _ name: String, delimiter: UInt8 = UInt8(ascii: ",")) throws {
         self.file = file
         self.delimiter = delimiter
@@ -41,10 +42,10 @@ struct CSVTable {
         }
     }
 
-    /// Goes on at a place between two records.
+    /// Continues at a place between two records.
     mutating func go(to place: ImportLines.Place) { lines = ImportLines(file, from: place) }
 
-    /// The next record, also one that can't be read; nil behind the last.
+    /// Returns the next record, readable or not, or nil after the last one.
     mutating func next() throws -> Record? {
         while let (bytes, line) = try Self.record(&lines, delimiter) {
             if bytes.isEmpty { continue }
@@ -55,7 +56,7 @@ struct CSVTable {
         return nil
     }
 
-    /// Parts a record into its cells, or says why that can't be.
+    /// Splits a record into its cells; returns the problem if that fails.
     private func read(_ record: inout Record) -> String? {
         guard String(validating: record.bytes, as: UTF8.self) != nil else {
             return ImportRow.notUTF8
@@ -70,7 +71,8 @@ struct CSVTable {
         return "the row has \(count), but the first line names \(columns)"
     }
 
-    /// The lines of a record, which goes on while a quotation is open, and the number of the first.
+    /// Returns the bytes of a record, which has several lines if a quotation is open at a line's
+    /// end, and its first line number.
     private static func record(
         _ lines: inout ImportLines, _ delimiter: UInt8
     ) throws -> ([UInt8], Int)? {
@@ -88,15 +90,15 @@ struct CSVTable {
         return (bytes, number)
     }
 
-    /// A quotation that goes on for longer was never ended.
+    /// The size at which a record with an open quotation is treated as unterminated.
     private static let longest = 32 << 20
 }
 
-/// Where in a record of a table one is.
+/// The position of a parser in a record.
 private enum CSVState {
     case atCell, plain, quoted, atQuote
 
-    /// A quotation mark is one where a cell begins, and else a character like others.
+    /// Processes a byte; a quotation mark opens a quotation only at the beginning of a cell.
     mutating func take(_ byte: UInt8, _ delimiter: UInt8) {
         switch (self, byte) {
         case (.atCell, UInt8(ascii: "\"")), (.atQuote, UInt8(ascii: "\"")): self = .quoted
@@ -108,11 +110,13 @@ private enum CSVState {
     }
 }
 
-/// Parts records into cells.
+/// Splits records into cells.
 enum CSVCells {
     private static let mark = UInt8(ascii: "\"")
 
-    /// The cells of a record in UTF-8: nil for an empty one that is not quoted; nil as a whole where a quotation does not end.
+    /// Returns the cells of a record in UTF-8, or nil if a quotation is not closed.
+    ///
+    /// A cell is nil if it is empty and not quoted.
     static func split(_ bytes: [UInt8], _ delimiter: UInt8 = UInt8(ascii: ",")) -> [String?]? {
         bytes.withUnsafeBufferPointer { bytes in
             var cells: [String?] = []
@@ -136,7 +140,8 @@ enum CSVCells {
         }
     }
 
-    /// The cell whose quotation begins at a place, and where it has ended; two marks stand for one.
+    /// Returns the quoted cell whose content begins at `start`, and the offset after its closing
+    /// mark; two marks are one character.
     private static func quoted(
         _ bytes: UnsafeBufferPointer<UInt8>, _ start: Int
     ) -> (String, Int)? {

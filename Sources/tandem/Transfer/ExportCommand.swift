@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem export`: all objects of entities, as they are at one position.
+/// `tandem export`: prints all objects of entities at one position.
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Prints all objects of entities, for `tandem import`.",
@@ -82,15 +82,16 @@ struct ExportCommand: ParsableCommand {
     }
 }
 
-/// The objects of a request at one position, page by page.
+/// Reads the objects of a request at one position, page by page.
 @MainActor struct ExportRows {
-    /// A page passes over all before it, so it grows as long as its rows are small.
+    /// The number of rows of a page: each page skips all rows before it, so pages grow while their
+    /// rows are small.
     private static let pageRows = (first: 1_000, most: 32_000)
-    /// Rows of a page that take more than this, about, make no larger one.
+    /// The approximate size of a page above which the next one is not larger.
     private static let pageBytes = 8 << 20
     private let context: ManagedObjectContext
     private let position: Position
-    /// What stands before the bar of its progress.
+    /// The label of the progress bar.
     private let label: String
 
     init(_ context: ManagedObjectContext, at position: Position, label: String) {
@@ -99,7 +100,10 @@ struct ExportCommand: ParsableCommand {
         self.label = label
     }
 
-    /// Calls `body` with every object, with the contents of long values, which says how many bytes it took; `before` once the request is known to be good.
+    /// Calls `body` with every object, including the contents of long values; `body` returns the
+    /// object's size in bytes.
+    ///
+    /// Calls `before` once, after the request turned out to be valid.
     func each(
         _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Int,
         before: () -> Void
@@ -114,7 +118,7 @@ struct ExportCommand: ParsableCommand {
         while request.offset < total, !StandardStream.output.isClosed {
             request.limit = rows
             do {
-                // Held for as long as a page takes.
+                // The pin is renewed for each page.
                 try context.pin(at: position)
                 let page = try context.fetch(request, at: position, members: members)
                 guard !page.isEmpty else { return }

@@ -1,13 +1,13 @@
 import Tandem
 
-/// The unique keys of the objects that the relationships of an entity lead to, as they are at one position.
+/// The unique keys of the objects to which the relationships of an entity refer, at one position.
 struct ExportKeys {
     private let model: CompiledModel
-    /// The constraint by which the objects of a relationship are named.
+    /// The constraint that identifies the objects of a relationship.
     private var constraints: [String: CompiledIndex] = [:]
     private var keys: [UInt16: [ObjectID: UniqueKey]] = [:]
 
-    /// Reads the keys; those of a constraint only once.
+    /// Reads the keys, once for each constraint.
     @MainActor init(
         _ entity: CompiledEntity, _ model: CompiledModel, _ context: ManagedObjectContext,
         at position: Position
@@ -26,7 +26,7 @@ struct ExportKeys {
         }
     }
 
-    /// The key of an object that a relationship leads to; nil if it has none.
+    /// Returns the key of an object to which a relationship refers, or nil if it has none.
     func json(_ relationship: String, _ id: ObjectID) -> JSON? {
         guard let constraint = constraints[relationship] else { return nil }
         return keys[constraint.id]?[id]?.json(constraint, model)

@@ -5,14 +5,14 @@ struct ExportWriter {
     private let entity: CompiledEntity
     private let model: CompiledModel
     private let format: TransferFormat
-    /// The columns of a file with columns, without the id.
+    /// The columns of a CSV file, without the id.
     private let columns: [String]
-    /// What follows from other values, and is not written: nobody can set it.
+    /// The derived attributes, which are not written because they can't be set.
     private let derived: [String]
-    /// The unique keys of the objects that links lead to.
+    /// The unique keys of linked objects.
     private let keys: ExportKeys
 
-    /// The name of the column of ids where `id` is a property.
+    /// The name of the id column if `id` is a property.
     static let idColumn = "@id"
 
     init(
@@ -30,7 +30,7 @@ struct ExportWriter {
     /// The to-many relationships, whose members are written too.
     var members: [String] { entity.properties.filter(\.isToMany).map(\.name) }
 
-    /// Writes what stands before all objects.
+    /// Writes the header, which only CSV has.
     func begin(into bytes: inout [UInt8]) {
         guard format == .csv else { return }
         let id = columns.contains("id") ? Self.idColumn : "id"
@@ -65,7 +65,7 @@ struct ExportWriter {
         .array(entity.shown(ids, of: name).map { link(name, $0) })
     }
 
-    /// A link: an id, with the unique key of the object if it has one.
+    /// Returns a link: an id, with the unique key of the object if it has one.
     private func link(_ name: String, _ id: ObjectID) -> JSON {
         guard let key = keys.json(name, id) else { return .string(id.description) }
         return .object(["id": .string(id.description), "key": key])
@@ -84,7 +84,7 @@ struct ExportWriter {
         if value.isNull { return "" }
         let json = json(name, value)
         let text = json.object == nil ? json.plain : json.text
-        // Without quotes it would be no value.
+        // An empty cell without quotes would be null.
         return text.isEmpty ? "\"\"" : CSVFormat.quoted(text)
     }
 }

@@ -1,10 +1,11 @@
 import Tandem
 
-/// The rows of a file, without those that were refused before.
+/// The rows of a file, without those that were rejected before.
 protocol ImportedRows: AnyObject, AsyncSequence where Element == BatchValues {
-    /// By what one of the last rows is told if the daemon refuses it: by its number among all that were handed out.
+    /// Returns one of the last rows as a reject, by its index among all rows returned so far; nil
+    /// if it is not kept any more.
     func reject(_ index: Int) -> RejectFile.Reject?
-    /// Returns when nothing more is read for it.
+    /// Returns when nothing is being read ahead any more.
     nonisolated(nonsending) func end() async
 }
 
@@ -12,25 +13,27 @@ extension ImportedRows {
     nonisolated(nonsending) func end() async {}
 }
 
-/// Inserts the rows of a file by a batch of the daemon.
+/// Inserts the rows of a file with a batch insert.
 ///
-/// Rows that the daemon refuses are left out and stand in the file of rejects before anything behind them is inserted. The batch has an id that
-/// follows from the import's: so the same import, started again, leaves out the same rows and goes on where it was.
+/// Rows that the daemon rejects are omitted. They are in the file of rejects before any later row
+/// is inserted. The batch's id is derived from the import's id. If the import is started again, it
+/// therefore omits the same rows and resumes where it stopped.
 @MainActor struct ImportBatches {
     let context: ManagedObjectContext
     let entity: String
     let policy: MergePolicy
     let rejects: RejectFile
-    /// The name of the file among those of a folder.
+    /// The name of the file in its folder; empty for a single file.
     var file = ""
     /// Whether to continue if the first rows are all refused for one reason.
     var keepsGoing = false
-    /// What tells this batch from all others.
+    /// The name that distinguishes this batch from all others.
     let name: String
 
-    /// Inserts the rows that `rows` gives for the batch of an id; `count` is told how many were.
+    /// Inserts the rows returned by `rows` for the batch's id.
     ///
-    /// Throws what the daemon has against all of them.
+    /// Calls `count` with the number of inserted rows, also if the batch fails. Throws the error
+    /// that ended the batch.
     func run<Rows: ImportedRows>(
         _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows,
         numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil,
@@ -69,12 +72,12 @@ extension ImportedRows {
         return reject
     }
 
-    /// The id of a batch of an import.
+    /// Returns the id of a batch.
     static func id(_ name: String) -> [UInt8] {
         Array(StableHash(Array("import \(name)".utf8)).description.utf8)
     }
 
-    /// What is wrong with the row.
+    /// Returns the reason for the rejection of a row.
     private static func reason(_ error: TandemError) -> String {
         let problems = error.problems.map { problem in
             (problem.property.map { "\($0): " } ?? "") + problem.message
@@ -83,26 +86,26 @@ extension ImportedRows {
     }
 }
 
-/// The last rows that were handed to a batch.
+/// The rows that were most recently handed to a batch.
 ///
-/// The daemon refuses rows of a part that is under way: of the last two, while one more row has come. A part has so many rows and bytes at
-/// most, or is one row, however long that is.
+/// The daemon can reject rows of chunks in flight: the last two chunks, after which one more row
+/// may have been read. A chunk has a limited number of rows and bytes, or is one row of any length.
 struct LastRows<Row> {
-    /// As many as two parts have, and what is read ahead.
+    /// At least the rows of two chunks, and those read ahead.
     private static var kept: Int { 4_096 }
     private static var partBytes: Int { 1 << 20 }
-    /// More than two parts and a row have, where a row counts for one part at most.
+    /// More than two chunks and one row have, because a row counts as at most one chunk.
     private static var keptBytes: Int { 4 * partBytes }
     private var rows: [(row: Row, bytes: Int)] = []
     private var count = 0
     private var bytes = 0
 
-    /// Notes the next row, which takes so many bytes in a part, or more.
+    /// Adds the next row; `rowBytes` is at most its size in a chunk.
     mutating func add(_ row: Row, bytes rowBytes: Int) {
         count += 1
         rows.append((row, min(rowBytes, Self.partBytes)))
         bytes += rows[rows.count - 1].bytes
-        // Many at once, as all others move.
+        // Rows are dropped in bulk, because removing the first ones moves all others.
         if rows.count > 2 * Self.kept || bytes > 2 * Self.keptBytes { drop() }
     }
 
@@ -115,7 +118,7 @@ struct LastRows<Row> {
         rows.removeFirst(gone)
     }
 
-    /// A row by its number, from 0; nil for one that is not kept any more.
+    /// The row with this index, counted from 0; nil if it is not kept any more.
     subscript(index: Int) -> Row? {
         let place = index - (count - rows.count)
         return rows.indices.contains(place) ? rows[place].row : nil
@@ -123,7 +126,7 @@ struct LastRows<Row> {
 }
 
 extension BatchValues {
-    /// The bytes of its texts and data: no more than it takes in a part.
+    /// The size of its texts and data in bytes, which is at most its size in a chunk.
     var contentBytes: Int {
         attributes.values.reduce(0) { bytes, value in
             switch value {

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem import`: objects from a file.
+/// `tandem import`: inserts objects from a file.
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Inserts an object for each row of a file.",
@@ -110,12 +110,13 @@ struct ImportCommand: AsyncParsableCommand {
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
-    /// Runs an import, and says what came of it, also when it failed.
+    /// Runs an import, and prints its result, also if it fails.
     @MainActor private func finish(
         _ name: String, _ rejects: RejectFile, _ body: @MainActor () async throws -> Void,
         counts: @MainActor () -> ImportCounts
     ) async throws {
-        // Whoever ends it now has to know; afterwards there may be nobody left to say it.
+        // The id is printed before the import starts, because an interrupted process may not be
+        // able to print it.
         if id == nil {
             StandardStream.error.write(
                 "import \(name); if it is interrupted, go on with --id \(name)\n")
@@ -158,11 +159,11 @@ struct ImportCommand: AsyncParsableCommand {
     }
 }
 
-/// What an import came to.
+/// The result of an import.
 struct ImportCounts {
-    /// Objects by entity.
+    /// The number of imported objects by entity.
     var imported: [String: Int]
-    /// Objects by entity that are there only because links named them.
+    /// The number of objects by entity that were created only because links refer to them.
     var made: [String: Int] = [:]
     var rejected: Int
 
@@ -178,7 +179,7 @@ struct ImportCounts {
         .object(counts.mapValues { .int(Int64($0)) })
     }
 
-    /// A line for each entity.
+    /// One line for each entity.
     var lines: [String] {
         if imported.isEmpty { return ["nothing to import"] }
         return imported.sorted { $0.key < $1.key }.map { "imported \($1) objects of \($0)" }
@@ -186,13 +187,13 @@ struct ImportCounts {
     }
 }
 
-/// What happens where a row has the unique values of an existing object.
+/// The treatment of a row with the unique values of an existing object.
 enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
     /// The row is rejected.
     case error
-    /// The object stays as it is, and the row counts as imported.
+    /// The object stays unchanged, and the row counts as imported.
     case storeTrump
-    /// The object gets the row's values.
+    /// The object receives the row's values.
     case objectTrump
 
     var mergePolicy: MergePolicy {
@@ -205,7 +206,7 @@ enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension CommandFailure {
-    /// The failure with one more thing to do about it.
+    /// Returns the failure with one more remedy in its message.
     fileprivate func adding(_ remedy: String) -> CommandFailure {
         CommandFailure("\(message); \(remedy)", code: code)
     }

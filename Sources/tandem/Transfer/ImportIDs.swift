@@ -1,7 +1,8 @@
 import Tandem
 import TandemIO
 
-/// The id of a row in a file, where objects of two entities may have one number, as they never have in a store.
+/// The id of a row in a file, in which objects of two entities may have the same number, unlike in
+/// a store.
 struct FileID: Hashable {
     private let entity: String
     private let number: ObjectNumber
@@ -15,10 +16,12 @@ struct FileID: Hashable {
     func hash(into hasher: inout Hasher) { hasher.combine(number) }
 }
 
-/// The file in which an import keeps which object each exported row became, until its links are set.
+/// The file with the object that each exported row became, kept until the links of the import are
+/// set.
 ///
-/// Each part of the import is in it before the daemon gets the part. So an import that resumes under its id links to the objects of its
-/// earlier attempts. The last line of an id counts: rows of earlier lines were never inserted.
+/// Each chunk of the import is recorded before it is sent to the daemon. An import that resumes
+/// under its id can therefore link to objects of earlier attempts. If an id has several lines, the
+/// last one counts: the rows of the others were never inserted.
 final class ImportIDs {
     private let path: String
     private let id: String
@@ -29,7 +32,8 @@ final class ImportIDs {
     /// Whether an earlier attempt left the file.
     private(set) var isResumed = false
 
-    /// Opens the file of an import if there is one; throws ``CommandFailure`` if it belongs to another import.
+    /// Opens the file of an import if there is one; throws ``CommandFailure`` if it belongs to
+    /// another import.
     init(_ path: String, of id: String) throws {
         self.path = path
         self.id = id
@@ -50,7 +54,7 @@ final class ImportIDs {
         end = lines.place.offset
         while let line = try lines.next() {
             let words = String(decoding: line, as: UTF8.self).split(separator: " ")
-            // A line that a power cut left incomplete: nothing after it was sent.
+            // A line left incomplete by a power failure: no later row was sent.
             guard words.count == 2, let old = ObjectID(String(words[0])),
                 let number = ObjectNumber(words[1]),
                 try lines.place.offset < size || endsLine(file, size)

@@ -1,6 +1,6 @@
 import TandemIO
 
-/// The lines of a file from anywhere in it, with their numbers.
+/// Reads the lines of a file from any offset, with their numbers.
 struct ImportLines {
     /// A place between two lines.
     struct Place: Hashable {
@@ -9,12 +9,12 @@ struct ImportLines {
         var line = 1
     }
 
-    /// More in one line than a transaction may have is no row.
+    /// The longest line: a longer one exceeds the size of a transaction, so it can't be a row.
     private static let longest = 32 << 20
     private let file: any File
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Where the next line begins.
+    /// The start of the next line.
     private(set) var place: Place
 
     init(_ file: any File, from place: Place = Place()) {
@@ -24,7 +24,8 @@ struct ImportLines {
     }
 
     private var filled: UInt64
-    /// Whether the last line ended in a carriage return, which is no part of it unless a quotation goes on.
+    /// Whether the last line ended in a carriage return, which belongs to the content only within a
+    /// quotation.
     private(set) var endedInReturn = false
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
@@ -37,14 +38,15 @@ struct ImportLines {
         return take(through: end, ending: ending)
     }
 
-    /// Passes over the next line; false after the last one.
+    /// Skips the next line; returns false after the last one.
     mutating func skip() throws -> Bool {
         guard let (end, ending) = try nextEnd() else { return false }
         pass(end, ending: ending)
         return true
     }
 
-    /// Fills the buffer up to the end of the next line, and returns that and the line break's length.
+    /// Fills the buffer up to the end of the next line, and returns that and the line break's
+    /// length.
     ///
     /// Nil after the last line.
     private mutating func nextEnd() throws -> (end: Int, ending: Int)? {

@@ -1,12 +1,13 @@
 import Tandem
 
-/// A link of a row: the id of an object in the store that the file was exported from, and its unique key if it has one.
+/// A link of a row: the object's id in the store from which the file was exported, and its unique
+/// key if it has one.
 struct ImportLink: Hashable {
     var id: ObjectID
     var key: UniqueKey?
-    /// The link as it is in the file.
+    /// The link as written in the file.
     private let json: JSON
-    /// The text in the file.
+    /// The link's text in the file.
     var text: String { json.text }
 }
 

@@ -1,15 +1,15 @@
 import Tandem
 import TandemIO
 
-/// A row of a file, not yet of any entity.
+/// A row of a file, without a checked entity.
 struct ImportRow {
-    /// What stands in a row under a name.
+    /// The value of a row under a name.
     enum Field: Equatable {
         case json(JSON)
-        /// A cell of a table; nil for an empty one.
+        /// A cell of a table; nil for an empty cell.
         case text(String?)
 
-        /// What is shown of it.
+        /// The value as shown in messages.
         var json: JSON {
             switch self {
             case .json(let json): json
@@ -21,19 +21,19 @@ struct ImportRow {
     }
 
     var line: Int
-    /// The text as it stands in the file.
+    /// The row's text in the file.
     var raw: String
-    /// The entity that it says it is of.
+    /// The entity that the row names.
     var entity: String?
-    /// The object that it was, if it was exported.
+    /// The id of the exported object; nil if the row was not exported.
     var id: ObjectID?
-    /// Whether it was exported.
+    /// Whether the row was exported.
     var isCopy: Bool { id != nil }
     var fields: [String: Field] = [:]
-    /// Why it can't be read.
+    /// The reason why the row can't be read.
     var problem: String?
 
-    /// A row in another coding of text.
+    /// Returns an unreadable row that is not in UTF-8.
     static func notUTF8(_ bytes: [UInt8], _ line: Int) -> ImportRow {
         ImportRow(
             line: line, raw: String(decoding: bytes, as: UTF8.self), problem: notUTF8)
@@ -42,13 +42,13 @@ struct ImportRow {
     static let notUTF8 = "it is not in UTF-8"
 }
 
-/// Reads the rows of a file one after the other.
+/// A reader of the rows of a file.
 protocol ImportReader {
-    /// Where the next row begins.
+    /// The start of the next row.
     var place: ImportLines.Place { get }
     /// Returns the next row whose line is wanted, readable or not, or nil after the last one.
     ///
-    /// Other lines are not parsed further than it takes to find their ends.
+    /// Other lines are only parsed to find their ends.
     mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow?
 }
 
@@ -57,30 +57,70 @@ extension ImportReader {
     mutating func next() throws -> ImportRow? { try next { _ in true } }
 }
 
-/// One JSON object a line: `{"entity": …, "values": {…}}`, or the values alone.
+/// A reader of one JSON object per line: `{"entity": …, "values": {…}}`, or the values alone.
+///
+/// Lines are read in groups, and the lines of a group are parsed on all processors.
 struct NDJSONReader: ImportReader {
+    private struct Line {
+        var bytes: [UInt8]
+        var number: Int
+    }
+
     private var lines: ImportLines
+    /// The parsed rows of the last group, of which `returned` were returned.
+    private var rows: [ImportRow] = []
+    private var returned = 0
+    /// The error that ended the last group, thrown after its rows.
+    private var failure: (any Error)?
     var place: ImportLines.Place { lines.place }
+
+    private static let linesOfGroup = 512
+    private static let bytesOfGroup = 1 << 20
 
     init(_ file: any File, from place: ImportLines.Place) {
         lines = ImportLines(file, from: place)
     }
 
     mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow? {
-        while true {
-            let number = lines.place.line
-            guard isWanted(number) else {
-                guard try lines.skip() else { return nil }
-                continue
-            }
-            guard let line = try lines.next() else { return nil }
-            guard let text = String(validating: line, as: UTF8.self) else {
-                return .notUTF8(line, number)
-            }
-            // Lines between rows are no rows.
-            if text.allSatisfy(\.isWhitespace) { continue }
-            return Self.row(text, number)
+        while returned == rows.count {
+            if let failure { throw failure }
+            let group = readGroup(isWanted)
+            if let failure, group.isEmpty { throw failure }
+            guard !group.isEmpty else { return nil }
+            rows = group.concurrentMap { Self.row($0.bytes, $0.number) }.compactMap(\.self)
+            returned = 0
         }
+        returned += 1
+        return rows[returned - 1]
+    }
+
+    /// Reads the next wanted lines; an error ends the group, and is kept in `failure`.
+    private mutating func readGroup(_ isWanted: (_ line: Int) -> Bool) -> [Line] {
+        var group: [Line] = []
+        var bytes = 0
+        do {
+            while group.count < Self.linesOfGroup, bytes < Self.bytesOfGroup {
+                let number = lines.place.line
+                guard isWanted(number) else {
+                    guard try lines.skip() else { break }
+                    continue
+                }
+                guard let line = try lines.next() else { break }
+                group.append(Line(bytes: line, number: number))
+                bytes += line.count
+            }
+        } catch {
+            failure = error
+        }
+        return group
+    }
+
+    /// Parses a line; nil for a blank one.
+    private static func row(_ line: [UInt8], _ number: Int) -> ImportRow? {
+        guard let text = String(validating: line, as: UTF8.self) else {
+            return .notUTF8(line, number)
+        }
+        return text.allSatisfy(\.isWhitespace) ? nil : row(text, number)
     }
 
     static func row(_ text: String, _ line: Int) -> ImportRow {
@@ -100,15 +140,16 @@ struct NDJSONReader: ImportReader {
     }
 }
 
-/// RFC 4180: the names of the columns in the first record.
+/// A reader of CSV by RFC 4180, with the column names in the first record.
 ///
-/// A column `id` says which object a row was, and `entity` of which entity it is, unless these are properties.
+/// A column `id` has the id of the exported object, and a column `entity` its entity, unless the
+/// entity has properties of these names.
 struct CSVReader: ImportReader {
     private var table: CSVTable
     private let properties: Set<String>
     var place: ImportLines.Place { table.place }
 
-    /// Reads the header; throws ``CommandFailure`` where that names no columns.
+    /// Reads the header; throws ``CommandFailure`` if it has no column names.
     init(_ file: any File, from place: ImportLines.Place, properties: Set<String>) throws {
         table = try CSVTable(file, file.path)
         self.properties = properties

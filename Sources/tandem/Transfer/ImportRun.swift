@@ -1,13 +1,13 @@
 import Tandem
 import TandemIO
 
-/// What an import is told.
+/// The options of an import.
 struct ImportSettings {
     var path: String
     var format: TransferFormat
-    /// The entity of rows that don't say theirs.
+    /// The entity of rows that name none.
     var entity: String?
-    /// Under it the import goes on.
+    /// The id under which the import can be resumed.
     var id: String
     var policy: MergePolicy
     /// The names of the entity's properties.
@@ -15,7 +15,7 @@ struct ImportSettings {
     /// Whether to continue if the first rows all fail for one reason.
     var keepsGoing = false
 
-    /// The rows of the file from a place on.
+    /// Returns a reader of the file's rows from a place on.
     func reader(from place: ImportLines.Place) throws -> any ImportReader {
         let file = try RealFileSystem().open(path, .read)
         switch format {
@@ -25,10 +25,11 @@ struct ImportSettings {
     }
 }
 
-/// Inserts the rows of a file, entity by entity, by batches of the daemon, and then sets the links that had to wait for later rows.
+/// Inserts the rows of a file, entity by entity, with batch inserts, and then sets the links that
+/// had to wait for later rows.
 ///
-/// A link between rows of the file is set with the row that is inserted later, or, within an entity, in a circle and in an order, when all
-/// rows are there.
+/// A link between rows of the file is set when the later row is inserted. Links within an entity,
+/// links in cycles and ordered links are set after all rows are inserted.
 @MainActor final class ImportRun {
     private let settings: ImportSettings
     private let model: CompiledModel
@@ -38,12 +39,12 @@ struct ImportSettings {
     private let targets: ImportTargets
     private let progress = ProgressBar("import")
     private let size: UInt64
-    /// How many objects of each entity are there.
+    /// The number of imported objects by entity.
     private(set) var counts: [String: Int] = [:]
-    /// The entities of the rows, in the order in which they came up.
+    /// The entities of the rows, in the order in which they first occur.
     private var entities: [String] = []
     private var lines = LineEntities()
-    /// The lines whose links are set at the end.
+    /// The lines whose links are set last.
     private var pending: Set<Int> = []
 
     init(
@@ -59,7 +60,10 @@ struct ImportSettings {
         size = try mapped { try RealFileSystem().open(settings.path, .read).size() }
     }
 
-    /// Imports everything; a daemon that can't be reached or refuses all ends it, with what is there so far in ``counts``.
+    /// Imports everything.
+    ///
+    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then has the objects
+    /// inserted so far.
     func run() async throws {
         defer { progress.end() }
         try findEntities()
@@ -69,7 +73,7 @@ struct ImportSettings {
             let id = ImportBatches.id(batchName(entity))
             let inserted = try await context.insertedRows(name, settings.policy, id: id)
             if inserted > 0 { hasBegun = true }
-            // Without the file, an earlier attempt came to its end.
+            // If the file is missing, an earlier attempt set all links.
             let isOver = hasBegun && !ids.isResumed
             if targets.needsIDs, !isOver { try ids.create() }
             try await insert(entity, inserted, isOver: isOver)
@@ -82,7 +86,8 @@ struct ImportSettings {
 
     private func batchName(_ entity: CompiledEntity) -> String { "\(settings.id) \(entity.name)" }
 
-    /// Reads everything once: which entities there are, and which rows no daemon need be asked about.
+    /// Reads the file once, to find the entities, and to reject rows that do not fit without asking
+    /// the daemon.
     private func findEntities() throws {
         var reader = try settings.reader(from: ImportLines.Place())
         var unfit: [RejectFile.Reject] = []
@@ -99,7 +104,7 @@ struct ImportSettings {
             } catch {
                 try failures.add(error.reason)
                 unfit.append(.init(line: row.line, raw: row.raw, reason: error.reason))
-                // One flush for many, and not all of them held.
+                // One flush covers many rejects, and memory stays bounded.
                 guard unfit.count == Self.rejectsHeld else { continue }
                 try rejects.add(unfit, by: .reader)
                 unfit = []
@@ -146,7 +151,7 @@ struct ImportSettings {
         pending.formUnion(batch?.pending ?? [])
     }
 
-    /// The rows whose links are set at the end.
+    /// Returns the rows whose links are set last.
     private func pendingRows() throws -> () throws -> LinkSetting.Row? {
         var reader = try settings.reader(from: ImportLines.Place())
         let (lines, refused) = (pending, rejects.lines())
@@ -169,9 +174,10 @@ struct ImportSettings {
     }
 }
 
-/// The entities of the lines of a file, so that a later pass parses only the rows that it needs.
+/// The entity of each line of a file, so that a later pass only parses the rows that it needs.
 struct LineEntities {
-    /// By line, from 1; lines without a row that fits an entity have a tag that no entity has.
+    /// The tags by line, from line 1; lines without a row that fits an entity have a tag that no
+    /// entity has.
     private var tags: [EntityTag] = []
     private static let noEntity = EntityTag.max
 
@@ -181,22 +187,22 @@ struct LineEntities {
         tags[line - 1] = entity.tag
     }
 
-    /// The tag of a line's entity; nil for a line without a row that fits one.
+    /// Returns the tag of a line's entity, or nil for a line without a row that fits one.
     func entity(of line: Int) -> EntityTag? {
         guard line <= tags.count, tags[line - 1] != Self.noEntity else { return nil }
         return tags[line - 1]
     }
 }
 
-/// The rows of one entity, without those that were refused before.
+/// The rows of one entity, without those that were rejected before.
 final class ImportBatch: ImportedRows {
     typealias Element = BatchValues
 
-    /// The facts about the rows that are known before they are read.
+    /// The state that earlier attempts left behind.
     struct Start {
-        /// How many of them are inserted.
+        /// The number of rows of the entity that are inserted already.
         var inserted: Int
-        /// The lines that are rejected.
+        /// The lines that were rejected.
         var refused: Set<Int>
         /// Whether all links are set already.
         var isOver: Bool
@@ -229,10 +235,10 @@ final class ImportBatch: ImportedRows {
 
     func reject(_ index: Int) -> RejectFile.Reject? { last[index]?.reject }
 
-    /// The id that one of the last rows had where it was exported.
+    /// Returns the exported id of one of the last rows.
     func id(_ index: Int) -> ObjectID? { last[index].flatMap(\.id) }
 
-    /// The next row that can be sent.
+    /// Returns the next row that can be sent.
     func next() throws -> BatchValues? {
         while let row = try reader.next(where: {
             lines.entity(of: $0) == entity.tag && !start.refused.contains($0)
@@ -253,7 +259,10 @@ final class ImportBatch: ImportedRows {
         return nil
     }
 
-    /// What a row sets; of one that is inserted what stands for it is enough, but its links may not all be set.
+    /// Returns the values of a row.
+    ///
+    /// For a row that is inserted already, links are omitted: its identity is enough for the
+    /// daemon. Its links may not all be set, so they are set again at the end.
     private func values(of row: ImportRow) throws(ImportValues.Misfit) -> BatchValues {
         var (values, links) = try ImportValues.read(row, of: entity, model)
         if count < start.inserted {

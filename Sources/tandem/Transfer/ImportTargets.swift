@@ -1,17 +1,18 @@
 import Tandem
 
-/// Which objects of the store the links of a file lead to.
+/// Finds the objects of the store to which the links of a file refer.
 ///
-/// A link with a unique key leads to the object that has this key. Any other link of an exported row leads to the object that the row with this
-/// id became; the number that an object had elsewhere is never looked up in this store. A row without an id of its own was not exported:
-/// its ids are those of this store.
+/// A link with a unique key refers to the object with this key. Any other link of an exported row
+/// refers to the object that the row with this id became. The number that an object had in another
+/// store is never looked up in this one. A row without an id was not exported, so the ids in its
+/// links are those of this store.
 final class ImportTargets {
-    /// Where a link leads.
+    /// The target of a link.
     enum Target {
         case object(ObjectID)
-        /// To a row that is not inserted yet.
+        /// A row that is not inserted yet.
         case pending
-        /// Nowhere; the reason is for the file of rejects.
+        /// No object; the reason is for the file of rejects.
         case missing(String)
     }
 
@@ -26,16 +27,16 @@ final class ImportTargets {
     private let rejects: RejectFile
     private let ids: ImportIDs
     private var rows: [FileID: Row] = [:]
-    /// The ids that several rows have: links to them lead nowhere.
+    /// The ids of several rows; links to them have no target.
     private var repeated: Set<FileID> = []
-    /// The entities whose rows are all inserted.
+    /// The entities all of whose rows are inserted.
     private var finished: Set<String> = []
-    /// The constraints by which links are found, and their objects once they are read.
+    /// The constraints by which links are resolved.
     private var constraints: Set<UInt16> = []
     private var objects: [UInt16: [UniqueKey: ObjectID]] = [:]
     /// The lines that were rejected when `objects` was read.
     private var rejected: Set<Int> = []
-    /// The relationships that rows have, by entity name.
+    /// The relationships for which any row has links, by entity name.
     private var relationships: [String: Set<String>] = [:]
 
     init(
@@ -48,7 +49,7 @@ final class ImportTargets {
         self.ids = ids
     }
 
-    /// Whether any exported row has links.
+    /// Whether exported rows have links, so that the objects of rows must be recorded.
     var needsIDs: Bool { !rows.isEmpty && !relationships.isEmpty }
 
     // MARK: The first pass
@@ -74,7 +75,8 @@ final class ImportTargets {
         rows[FileID(id)] = Row(line: row.line, key: key)
     }
 
-    /// The order in which entities are inserted: those that to-one relationships of others lead to first, required ones before all.
+    /// Returns the entities in insertion order: destinations of to-one relationships before their
+    /// owners; in a cycle, only required relationships count.
     func sorted(_ entities: [String]) -> [String] {
         var open = entities
         var sorted: [String] = []
@@ -105,12 +107,12 @@ final class ImportTargets {
 
     // MARK: Links
 
-    /// Reads the objects of all keys that links have.
+    /// Reads the objects of all constraints that links use.
     @MainActor func refresh() throws {
         rejected = rejects.lines()
         objects = [:]
         guard !constraints.isEmpty else { return }
-        // One that was used before stands at the position of its last read.
+        // A context that was used before would read at its earlier position.
         let context = container.makeContext(name: "import")
         let position = try context.pin(at: try context.connect())
         for entity in model.entities {
@@ -125,7 +127,8 @@ final class ImportTargets {
     /// Records that all rows of an entity are inserted.
     func didInsert(_ entity: String) { finished.insert(entity) }
 
-    /// The object that a row of the file became; nil if it was rejected or met an object that was there before.
+    /// Returns the object that a row of the file became, or nil if the row was rejected or its key
+    /// belongs to an object from before.
     func inserted(_ id: ObjectID) -> ObjectID? {
         guard !repeated.contains(FileID(id)), let row = rows[FileID(id)],
             !rejected.contains(row.line),
@@ -136,7 +139,7 @@ final class ImportTargets {
         return objects[key.constraint]?[key]?.number == number ? object : nil
     }
 
-    /// The target of a row's link.
+    /// Returns the target of a row's link.
     func target(_ link: ImportLink, of row: ImportRow) -> Target {
         if row.id != nil, link.key == nil, repeated.contains(FileID(link.id)) {
             return .missing("several rows have the id \(link.id)")
@@ -160,10 +163,11 @@ final class ImportTargets {
         return .missing("\(link.id), line \(target.line), was not imported")
     }
 
-    /// The objects that a relationship of a row leads to, and whether rows that are still pending belong to them.
+    /// Returns the objects to which a relationship of a row refers, and whether that is complete,
+    /// so that no link waits for later rows.
     ///
-    /// A relationship whose other end leads to one object only takes nothing from objects that this import did not insert. Throws
-    /// ``ImportValues/Misfit`` for a link that leads nowhere.
+    /// If the inverse relationship is to-one, objects that this import did not insert are left out,
+    /// because they may be linked already. Throws ``ImportValues/Misfit`` if a link has no target.
     func targets(
         _ links: [ImportLink], _ property: CompiledProperty, of row: ImportRow
     ) throws(ImportValues.Misfit) -> (objects: [ObjectID], isComplete: Bool) {
@@ -181,7 +185,7 @@ final class ImportTargets {
                 isComplete = false
             case .object(let object):
                 if row.id != nil, isExclusive, inserted(link.id) != object {
-                    // Whether its other end is free is known once all rows are inserted.
+                    // The inverse of such an object is only checked after all rows are inserted.
                     if !property.isToMany { isComplete = false }
                     continue
                 }
@@ -194,7 +198,8 @@ final class ImportTargets {
         return (found, isComplete)
     }
 
-    /// The object that was there before the import and that a one-to-one relationship of a row leads to.
+    /// Returns the object from before the import to which a one-to-one relationship of a row
+    /// refers, or nil if there is none.
     func existingTarget(
         _ links: [ImportLink], _ property: CompiledProperty, of row: ImportRow
     ) -> ObjectID? {
@@ -204,7 +209,7 @@ final class ImportTargets {
         return object
     }
 
-    /// Whether the row at the other end, which comes later, has the link as well.
+    /// Whether the row at the other end, which is inserted later, has the link as well.
     private func followsFromOther(
         _ property: CompiledProperty, _ link: ImportLink, of row: ImportRow
     ) -> Bool {

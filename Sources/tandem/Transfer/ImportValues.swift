@@ -1,13 +1,15 @@
 import Tandem
 
-/// What a row sets in an object of an entity.
+/// Reads the values and links of rows.
 enum ImportValues {
-    /// Why a row does not fit.
+    /// The reason why a row does not fit its entity.
     struct Misfit: Error {
         var reason: String
     }
 
-    /// The values of a row and its links by relationship; throws ``Misfit`` for a name or value that the entity does not have.
+    /// Returns the values of a row, and its links by relationship.
+    ///
+    /// Throws ``Misfit`` for a name or value that the entity does not have.
     static func read(
         _ row: ImportRow, of entity: CompiledEntity, _ model: CompiledModel
     ) throws(Misfit) -> (values: BatchValues, links: [String: [ImportLink]]) {
@@ -58,9 +60,10 @@ enum ImportValues {
         return value
     }
 
-    /// The value of a cell, nil for what is none.
+    /// Returns the value of a cell, or nil if it is not a valid one.
     ///
-    /// As cells of a map are read, but for Booleans, which are true and false, and for dates of what `tandem export` writes, which are seconds.
+    /// Cells are read like those of a map, with two exceptions. Booleans are `true` and `false`.
+    /// Dates in exported rows may be seconds, as `tandem export` writes them.
     private static func cell(_ text: String?, _ type: AttributeType, isCopy: Bool) -> Value? {
         guard let text else { return .null }
         switch type {
@@ -71,13 +74,13 @@ enum ImportValues {
         }
     }
 
-    /// The value that a text is as JSON; nil for what is none.
+    /// Returns the value of a text that is JSON, or nil if it is not a valid one.
     private static func parsed(_ text: String, _ type: AttributeType) -> Value? {
         guard let json = try? JSON(parsing: text), json != .null else { return nil }
         return Value(json: json, type: type)
     }
 
-    /// The links of a field; a cell has JSON, or ids with spaces between them.
+    /// Returns the links of a field; a cell has JSON, or ids separated by spaces.
     private static func links(
         _ field: ImportRow.Field, _ property: CompiledProperty, _ model: CompiledModel
     ) throws(Misfit) -> [ImportLink] {

@@ -1,22 +1,25 @@
 import Tandem
 
-/// Sets the links of rows that are inserted, in saves of at most 1,000 rows.
+/// Sets the links of inserted rows, in saves of at most 1,000 rows.
 ///
 /// Saves without ordered relationships are written without objects in memory, and one is in flight
-/// while the next is prepared. Ordered relationships depend on the members that are there, and one-to-one
-/// relationships to objects from before on whom these are linked to, so they are set in objects. A save that fails is made again with objects; if the daemon refuses it, each
-/// row is saved alone, and those that it refuses go to the file of rejects.
+/// while the next is prepared. Two kinds of links are set in objects. Ordered relationships depend
+/// on the existing members. One-to-one relationships to objects from before the import depend on
+/// the links of these objects.
+///
+/// A save that fails is repeated with objects. If the daemon rejects it, each row is saved alone,
+/// and the rejected rows are written to the file of rejects.
 @MainActor final class LinkSetting {
     /// A row and its links.
     struct Row {
         var row: ImportRow
         var entity: CompiledEntity
         var links: [String: [ImportLink]] = [:]
-        /// Why it can't be read any more.
+        /// The reason why the row can't be read any more.
         var problem: String?
     }
 
-    /// A row whose links lead to objects of the store.
+    /// A row whose links have targets in the store.
     private struct Resolved {
         let line: Int
         let raw: String
@@ -25,10 +28,11 @@ import Tandem
         let object: ObjectID
         /// The relationships with links, by name.
         var links: [(property: CompiledProperty, targets: [ObjectID])] = []
-        /// One-to-one relationships among them that lead to objects which were there before the import.
+        /// The names of one-to-one relationships in `links` whose targets existed before the
+        /// import.
         var existing: Set<String> = []
 
-        /// Whether the links depend on what is there, so that they are set in objects.
+        /// Whether the links depend on existing ones, so that they are set in objects.
         var needsObjects: Bool {
             !existing.isEmpty || links.contains { $0.property.relationship?.isOrdered == true }
         }
@@ -41,15 +45,15 @@ import Tandem
     }
 
     private static let rowsOfSave = 1_000
-    /// One that the daemon carries out, and one that waits for it.
+    /// One save that the daemon carries out, and one that waits for it.
     private static let savesInFlight = 2
     private let context: ManagedObjectContext
     private let targets: ImportTargets
     private let rejects: RejectFile
-    /// Rows of the next save without objects, and of the next one in objects.
+    /// The rows of the next save without objects, and those of the next save with objects.
     private var unordered: [Resolved] = []
     private var ordered: [Resolved] = []
-    /// Rows whose links lead nowhere, and which are not in the file of rejects yet.
+    /// The rows whose links have no target, and which are not in the file of rejects yet.
     private var unfit: [RejectFile.Reject] = []
     private var sent: [(rows: [Resolved], save: LinkSave)] = []
 
@@ -61,7 +65,7 @@ import Tandem
         self.rejects = rejects
     }
 
-    /// Sets the links of all rows that `next` returns; rows whose links can't be set go to the rejects.
+    /// Sets the links of all rows returned by `next`; rows whose links can't be set are rejected.
     func run(_ next: () throws -> Row?) throws {
         while let row = try next() { try add(row) }
         try sendUnordered()
@@ -85,10 +89,10 @@ import Tandem
         if unfit.count == Self.rowsOfSave { try reject() }
     }
 
-    /// The objects to which a row's links lead; nil for a row that is not an object of this import.
+    /// Returns the targets of a row's links, or nil if the row is not an object of this import.
     private func resolved(_ row: Row) throws(ImportValues.Misfit) -> Resolved? {
         if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
-        // The import's policy decides about an object that was there before, not the row's links.
+        // An object from before is subject to the import's policy; its links are not set.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(
             line: row.row.line, raw: row.row.raw, fileID: id, object: object)
@@ -119,13 +123,14 @@ import Tandem
         do {
             sent.append((rows, try context.send(rows.map(\.update))))
         } catch is TandemError {
-            // Saving the rows again finds out what is wrong.
+            // Saving the rows again finds the rows that cause the error.
             while !sent.isEmpty { try finishFirst() }
             try save(rows)
         }
     }
 
-    /// Waits for the oldest save in flight; if it fails, its rows and those after it are saved again.
+    /// Waits for the oldest save in flight; if it fails, saves its rows again, and then those of
+    /// later saves.
     private func finishFirst() throws {
         let first = sent.removeFirst()
         do {
@@ -150,7 +155,7 @@ import Tandem
         try save(rows)
     }
 
-    /// Loads the members of the ordered relationships of rows, by one request for each relationship.
+    /// Loads the members of ordered relationships, with one request for each relationship.
     private func loadMembers(of rows: [Resolved]) throws {
         var owners: [String: [ManagedObject]] = [:]
         for row in rows {
@@ -163,7 +168,7 @@ import Tandem
         }
     }
 
-    /// Saves the links of some rows; if that is refused, those of each row on their own.
+    /// Saves the links of some rows; if the save is rejected, saves those of each row alone.
     private func save(_ rows: [Resolved]) throws {
         do {
             for row in rows { try set(row) }
@@ -208,9 +213,10 @@ import Tandem
         }
     }
 
-    /// Whether an object that was there before can be linked to; false if it belongs to the object that the row is a copy of.
+    /// Whether an object from before the import can be linked; false if it is linked to the object
+    /// that the row was exported from.
     ///
-    /// Throws `conflict` if it is linked to any other one.
+    /// Throws `conflict` if it is linked to any other object.
     private func isFree(
         _ member: ManagedObject, for object: ManagedObject, _ property: CompiledProperty,
         _ row: Resolved
@@ -223,7 +229,8 @@ import Tandem
             .conflict, "\(property.name): \(member.id) is linked to \(other.id) already")
     }
 
-    /// The object of an id; throws `unknownObject` if it was deleted since it was inserted or found.
+    /// Returns the object with this id; throws `unknownObject` if it was deleted since it was
+    /// inserted or found.
     private func living(_ id: ObjectID) throws -> ManagedObject {
         let object = try context.object(with: id)
         guard !object.isDeleted else {
@@ -238,7 +245,7 @@ import Tandem
         .init(line: line, raw: raw, reason: "imported without its links: \(reason)")
     }
 
-    /// Puts the rows whose links can't be set into the file of rejects.
+    /// Adds the rows whose links can't be set to the file of rejects.
     private func reject() throws {
         try rejects.add(unfit, by: .links)
         unfit = []

@@ -1,21 +1,22 @@
 import Tandem
 import TandemIO
 
-/// The rows that were not imported, one object a line: the file, if there are several, the line's number, why, and the row as it stood.
+/// The file of rejected rows: one JSON object per line, with the import, the file's name if there
+/// are several, the line number, the reason and the row's text.
 ///
-/// A refused row stands here before anything behind it is inserted: so an import that goes on under its id leaves out what the first
-/// attempt left out, and inserts no row twice.
+/// A rejected row is written before any later row is inserted. An import that is resumed under its
+/// id therefore omits the rows that the first attempt rejected, and inserts no row twice.
 final class RejectFile {
-    /// Who refused a row.
+    /// The stage that rejected a row.
     enum Judge: String {
-        /// It can't be read, does not fit the entity, or leads to nothing.
+        /// The row can't be read, does not fit the entity, or has a link without a target.
         case reader
         case daemon
-        /// It is imported, but its links could not be set.
+        /// The row is imported, but its links could not be set.
         case links
     }
 
-    /// A row and what is wrong with it.
+    /// A rejected row and the reason.
     struct Reject: Sendable {
         var line: Int
         var raw: String
@@ -23,30 +24,35 @@ final class RejectFile {
     }
 
     let path: String
-    /// The import that they are of.
+    /// The id of the import.
     private let id: String
     private let files = RealFileSystem()
-    /// Keeps other imports from it; nil where there are no locks, or can be no such file, and so no reject.
+    /// The lock that excludes other imports; nil if the file system has no locks, or the file can't
+    /// be created, so that nothing can be rejected.
     private var lock: AdvisoryLock?
     private var file: (any File)?
-    /// Whether it was there before.
+    /// Whether the file existed before.
     private let isOthers: Bool
     private var end: UInt64 = 0
-    /// Who refused which lines, by the names of files; "" where there is one only.
+    /// The rejected lines by file name, which is empty for a single file.
     private var lines: [String: [Int: Judge]] = [:]
     var count: Int { lines.values.reduce(0) { $0 + $1.count } }
 
-    /// The rejects of an import; those of an earlier attempt are taken up where it goes on.
+    /// Opens the file of an import, and reads the rejects of an earlier attempt if the import is
+    /// resumed.
     ///
-    /// While it lives, or until ``close()``, no other import has the same file; where there are no locks it says so, and goes on. Throws
-    /// ``CommandFailure`` for a file that another import is writing, is there though nothing goes on, is of another import or none, or can't
-    /// be read.
+    /// No other import can use the file until ``close()`` or deinitialisation. Without file locks,
+    /// a warning is printed instead. Throws ``CommandFailure`` in these cases:
+    /// - another import is writing to the file,
+    /// - the file has content, but the import is not resumed,
+    /// - the file belongs to another import, or is not a file of rejects,
+    /// - the file can't be read.
     init(_ path: String, of id: String, isContinued: Bool) throws {
         self.path = path
         self.id = id
         let wasThere = files.exists(path)
         lock = try Self.lock(path)
-        // Without locks what another import left behind for a moment may be gone by now.
+        // Without locks, a file of another import may have been removed since.
         isOthers = wasThere && (lock != nil || files.exists(path))
         guard files.exists(path), try mapped({ try files.open(path, .read).size() }) > 0 else {
             return
@@ -59,9 +65,10 @@ final class RejectFile {
         try mapped { try read() }
     }
 
-    /// The lock on the file, which is there then, if nothing is in it yet.
+    /// Locks the file, and creates it if necessary.
     ///
-    /// Nil where there are no locks, and where no file can be made: an import that rejects nothing needs none.
+    /// Returns nil if there are no locks, or if the file can't be created: an import without
+    /// rejects does not need it.
     private static func lock(_ path: String) throws -> AdvisoryLock? {
         do {
             return try AdvisoryLock(path)
@@ -70,7 +77,8 @@ final class RejectFile {
         } catch let error where error.isNotRegular {
             throw CommandFailure("\(path) is no file; name one with --rejects", code: 2)
         } catch let error where error.lacksLocks {
-            // Whoever makes the file has it, which leaves those who find it there.
+            // Without locks, the import that creates the file owns it; others find it there and
+            // fail.
             printRemark("\(error); take care that no other import has this file of rejects")
             return nil
         } catch {
@@ -78,7 +86,7 @@ final class RejectFile {
         }
     }
 
-    /// Lets other imports have it; where nothing was rejected no file stays that was not there before.
+    /// Releases the lock; removes the file if it is empty and did not exist before.
     func close() {
         if !isOthers, lock != nil, count == 0, (try? files.open(path, .read).size()) == 0 {
             try? files.remove(path)
@@ -86,7 +94,7 @@ final class RejectFile {
         lock = nil
     }
 
-    /// Removes what this attempt wrote, so that the import can start again as if it had not been tried.
+    /// Removes the rejects of this attempt, so that the import can be started from scratch.
     func discard() throws {
         guard !isOthers else { return }
         try mapped {
@@ -96,7 +104,7 @@ final class RejectFile {
         lines = [:]
     }
 
-    /// The lines of a file that were refused, and whose rows are not imported.
+    /// Returns the rejected lines of a file whose rows are not imported.
     func lines(of file: String = "") -> Set<Int> {
         Set((lines[file] ?? [:]).filter { $0.value != .links }.keys)
     }
@@ -105,7 +113,7 @@ final class RejectFile {
         let file = try files.open(path, .readWrite)
         var lines = ImportLines(file)
         while let line = try lines.next() {
-            // Its write was cut off, so nothing behind it was sent: whoever refused the row will again.
+            // The write was cut off, so no later row was sent, and the row will be rejected again.
             if Self.isBegun(line), try isCut(at: lines.place) { break }
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
             guard let json, json["import"]?.string == id, note(json) else { throw foreign(json) }
@@ -115,7 +123,7 @@ final class RejectFile {
         self.file = file
     }
 
-    /// Takes up a reject of an earlier attempt; false for what is none.
+    /// Records a reject of an earlier attempt; returns false if it is not a valid one.
     private func note(_ json: JSON) -> Bool {
         guard let line = json["line"]?.int.flatMap(Int.init(exactly:)),
             let judge = json["by"]?.string.flatMap(Judge.init(rawValue:))
@@ -124,7 +132,7 @@ final class RejectFile {
         return true
     }
 
-    /// Whether a line that ends here has no end of its own.
+    /// Whether the line that ends at a place has no line break.
     private func isCut(at place: ImportLines.Place) throws -> Bool {
         let file = try files.open(path, .read)
         return try file.size() == place.offset
@@ -148,9 +156,9 @@ final class RejectFile {
         )
     }
 
-    /// Keeps rows of a file; on the disk when it returns.
+    /// Adds rejected rows of a file; durable on return.
     ///
-    /// Cost: one flush, however many there are.
+    /// Cost: one flush, whatever the number of rows.
     func add(_ rejects: [Reject], of name: String = "", by judge: Judge) throws {
         var bytes: [UInt8] = []
         for reject in rejects where lines[name]?[reject.line] == nil {
@@ -173,7 +181,8 @@ final class RejectFile {
         }
     }
 
-    /// The file to write to; one that was not there before is made, so that of several imports without locks one has it.
+    /// Returns the file to write to; without locks, a new file is created exclusively, so that only
+    /// one import owns it.
     private func opened() throws -> any File {
         if let file { return file }
         do throws(IOError) {

@@ -1,9 +1,9 @@
 import ArgumentParser
 
-/// How objects are written to and read from files.
+/// The format of exported and imported objects.
 enum TransferFormat: String, ExpressibleByArgument, CaseIterable {
-    /// One JSON object a line, as `tandem fetch -o json` prints it.
+    /// One JSON object per line, as printed by `tandem fetch -o json`.
     case ndjson
-    /// RFC 4180, the names of the columns first; one entity a file.
+    /// CSV by RFC 4180, with column names in the first line; one entity per file.
     case csv
 }

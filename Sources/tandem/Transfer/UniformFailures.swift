@@ -1,6 +1,7 @@
 import Tandem
 
-/// Ends an import whose first rows all fail for one reason, which more likely is a mistake of the command than of every row.
+/// Ends an import whose first rows all fail for the same reason, which is more likely a mistake in
+/// the command than in every row.
 struct UniformFailures {
     private static let most = 1_000
     private var reason: String?
@@ -13,10 +14,11 @@ struct UniformFailures {
     /// Records that a row did not fail.
     mutating func didPass() { isOver = true }
 
-    /// Records a failure; throws ``UniformFailure`` if it is the thousandth of one kind and no row has passed.
+    /// Records a failure; throws ``UniformFailure`` if it is the thousandth for one reason and no
+    /// row has passed.
     mutating func add(_ reason: String) throws {
         if isOver { return }
-        // The rest of the text is the value of this row.
+        // The rest of the text is this row's value.
         let kind =
             reason.firstRange(of: ", not ").map { String(reason[..<$0.lowerBound]) } ?? reason
         if self.reason != nil, self.reason != kind { return didPass() }
@@ -26,7 +28,7 @@ struct UniformFailures {
     }
 }
 
-/// All of the first rows failed for one reason.
+/// All of the first rows failed for the same reason.
 struct UniformFailure: Error {
     var reason: String
 }

@@ -1,19 +1,21 @@
 import Tandem
 
-/// The values by which an object is found in any store: those of a uniqueness constraint, none of them null.
+/// The values that identify an object in any store: those of a uniqueness constraint, none of them
+/// null.
 struct UniqueKey: Hashable {
-    /// The constraint.
+    /// The id of the constraint.
     let constraint: UInt16
     private let values: [LinkKey]
 
-    /// Creates the key of an object of a constraint; nil if a value is null.
+    /// Creates the key of an object for a constraint; nil if a value is null.
     init?(_ constraint: CompiledIndex, _ value: (String) -> Value) {
         self.constraint = constraint.id
         values = constraint.properties.map { LinkKey(value: value($0)) }
         guard !values.contains(where: \.value.isNull) else { return nil }
     }
 
-    /// Creates the key of an object of an entity by the first constraint whose values it has.
+    /// Creates the key of an object for the first constraint of its entity without null values; nil
+    /// if there is none.
     init?(of entity: CompiledEntity, _ value: (String) -> Value) {
         for constraint in Self.constraints(of: entity) {
             if let key = Self(constraint, value) {
@@ -24,13 +26,13 @@ struct UniqueKey: Hashable {
         return nil
     }
 
-    /// The values by property.
+    /// Returns the values by property name.
     func json(_ constraint: CompiledIndex, _ model: CompiledModel) -> JSON {
         let pairs = zip(constraint.properties, values.map { ValueText.json($0.value, model) })
         return .object(Dictionary(uniqueKeysWithValues: pairs))
     }
 
-    /// The constraints of an entity over attributes that can be set.
+    /// Returns the constraints of an entity over attributes that can be set.
     static func constraints(of entity: CompiledEntity) -> [CompiledIndex] {
         entity.uniqueness.filter { constraint in
             constraint.slots.allSatisfy {
@@ -41,9 +43,9 @@ struct UniqueKey: Hashable {
     }
 }
 
-/// The objects of a uniqueness constraint by their keys and by their ids, as they are at one position.
+/// The objects of a uniqueness constraint, by key and by id, at one position.
 ///
-/// All of them are in memory, about two hundred bytes for each.
+/// All objects are held in memory, at about 200 bytes each.
 struct UniqueKeys {
     private(set) var objects: [UniqueKey: ObjectID] = [:]
     private(set) var keys: [ObjectID: UniqueKey] = [:]
