@@ -42,7 +42,8 @@ extension ManagedObjectContext {
 
     // MARK: Changes below
 
-    /// Notifies the observers of an object in child contexts, which show its values below their edits.
+    /// Notifies the observers of an object in child contexts, which show its values below their
+    /// edits.
     func noteInChildren(_ number: ObjectNumber, _ slots: PropertyMask?) {
         for child in children.compactMap(\.value) {
             if let record = child.records[number] { child.touch(record, .refresh) }

@@ -6,7 +6,8 @@ import TandemWire
 extension ManagedObjectContext {
     /// Returns what a request selected at a position, in its order, as values; blocks.
     ///
-    ///     let then = try context.fetch(FetchRequest(entity: "Team", sort: ["-wins"]), at: position)
+    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"])
+    ///     let earlier = try context.fetch(request, at: position)
     ///
     /// A context that has not reached the position first merges up to it, unless it is pinned
     /// (``pin(at:)``). Objects and pending edits are ignored. Cost: the daemon undoes everything

@@ -9,8 +9,8 @@ final class EditedObjects {
         var object: ManagedObject?
     }
 
-    // Changed only by the methods here. While they access it, they call nothing that leads back
-    // here and release no object's last reference, because its deinitialiser could.
+    // Changed only by the methods here. While they access it, they call nothing that re-enters
+    // this object, and release no object's last reference, because its deinitialiser could do so.
     /// The entries by ascending serial; removed objects leave empty ones.
     @exclusivity(unchecked) private var entries: [Entry] = []
     private(set) var count = 0

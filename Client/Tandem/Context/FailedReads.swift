@@ -116,8 +116,8 @@ struct FailedReads {
         )
     }
 
-    /// Returns whether there are edits besides mirrored ones in to-many relationships that were never
-    /// read.
+    /// Returns whether there are edits besides mirrored ones in to-many relationships that were
+    /// never read.
     private func isEdited(_ record: ObjectRecord) -> Bool {
         let edits = record.pending
         if edits.kind != .none || !edits.values.isEmpty { return true }
