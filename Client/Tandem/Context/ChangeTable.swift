@@ -1,22 +1,22 @@
 import TandemModel
 
-/// The net changes of a group, found by number: made once for all who step over it.
+/// The net changes of a group, indexed by object number; built once for all participants.
 ///
-/// A group's changes stand in the order of a transaction, by entity tag, then number; so each tag's part is searched by
-/// halves, and there is no table to fill. Making it costs O(changes) where they are in order, finding one
-/// O(tags + log changes).
+/// The changes have the order of a transaction: by entity tag, then number. Each tag's slice is
+/// found by binary search, so no hash table has to be filled. Building costs O(changes) if they are
+/// sorted; a look-up costs O(tags + log changes).
 final class ChangeTable: Sendable {
     /// A table without changes.
     static let empty = ChangeTable([])
 
     /// The changes by entity tag, then number.
     let all: [Change]
-    /// The parts of `all` that are of one tag each.
+    /// The slices of `all`, one for each tag.
     let parts: [Range<Int>]
-    /// The numbers of `all`, side by side.
+    /// The object numbers of `all`, in the same order.
     private let numbers: [ObjectNumber]
 
-    /// A table of changes of different objects.
+    /// Creates a table of changes, each of a different object.
     init(_ changes: [Change]) {
         let all =
             ChangeTable.isSorted(changes)
@@ -49,13 +49,13 @@ final class ChangeTable: Sendable {
         return true
     }
 
-    /// The change of an object.
+    /// Returns the change of an object, or nil if it did not change.
     subscript(number: ObjectNumber) -> Change? { index(of: number).map { all[$0] } }
 
-    /// The tag of the objects of a part.
+    /// Returns the tag of the objects of a slice.
     func tag(of part: Range<Int>) -> EntityTag { all[part.lowerBound].object.tag }
 
-    /// The place of an object's change in `all`.
+    /// Returns the index of an object's change in `all`, or nil if the object did not change.
     func index(of number: ObjectNumber) -> Int? {
         numbers.withUnsafeBufferPointer { numbers in
             for part in parts {

@@ -2,9 +2,9 @@ import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Takes a group into the rows, lets everyone step, then everyone deliver.
+    /// Applies a group to the rows, lets all participants step, and then lets them deliver.
     ///
-    /// `related` are rows that were checked (``checkRows(_:)``).
+    /// `related` contains rows that were checked with ``checkRows(_:)``.
     func apply(
         _ group: MergedGroup, verdicts: [ObjectIdentifier: [Verdict]],
         related: [StoredObject] = []
@@ -35,7 +35,7 @@ extension ManagedObjectContext {
             take(changes, at, into: record, version: group.versions[reference.number])
             noteLoaded(record)
             let kind = changes[at].kind
-            // What is taken back says nothing of the members that the object had.
+            // An undone deletion has no information about the members that the object had.
             if group.isBackward, kind == .insert { record.forgetMembers() }
         }
         for (number, version) in group.versions.others {
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
         tell(group, since: start)
     }
 
-    /// Notes that everything up to a position is merged.
+    /// Marks everything up to a position as merged.
     func advance(to position: UInt64) {
         guard let session, position >= merged else { return }
         merged = position
@@ -64,7 +64,8 @@ extension ManagedObjectContext {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        // Before anybody is told who may cause the next merge: its saves come behind these.
+        // Published before observers are notified: they may cause the next merge, whose saves have
+        // to follow these.
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions where transaction.position > standing.told {
@@ -78,12 +79,16 @@ extension ManagedObjectContext {
         deliver()
     }
 
-    /// Lets everyone deliver who stepped; a nested merge first completes the one around it.
+    /// Calls `deliver()` of all participants that stepped.
+    ///
+    /// A nested merge first completes the delivery of the merge around it.
     func deliver() {
         while !undelivered.isEmpty { undelivered.removeFirst().deliver() }
     }
 
-    /// Takes in the change at a place of all; a copy of it would count references.
+    /// Applies the change at index `at` to a record.
+    ///
+    /// The parameter is the whole array, because a copy of the change would retain its contents.
     private func take(
         _ changes: [Change], _ at: Int, into record: ObjectRecord, version: UInt64?
     ) {
@@ -95,13 +100,14 @@ extension ManagedObjectContext {
             record.ranks.removeAll()
             for slot in record.entity.toManySlots { record.members[slot] = [] }
         case .update:
-            // What is pushed is followed from then on: the row is as good as one that was read.
+            // The connection subscribes to every pushed entity, so the row stays as current as one
+            // that was read.
             record.row = changes[at].row
             if let version { record.version = version }
         case .touch: break
         case .delete:
             undoStack.forget(record)
-            // Children hear of it while the object is still there.
+            // Child contexts are notified while the object still exists.
             for child in children { child.value?.giveUp(changes[at].object.number) }
             record.fault()
             record.isMissing = true
@@ -113,7 +119,9 @@ extension ManagedObjectContext {
         if !record.members.isEmpty { takeLinks(changes[at], into: record) }
     }
 
-    /// Applies gained and lost members where the list is held; a list whose links aren't named is dropped.
+    /// Applies added and removed members to the relationships whose members are held.
+    ///
+    /// The members of a changed relationship are dropped if the change does not list its links.
     private func takeLinks(_ change: Change, into record: ObjectRecord) {
         let toMany = record.members.keys.filter { change.changed.contains($0) }
         for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
@@ -132,7 +140,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Starts anew at a position of the session: everything held is dropped, edits stay.
+    /// Restarts the context at a position of the session: drops all loaded data and keeps the
+    /// edits.
     func restart(in now: Session, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
@@ -159,12 +168,14 @@ extension ManagedObjectContext {
         tell(group, since: start)
     }
 
-    /// The saves that starting anew at a position leaves out, if any; a model that took effect is none.
+    /// Returns the saves that a restart at a position skips, or nil if it skips none.
+    ///
+    /// The installation of a model does not count as a save.
     private func missed(_ now: Session, at position: UInt64) -> MissedSaves? {
         guard let session else { return nil }
         let all = MissedSaves(after: session.position(merged), through: now.position(position))
         if isHere(now), position <= merged { return nil }
-        // Beyond the session's position the ring does not have all transactions yet.
+        // After the session's position the ring does not have all transactions yet.
         guard session.generation == now.generation, position <= now.position,
             case .transactions(let skipped) = connection.recent(
                 after: merged, through: position, generation: now.generation)
@@ -175,11 +186,14 @@ extension ManagedObjectContext {
         return skipped.contains { isSave($0.content) } ? all : nil
     }
 
-    /// Moves records with objects or edits to another model, by the names of entities and properties and what these were before.
+    /// Moves the records that have objects or edits to another model.
+    ///
+    /// Entities and properties are matched by their names and their former names.
     private func rebind(_ translation: ModelTranslation) {
         let place = translation.subject
         undoStack.clear()
-        // Those without edits that are left go when all are moved, since their classes may run anything then.
+        // Edited objects are retained until all records have moved, because their deinitialisers
+        // may run arbitrary code.
         let held = edited.objects
         for old in records {
             let number = old.reference.number
@@ -198,7 +212,7 @@ extension ManagedObjectContext {
                 giveUp(old, in: place)
             }
         }
-        // What is in flight has to be settled where it lies now.
+        // The in-flight save has to refer to the new records.
         if let records = unanswered?.records {
             unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
@@ -206,7 +220,9 @@ extension ManagedObjectContext {
         withExtendedLifetime(held) {}
     }
 
-    /// Puts a record of another entity or model in the place of one, with its object and edits; notes what `place` has no place for.
+    /// Replaces a record by one of another entity or model, which takes over its object and edits.
+    ///
+    /// Edits that do not exist in `place` are recorded as dropped.
     func replace(
         _ old: ObjectRecord, by record: ObjectRecord, _ translation: ModelTranslation,
         in place: String
@@ -219,7 +235,9 @@ extension ManagedObjectContext {
         if !record.pending.isEmpty { edited.add(object(of: record)) }
     }
 
-    /// Lets go of a record whose entity is gone with all its objects; who wanted it deleted has lost nothing.
+    /// Discards a record whose entity was removed with all its objects.
+    ///
+    /// The edits are recorded as dropped, unless they delete the object.
     private func giveUp(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
         if !old.pending.isEmpty, old.pending.kind != .delete { lostEdits.note(name, in: place) }
@@ -236,9 +254,10 @@ extension ManagedObjectContext {
 }
 
 extension ObjectRecord {
-    /// Takes the place of a record of another entity or model: with its object and edits, by the names of properties.
+    /// Takes over the object and edits of a record of another entity or model, matched by property
+    /// name.
     ///
-    /// Gives the names of the properties that were edited there and are none here.
+    /// Returns the names of the edited properties that do not exist in this record's entity.
     fileprivate func takeOver(
         _ old: ObjectRecord, _ translation: ModelTranslation
     ) -> (pending: Set<String>, inFlight: Set<String>) {

@@ -1,9 +1,11 @@
 import TandemModel
 import TandemWire
 
-/// Contents that are too long for rows, fetched when they are read.
+/// Contents that are too long for rows; they are fetched when they are read.
 extension ManagedObjectContext {
-    /// The content of a blob that a property of an object holds; nil when it can't be had, and then ``faultFailure`` says why.
+    /// Returns the content of a blob in a property of an object, or nil if it can't be loaded.
+    ///
+    /// After a failure ``faultFailure`` has the reason.
     func content(
         of blob: BlobReference, _ property: CompiledProperty, of record: ObjectRecord
     ) -> [UInt8]? {
@@ -17,9 +19,9 @@ extension ManagedObjectContext {
         return content
     }
 
-    /// The content of a blob; nil when it can't be had, and then ``faultFailure`` says why.
+    /// Returns the content of a blob, or nil if it can't be loaded.
     ///
-    /// Blocks when the context does not hold it.
+    /// Blocks if the content is not cached. After a failure ``faultFailure`` has the reason.
     func content(of blob: BlobReference) -> [UInt8]? {
         let root = root
         if let held = root.blobs[blob] { return held }
@@ -40,7 +42,7 @@ extension ManagedObjectContext {
 }
 
 extension Connection {
-    /// Asks for a content, which is checked against its hash.
+    /// Requests a content and checks it against its hash.
     static func contentStep(_ blob: BlobReference) -> Step<[UInt8]> {
         .ask(.blob(blob)) { (answer: DaemonMessage) -> [UInt8]? in
             if case .blob(let content) = answer { content } else { nil }
@@ -54,31 +56,34 @@ extension Connection {
 }
 
 extension PersistentContainer {
-    /// The content of a blob, as snapshots and payloads name it.
+    /// Returns the content of a blob that a snapshot or payload refers to.
     ///
-    /// Throws `unknownObject` when no object has it any more and the journal does not reach back to one that had;
-    /// `disconnected`. Cost: the transfer and a SHA-256.
+    /// Throws `unknownObject` if no object has the content any more and the journal does not reach
+    /// back to one that had it. Throws `disconnected` without a connection. Cost: the transfer and
+    /// a SHA-256.
     ///
-    ///     if case .blob(let blob) = object.snapshot["scan"] { show(try await container.content(of: blob)) }
+    ///     if case .blob(let blob) = object.snapshot["scan"] {
+    ///         show(try await container.content(of: blob))
+    ///     }
     ///
-    /// Of a long text the content is its UTF-8, and ``text(of:)`` is shorter.
+    /// The content of a long text is its UTF-8; ``text(of:)`` decodes it.
     public nonisolated(nonsending) func content(of blob: BlobReference) async throws -> [UInt8] {
         try await Connection.contentStep(blob).runAsync(on: connection)
     }
 
-    /// A text that is too long for its row, as snapshots and payloads name it.
+    /// Returns a text that is too long for its row and that a snapshot or payload refers to.
     ///
-    /// Throws and costs what ``content(of:)`` does.
+    /// Errors and cost are those of ``content(of:)``.
     public nonisolated(nonsending) func text(of text: TextReference) async throws -> String {
         String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
 }
 
-/// The contents that a context read last, up to a number of bytes.
+/// A cache of the contents that a context read last, limited by their total size in bytes.
 struct BlobCache {
     private let limit: Int
     private var contents: [BlobReference: [UInt8]] = [:]
-    /// The oldest first.
+    /// The cached blobs, the oldest first.
     private var order: [BlobReference] = []
     private var bytes = 0
 
@@ -86,7 +91,7 @@ struct BlobCache {
 
     subscript(blob: BlobReference) -> [UInt8]? { contents[blob] }
 
-    /// Keeps a content, and drops the oldest others beyond the limit.
+    /// Adds a content, and removes the oldest ones while the limit is exceeded.
     mutating func keep(_ content: [UInt8], _ blob: BlobReference) {
         guard contents.updateValue(content, forKey: blob) == nil else { return }
         order.append(blob)

@@ -1,12 +1,14 @@
 public import TandemModel
 
-/// Merging by hand, for contexts that merge nothing unprompted or are paused.
+/// Merging on request, for contexts that do not merge automatically or are paused.
 extension ManagedObjectContext {
-    /// Merges up to a save of another context, as ``SavePayload``s tell of them; blocks.
+    /// Merges up to a save of another context that a ``SavePayload`` describes; blocks.
     ///
-    /// Objects updated there are refreshed, new ones are there to be fetched and enter lists, deleted ones are gone; unsaved edits stay on top. A
-    /// context has one position, so the saves before the payload's, told of or not, are merged with it, whole and in order; what
-    /// is merged already is not merged again. Throws `historyExpired` for a payload of another log or epoch.
+    /// Updated objects are refreshed, inserted ones can be fetched and enter lists, and deleted
+    /// ones are removed. Unsaved edits stay on top. A context has a single position, so all earlier
+    /// saves are merged as well, in order, whether or not they were reported. Saves that are
+    /// already merged are not merged again. Throws `historyExpired` for a payload of another log or
+    /// epoch.
     ///
     ///     for try await payload in container.didSave where payload.author != "me" {
     ///         try await context.mergeChanges(fromContextDidSave: payload)
@@ -24,9 +26,11 @@ extension ManagedObjectContext {
         try await byHandStep(payload.position).runAsync(on: connection)
     }
 
-    /// Merges up to a save of another process, of which only the position came along, into several contexts; blocks.
+    /// Merges up to a save of another process into several contexts, given only its position;
+    /// blocks.
     ///
-    /// A position travels as text, in a message, a file or an argument. The first context that fails ends it. See
+    /// A position can be sent as text, in a message, a file or an argument. The contexts are merged
+    /// one after another; the first failure ends the call. See
     /// ``mergeChanges(fromContextDidSave:)``.
     public static func mergeChanges(
         fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
@@ -45,7 +49,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges no further than to the position where the connection has come that far; else it waits for it.
+    /// Merges no further than `position` if the connection has received it; otherwise waits for it.
     private func byHandStep(_ position: Position) throws -> Step<Position> {
         try sessionStep().then { session in
             let now = self.connection.knownSession ?? session
@@ -59,6 +63,6 @@ extension ManagedObjectContext {
 }
 
 extension ClientLimits {
-    /// How long merging by hand waits for a save that the daemon has not told of yet.
+    /// The time to wait for a save that the daemon has not announced yet, in seconds.
     fileprivate static let byHandSeconds = 10.0
 }

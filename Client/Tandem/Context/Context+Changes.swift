@@ -1,12 +1,19 @@
 import TandemModel
 
 extension ManagedObjectContext {
-    /// Calls `handler` with what became of the context's objects, on the context's actor, as long as the result is held.
+    /// Calls `handler` on the context's actor with changes of the context's objects while the
+    /// result is retained.
     ///
-    /// It is called when pending changes are processed: at the end of every merge, before a save looks at what to save, by
-    /// ``processPendingChanges()``, and else in a job of its own on the context's actor, which comes as soon as the one that
-    /// edits returns or awaits something. What is merged from others is *refreshed*, what is edited here *updated*; a save itself
-    /// changes nothing that was not told before, apart from what the daemon added to it.
+    /// Changes are reported when pending changes are processed:
+    ///
+    /// - at the end of every merge,
+    /// - before a save collects the edits,
+    /// - by ``processPendingChanges()``,
+    /// - otherwise in a separate job on the context's actor, which runs as soon as the editing job
+    ///   returns or suspends.
+    ///
+    /// Objects with merged changes are *refreshed*, objects edited here are *updated*. A save
+    /// reports nothing new, apart from values that the daemon added to it.
     public func onObjectsDidChange(
         _ handler: @escaping (ObjectsChange) -> Void
     ) -> ObjectsObservation {
@@ -15,16 +22,20 @@ extension ManagedObjectContext {
         return observation
     }
 
-    /// What becomes of the context's objects, from now on; see ``onObjectsDidChange(_:)`` for the moments.
+    /// The changes of the context's objects from now on; see ``onObjectsDidChange(_:)`` for when
+    /// they are reported.
     ///
-    /// Ends with the context, and with `limitExceeded` for an iterator that lags too far behind (``ClientLimits/bufferedPayloads``).
+    /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags more than
+    /// ``ClientLimits/bufferedPayloads`` changes.
     public var objectsDidChange: some AsyncSequence<ObjectsChange, any Error> {
         changes.stream(limit: core.limits.bufferedPayloads)
     }
 
-    /// Tells who observes the context's objects what became of them; nothing happens if nothing did.
+    /// Reports pending changes to the observers of the context's objects; does nothing if there are
+    /// none.
     ///
-    /// What those who are told do is told next, in a job of its own: also when one of them calls this, or saves.
+    /// Changes that the observers themselves make are reported in a later job, even if an observer
+    /// calls this method or saves.
     public func processPendingChanges() {
         stepOverlays()
         guard changes.isHeard, !changes.isEmpty, !changes.isTelling else { return }
@@ -34,7 +45,7 @@ extension ManagedObjectContext {
         if !changes.isEmpty { scheduleTelling() }
     }
 
-    /// Tells those who observe this context or a child of it, in the job that was asked for.
+    /// Runs postponed work and reports pending changes, here and in child contexts.
     func processScheduled() {
         changes.isScheduled = false
         let work = postponed
@@ -44,18 +55,19 @@ extension ManagedObjectContext {
         for child in children { child.value?.processScheduled() }
     }
 
-    /// Loads objects in a job of its own, soon, and lets lists look again.
+    /// Schedules a load of objects in a separate job, after which lists are updated.
     func loadSoon(_ references: [ObjectReference]) {
         if references.isEmpty { return }
         lacking.formUnion(references)
         scheduleTelling()
     }
 
-    /// Loads what lists lack; what fails is asked for again with the next edit.
+    /// Loads the objects that lists need; after a failure, the next edit requests them again.
     nonisolated(nonsending) func loadLacking() async {
         let wanted = lacking
         lacking = []
-        // Loading merges, which some contexts never do unprompted: their rows stay as stored until somebody asks.
+        // Loading merges, which some contexts never do automatically; their rows stay as stored
+        // until the next request.
         guard !wanted.isEmpty, mergesAutomatically, !isPaused, pinnedPosition == nil else { return }
         let step = try? loadStep(wanted.sorted(), members: [])
         guard (try? await step?.runAsync(on: connection)) != nil else { return }
@@ -63,19 +75,21 @@ extension ManagedObjectContext {
         stepOverlays()
     }
 
-    /// Does something in a job of its own on the context's actor, soon.
+    /// Schedules work in a separate job on the context's actor.
     func postpone(_ work: @escaping () -> Void) {
         postponed.append(work)
         scheduleTelling()
     }
 
-    /// Lets lists look again at an object whose edits came, went or changed.
+    /// Invalidates an object in the overlays of lists after its edits were added, changed or
+    /// removed.
     func noteEdit(_ object: ObjectReference) {
         if parent == nil, participants.isEmpty { return }
         for participant in root.participants { participant.value?.noteEdit(object) }
     }
 
-    /// Lets lists look again, soon, since edits ended that nobody was told of.
+    /// Invalidates objects in the overlays of lists, and schedules an update, after edits ended
+    /// without a notification.
     func noteEndOfEdits(of records: some Sequence<ObjectRecord>) {
         if root.participants.isEmpty { return }
         for record in records { noteEdit(record.reference) }
@@ -88,7 +102,8 @@ extension ManagedObjectContext {
         link.signalChanges()
     }
 
-    /// Notes that an object is about to change, also in children, which show it below their edits.
+    /// Records that an object is about to change, also in child contexts, which show its values
+    /// below their edits.
     func touch(_ record: ObjectRecord, _ reason: PendingChanges.Reason) {
         for child in children.compactMap(\.value) {
             guard let record = child.records[record.reference.number] else { continue }
@@ -103,7 +118,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Lets all lists that show edits of this context take them in, then tell.
+    /// Updates the overlays of all lists that show edits of this context, and reports the changes.
     func stepOverlays() {
         let root = root
         guard root.participants.contains(where: { $0.value?.isOverlayStale == true }) else {
@@ -111,14 +126,16 @@ extension ManagedObjectContext {
         }
         let stale = root.participants.compactMap(\.value).filter(\.isOverlayStale)
         if stale.isEmpty { return }
-        // Whoever has something to tell tells it of the list as it is now.
+        // Pending deliveries refer to the lists as they are before this update.
         root.deliver()
         let stepped = stale.filter { $0.stepOverlay() }
         root.undelivered += stepped.filter { new in !root.undelivered.contains { $0 === new } }
         root.deliver()
     }
 
-    /// Notes what a merge is about to change; `own` is the context's save whose transaction may be among it.
+    /// Records the changes of a merge before they are applied.
+    ///
+    /// `own` is the context's in-flight save, whose transaction may be part of the group.
     func touch(_ group: MergedGroup, besides own: UnansweredSave?) {
         for child in children { child.value?.touch(group, besides: own) }
         guard changes.isHeard, let model = session?.model else { return }
@@ -127,7 +144,8 @@ extension ManagedObjectContext {
         let edited = Set(own?.records.map(\.reference.number) ?? [])
         for change in group.changes {
             let number = change.object.number
-            // What only the own save did was told when it was edited, apart from what the daemon added.
+            // Changes made only by the own save were reported when they were edited, apart from
+            // values that the daemon added.
             let isForeign = foreign.contains(number)
             if !isForeign, edited.contains(number) { continue }
             if let record = records[number], record.object != nil {

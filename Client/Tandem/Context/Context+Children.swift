@@ -1,44 +1,49 @@
 import TandemModel
 
 extension ManagedObjectContext {
-    /// Makes a context for editing that saves into this one, and lives on its actor.
+    /// Creates a child context for editing, which saves into this context and runs on its actor.
     ///
-    /// It shows what this context shows, unsaved edits included, with its own edits on top; what is merged or edited here shows
-    /// there at once. ``save(policy:saveID:author:contentHash:)`` of the child moves its edits into this context, as one
-    /// step of ``undo()``, and writes nothing; letting go of the child drops them. Children may have children.
+    /// The child shows the content of this context, including unsaved edits, with its own edits on
+    /// top. Merges and edits of this context appear in the child at once.
+    /// ``save(policy:saveID:author:contentHash:)`` of the child moves its edits into this context,
+    /// as one step of ``undo()``, and writes nothing to the store. Releasing the child drops its
+    /// edits. Child contexts can have children.
     ///
     ///     let form = context.makeChild(name: "form")
     ///     let team = try form.existingObject(with: id)
-    ///     team["name"] = .string("Cameroon")     // nobody else sees it
-    ///     try form.save()                        // now `context` does
-    ///     try context.save()                     // now everybody does
-    /// - Parameter name: A name for messages; the journal lists saves under that of the context without a parent.
-    /// - Returns: A context without edits, of the same merge policy; it keeps this one.
+    ///     team["name"] = .string("Cameroon")     // visible only in `form`
+    ///     try form.save()                        // visible in `context`
+    ///     try context.save()                     // visible in all contexts
+    ///
+    /// - Parameter name: A name for messages; the journal lists saves under the name of the root
+    ///   context.
+    /// - Returns: A context without edits and with the same merge policy; it retains this context.
     public func makeChild(name: String) -> ManagedObjectContext {
         ManagedObjectContext(child: name, of: self)
     }
 
-    /// The context that has no parent: the one that asks, merges and saves into the store.
+    /// The root context, which sends requests, merges, and saves into the store.
     var root: ManagedObjectContext {
         var context = self
         while let parent = context.parent { context = parent }
         return context
     }
 
-    /// This context and all that it saves into, the root last.
+    /// This context and its ancestors, the root last.
     var lineage: [ManagedObjectContext] { [self] + (parent?.lineage ?? []) }
 
-    /// Whether anything is edited here or in what this context saves into.
+    /// Whether this context or an ancestor has edits.
     var hasEdits: Bool { !edited.isEmpty || unanswered != nil || parent?.hasEdits ?? false }
 
-    /// The records with edits that the layer below lacks.
+    /// The records whose edits do not exist in the layer below.
     var editedRecords: [ObjectRecord] {
         edited.objects.map(\.record) + (unanswered?.records ?? [])
     }
 
-    // MARK: What happened below
+    // MARK: Changes below
 
-    /// Notifies the observers of an object in child contexts, which show its values below their edits.
+    /// Notifies the observers of an object in child contexts, which show its values below their
+    /// edits.
     func noteInChildren(_ number: ObjectNumber, _ slots: PropertyMask?) {
         for child in children.compactMap(\.value) {
             if let record = child.records[number] { child.touch(record, .refresh) }
@@ -55,7 +60,8 @@ extension ManagedObjectContext {
         for child in children { child.value?.giveUp(number) }
     }
 
-    /// Lets an object that became another one, or nothing, stand for that here, too.
+    /// Follows the outcome of an insert here: another object takes the place of the new one, or
+    /// none does.
     func follow(_ lost: ObjectReference, to outcome: ObjectReference?) {
         if let record = records[lost.number] {
             undoStack.forget(record)
@@ -74,33 +80,34 @@ extension ManagedObjectContext {
 }
 
 extension ObjectRecord {
-    /// Notes what the parent has edited, when this record is edited first.
+    /// Records the values that the parent had edited before the first edit of this record.
     func noteSeen() { seen = base?.record.editedValues ?? SlotValues() }
 
-    /// The values that are edited here, saved or in flight.
+    /// The values edited in this context, pending or in flight.
     var editedValues: SlotValues {
         var values = inFlight.values
         values.merge(pending.values)
         return values
     }
 
-    /// Whether the parent has edited a value since this record was first edited.
+    /// Returns whether the parent has changed its edit of a value since this record was first
+    /// edited.
     func isOutdated(_ slot: Int) -> Bool {
         guard let theirs = base?.record.editedValues[slot] else { return false }
         return theirs != seen[slot]
     }
 
-    /// The value that the edits are based on; nil when it isn't held.
+    /// Returns the value that the edits are based on, or nil if it is not loaded.
     func baseValue(_ slot: Int) -> Value? {
         guard let base else { return committedValue(slot) }
         return seen[slot] ?? base.record.committedValue(slot)
     }
 
-    /// The position of the save that last changed the row; 0 when it isn't held.
+    /// The position of the save that last changed the row, or 0 if the row is not loaded.
     var rootVersion: UInt64 { base?.record.rootVersion ?? (row == nil ? 0 : version) }
 }
 
-/// A context that its parent does not keep alive.
+/// A weak reference to a child context.
 struct WeakContext {
     weak var value: ManagedObjectContext?
 }

@@ -2,26 +2,30 @@ public import TandemModel
 public import TandemQuery
 import TandemWire
 
-/// Fetching values and aggregates instead of objects.
+/// Fetches of values and aggregates instead of objects.
 extension ManagedObjectContext {
-    /// Values of the objects that a request picks, or aggregates of groups of them, each row by the names of its columns; blocks.
+    /// Returns values of the objects that a request selects, or aggregates of groups, by column
+    /// name; blocks.
     ///
     ///     let zones = try context.fetchDictionaries(
     ///         FetchRequest(entity: "Team", sort: ["-@sum.wins"]),
     ///         FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"]))
     ///     zones.first?["@sum.wins"]
     ///
-    /// Groups may be left out by what they come to: `having: try ObjectPredicate(format: "@count > 3")`.
-    /// The daemon computes them of what is saved: pending edits have no part in it, and nothing is followed. A value that is too long for a row comes
-    /// as its reference (`PersistentContainer.text(of:)`). Throws what other fetches do, and `usage` for columns that make no sense.
-    /// Cost: the daemon reads every object that matches.
+    /// Groups can be filtered by their aggregates:
+    /// `having: try ObjectPredicate(format: "@count > 3")`. The daemon computes the result from
+    /// saved data: pending edits are ignored, and the context does not subscribe to the entities. A
+    /// value that is too long for its row is returned as a reference
+    /// (`PersistentContainer.text(of:)`). Throws the errors of other fetches, and `usage` for
+    /// invalid columns. Cost: the daemon reads every matching object.
     public func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns
     ) throws -> [[String: Value]] {
         try columnsStep(request, columns).run(on: connection).map(columns.named)
     }
 
-    /// Values of the objects that a request picks, or aggregates of groups of them.
+    /// Returns values of the objects that a request selects, or aggregates of groups, by column
+    /// name.
     public nonisolated(nonsending) func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns
     ) async throws -> [[String: Value]] {
@@ -29,16 +33,16 @@ extension ManagedObjectContext {
             .map(columns.named)
     }
 
-    /// The same at an earlier position; blocks.
+    /// Returns values or aggregates at an earlier position; blocks.
     ///
-    /// Throws what ``fetch(_:at:members:)`` does.
+    /// Throws the errors of ``fetch(_:at:members:)``.
     public func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns, at position: Position
     ) throws -> [[String: Value]] {
         try pastColumnsStep(request, columns, at: position).run(on: connection).map(columns.named)
     }
 
-    /// The same at an earlier position.
+    /// Returns values or aggregates at an earlier position.
     public nonisolated(nonsending) func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns, at position: Position
     ) async throws -> [[String: Value]] {
@@ -66,7 +70,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What the daemon would not even read.
+    /// Throws `usage` for columns that the daemon could not decode.
     private func check(_ columns: FetchColumns) throws(TandemError) {
         try columns.checkLimits()
         for column in columns.columns where FetchColumn(column.description) != column {
@@ -77,12 +81,13 @@ extension ManagedObjectContext {
 }
 
 extension FetchColumns {
-    /// The values of a row by the names of their columns.
+    /// Returns the values of a row by column name.
     fileprivate func named(_ row: [Value]) -> [String: Value] {
         Dictionary(zip(columns.map(\.description), row)) { first, _ in first }
     }
 
-    /// The rows, if the daemon gave as many values as there are columns.
+    /// Returns the rows; throws `storage` if the number of their values is not the number of
+    /// columns.
     fileprivate func checked(_ rows: [[Value]]) throws(TandemError) -> [[Value]] {
         guard rows.allSatisfy({ $0.count == columns.count }) else {
             throw TandemError(.storage, "the daemon gave other columns than were asked for")

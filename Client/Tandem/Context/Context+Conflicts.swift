@@ -1,21 +1,22 @@
 public import TandemModel
 
-/// What base, context and store say of an object that a save was refused for.
+/// The base, local and stored values of an object for which a save was refused.
 public struct ConflictDetails: Hashable, Sendable {
     /// The object.
     public var object: ObjectID
-    /// The values that the edits were based on.
+    /// The values on which the edits are based.
     public var base: [String: Value]
-    /// The values with the edits.
+    /// The values including the edits.
     public var ours: [String: Value]
-    /// The values in the store; nil when the object was deleted there.
+    /// The values in the store, or nil if the object was deleted there.
     public var theirs: [String: Value]?
 }
 
 extension ManagedObjectContext {
-    /// The conflicts of an error that ``save(policy:saveID:author:)`` threw, value by value.
+    /// Returns the conflicts of an error that ``save(policy:saveID:author:)`` threw, value by
+    /// value.
     ///
-    /// Call it before the edits are rolled back or merged over.
+    /// Call this before the edits are rolled back or merged over.
     public func details(of error: TandemError) -> [ConflictDetails] {
         error.conflicts.compactMap { conflict in
             guard let model = session?.model,

@@ -1,12 +1,16 @@
 import TandemModel
 
 extension ManagedObjectContext {
-    /// Marks an object for deletion by the next save; a new object is simply forgotten.
+    /// Marks an object for deletion by the next save; a new object is discarded at once.
     ///
-    /// What delete rules lead to shows at once, as far as the context holds it: relationships that lead to the object lead nowhere,
-    /// and those of the rule `cascade` take along the objects at their other end, where these are loaded, and what hangs on
-    /// them. The daemon has the last word at the save: it deletes what the context does not hold, spares what others moved elsewhere
-    /// by then, and refuses with `deleteDenied` for the rule `deny` (see ``ManagedObject/validateForDelete()``). Undo takes all of it back.
+    /// The effects of delete rules are shown at once, as far as the context has loaded the objects.
+    /// To-one relationships to the object become null, and to-many relationships lose it. With the
+    /// rule `cascade`, loaded objects at the other end are marked as well, and so on from there.
+    ///
+    /// The daemon decides at the save: it also deletes related objects that the context has not
+    /// loaded, and keeps those that others moved elsewhere meanwhile. With the rule `deny` it
+    /// refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``). Undo
+    /// reverts all of this.
     public func delete(_ object: ManagedObject) {
         let record = object.record
         precondition(
@@ -43,7 +47,7 @@ extension ManagedObjectContext {
         note(others)
     }
 
-    /// Lets those look again who observe what is at the other ends of an object that comes or goes.
+    /// Notifies observers of the objects related to an object that appears or disappears.
     func noteEnds(of record: ObjectRecord) { note(allEnds(of: record)) }
 
     private func note(_ ends: [(reference: ObjectReference, slot: Int)]) {
@@ -52,7 +56,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What is at the other ends of all relationships, as far as it is held, with the slot that leads back.
+    /// Returns the loaded objects at the other ends of all relationships, each with the slot of the
+    /// inverse.
     private func allEnds(of record: ObjectRecord) -> [(reference: ObjectReference, slot: Int)] {
         record.entity.properties.flatMap { property in
             property.relationship.map { relationship in
@@ -63,7 +68,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What goes with an object, as far as it is held, and whether the store knows the link, so that the daemon finds it.
+    /// Returns the loaded objects that a deletion cascades to.
+    ///
+    /// `isStored` is true if the store has the link, so that the daemon will find it.
     private func cascaded(by record: ObjectRecord) -> [(record: ObjectRecord, isStored: Bool)] {
         record.entity.properties.flatMap { property -> [(record: ObjectRecord, isStored: Bool)] in
             guard let relationship = property.relationship, relationship.deleteRule == .cascade

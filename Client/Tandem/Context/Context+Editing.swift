@@ -3,15 +3,15 @@ import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Makes a new object of an entity; its id is final at once.
+    /// Creates a new object of an entity; its id is final.
     ///
-    /// Blocks only at the very first use of the container and when the leased numbers run out. Throws `unknownEntity`, or
-    /// `disconnected` if there was no connection yet.
+    /// Blocks only on the first use of the container and when the leased numbers are used up.
+    /// Throws `unknownEntity`, or `disconnected` if there was no connection yet.
     public func insert(_ entity: String) throws -> ManagedObject {
         try insertStep(entity).run(on: connection)
     }
 
-    /// Makes a new object of a class.
+    /// Creates a new object of a class.
     public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
         core.learn(type)
         let object = try insert(type.entity.name)
@@ -39,7 +39,7 @@ extension ManagedObjectContext {
 
     private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
         let record = newRecord(ObjectReference(tag: entity.tag, number: number), entity)
-        // Before it is inserted there is no such object: that is what undoing leads back to.
+        // Undoing the insert leads back to this state, in which the object does not exist.
         record.isMissing = true
         edit(record) { edits in
             edits.kind = .insert
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
         if wasDeleted { noteEnds(of: record) }
     }
 
-    /// Drops all pending edits; new objects are gone, values are again what was merged.
+    /// Drops all pending edits: new objects disappear, and values return to the merged state.
     public func rollback() {
         undoStack.clear()
         lostEdits = LostEdits()
@@ -81,9 +81,9 @@ extension ManagedObjectContext {
         edited.removeAll()
     }
 
-    /// Forgets all objects and edits.
+    /// Discards all objects and edits.
     ///
-    /// Objects that are still held become faults without edits.
+    /// Objects that are still in use become faults without edits.
     public func reset() {
         for record in records where record.object != nil { touch(record, .invalidation) }
         rollback()
@@ -94,9 +94,11 @@ extension ManagedObjectContext {
         records.removeAll { $0.object == nil && $0.pins <= 0 }
     }
 
-    /// Makes an object a fault; with `mergeChanges` pending edits stay on top, else they are dropped.
+    /// Turns an object into a fault; pending edits are kept if `mergeChanges` is true, and dropped
+    /// otherwise.
     ///
-    /// An object that could not be loaded when it was read is loaded, which may block; see ``faultFailure``.
+    /// If an earlier read of the object failed, the object is loaded at once, which may block; see
+    /// ``faultFailure``.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
         let record = object.record
         precondition(

@@ -3,16 +3,16 @@ public import TandemQuery
 import TandemWire
 
 extension ManagedObjectContext {
-    /// The objects that a request picks, in its order; blocks.
-    ///
+    /// Returns the objects that a request selects, in its order; blocks.
     /// - Parameters:
-    ///   - request: What is wanted.
-    ///   - keyPaths: Relationships whose objects are loaded as well: one request for each step of the longest path
-    ///     (``load(_:prefetching:)``).
-    ///   - includesPendingChanges: Whether pending edits are taken into account for what is picked and in what order. The objects
-    ///     show theirs in any case, also those that are deleted here.
+    ///   - request: The request.
+    ///   - keyPaths: Relationships whose objects are loaded as well, with one request for each step
+    ///     of the longest path (``load(_:prefetching:)``).
+    ///   - includesPendingChanges: Whether pending edits affect the selection and the order. The
+    ///     objects show their pending edits in any case, including deletions.
     /// - Returns: The objects, loaded.
-    /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `disconnected`, `limitExceeded`.
+    /// - Throws: `unknownEntity`, `unknownProperty`, `invalidPredicate`, `disconnected`,
+    ///   `limitExceeded`.
     public func fetch(
         _ request: FetchRequest, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
@@ -21,10 +21,10 @@ extension ManagedObjectContext {
         return try fetchStep(request, keyPaths, includesPendingChanges).run(on: connection)
     }
 
-    /// The objects that a request picks, in its order.
+    /// Returns the objects that a request selects, in its order.
     ///
-    /// Throws `CancellationError` when the task is cancelled meanwhile; the daemon stops working on it then. So do the other fetches
-    /// and counts that are awaited.
+    /// Throws `CancellationError` if the task is cancelled; the daemon then stops executing the
+    /// request. All other async fetches and counts behave alike.
     public nonisolated(nonsending) func fetch(
         _ request: FetchRequest, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
@@ -33,23 +33,24 @@ extension ManagedObjectContext {
             .runUnlessCancelled(on: connection)
     }
 
-    /// The ids of the objects that a request picks, in its order; blocks.
+    /// Returns the ids of the objects that a request selects, in its order; blocks.
     ///
-    /// Sixteen bytes for each, and no rows, unless pending edits have to be taken into account: then as much as a fetch.
+    /// Cost: 16 bytes for each id and no rows, or that of a fetch if pending edits have to be
+    /// considered.
     public func fetchIDs(
         _ request: FetchRequest, includesPendingChanges: Bool = true
     ) throws -> [ObjectID] {
         try idsStep(request, includesPendingChanges).run(on: connection)
     }
 
-    /// The ids of the objects that a request picks, in its order.
+    /// Returns the ids of the objects that a request selects, in its order.
     public nonisolated(nonsending) func fetchIDs(
         _ request: FetchRequest, includesPendingChanges: Bool = true
     ) async throws -> [ObjectID] {
         try await idsStep(request, includesPendingChanges).runUnlessCancelled(on: connection)
     }
 
-    /// The objects of a class that match, in order; blocks.
+    /// Returns the objects of a class that match, in order; blocks.
     ///
     ///     let teams = try context.fetch(Team.self, where: "wins > 3", sort: ["-wins"])
     public func fetch<Object: ManagedEntity>(
@@ -61,7 +62,7 @@ extension ManagedObjectContext {
         return try fetch(request).shown(as: type)
     }
 
-    /// The objects of a class that match, in order.
+    /// Returns the objects of a class that match, in order.
     public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
@@ -71,16 +72,18 @@ extension ManagedObjectContext {
         return try await fetch(request).shown(as: type)
     }
 
-    /// How many objects a request picks, with offset and limit taken into account; blocks.
+    /// Returns the number of objects that a request selects, subject to its offset and limit;
+    /// blocks.
     ///
-    /// Costs as much as a fetch only where pending edits are to be taken into account and lead to objects that are not held.
+    /// Costs as much as a fetch only if pending edits have to be considered and depend on objects
+    /// that are not loaded.
     public func count(
         for request: FetchRequest, includesPendingChanges: Bool = true
     ) throws -> Int {
         try countStep(request, includesPendingChanges).run(on: connection)
     }
 
-    /// How many objects a request picks, with offset and limit taken into account.
+    /// Returns the number of objects that a request selects, subject to its offset and limit.
     public nonisolated(nonsending) func count(
         for request: FetchRequest, includesPendingChanges: Bool = true
     ) async throws -> Int {
@@ -89,7 +92,9 @@ extension ManagedObjectContext {
 
     // MARK: Steps
 
-    /// The raw answer to a fetch, adopted at the context's position unless the caller takes its rows there; controllers open with it too.
+    /// Returns the raw answer to a fetch at the context's position; controllers also open with it.
+    ///
+    /// If `adopts` is true, the context takes over the rows of the answer.
     func fetchedStep(
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
@@ -188,9 +193,11 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What a request picks, as rows where no edits lie above and this context holds rows itself; else as objects.
+    /// Returns the selection of a request: rows if this is a root context without relevant edits,
+    /// otherwise objects.
     ///
-    /// Of rows that come in parts, where it blocks and there is who takes these, none: they are taken then.
+    /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
+    /// caller takes them from the reader.
     func pickedStep(
         _ request: FetchRequest, into parts: AnswerParts? = nil
     ) throws -> Step<Picked> {
@@ -214,17 +221,17 @@ extension ManagedObjectContext {
         try fetchStep(request).then { .done(.objects($0)) }
     }
 
-    /// What a fetch picked.
+    /// The selection of a fetch.
     enum Picked {
         case objects([ManagedObject])
         case rows(RowsAnswer)
     }
 
-    /// Lays the edits over an answer; what they lead to and is not held is loaded first.
+    /// Applies the edits to an answer, after loading the objects that this depends on.
     private func overlayStep(
         _ request: FetchRequest, _ answer: Fetched, _ attempt: Int
     ) throws -> Step<[ManagedObject]> {
-        // Merging up to the answer may have changed edits, even the model.
+        // The merge up to the answer may have changed the edits, and even the model.
         guard let session, let overlay = try editsAbove(request, session.model) else {
             return try fetchStep(request, attempt: attempt + 1)
         }
@@ -242,7 +249,7 @@ extension ManagedObjectContext {
         return .done(found.map { self.object(of: $0) })
     }
 
-    /// The edits that a fetch has to take into account; nil without any.
+    /// Returns the edits that a fetch has to consider, or nil if there are none.
     private func editsAbove(
         _ request: FetchRequest, _ model: CompiledModel
     ) throws(TandemError) -> PendingOverlay? {
@@ -268,7 +275,7 @@ extension ManagedObjectContext {
 }
 
 extension Session {
-    /// The entity that a request names; throws for one that the model lacks.
+    /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
     func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: request.entity) { return entity }
         throw TandemError(
@@ -277,10 +284,12 @@ extension Session {
 }
 
 extension FetchRequest {
-    /// How many of the objects that match it picks.
+    /// Returns the number of selected objects for a number of matches.
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 
-    /// A request in the words of typed fetches; throws for a predicate or a sort key that can't be read.
+    /// Creates a request from the arguments of a typed fetch.
+    ///
+    /// Throws if the predicate or a sort key can't be parsed.
     @usableFromInline
     init(
         _ entity: String, _ format: String?, _ arguments: [PredicateArgument], _ sort: [String],

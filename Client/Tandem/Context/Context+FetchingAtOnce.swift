@@ -2,14 +2,16 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Fetches that block, where one question and its answer are all there is to do.
+/// Blocking fetches that need only one request and its answer.
 ///
-/// A look-up by a key is a few microseconds of work: the steps that any fetch may have to take (``Step``), each of them a closure that holds
-/// the others, would be half of that. So what most look-ups come to is written a second time, straight on; wherever anything else
-/// is to be done, the steps go on from there.
+/// A look-up by key takes a few microseconds. The general resumable operation (``Step``) consists
+/// of nested closures, which would take half of that time. The common case is therefore written a
+/// second time without steps; every other case continues with steps.
 extension ManagedObjectContext {
-    /// The objects that a request picks; nil where steps have to find that out, because the context has a parent, a pin or edits, stands nowhere yet, or is
-    /// to throw or to tell something.
+    /// Returns the objects that a request selects, or nil if the general operation is needed.
+    ///
+    /// It is needed if the context has a parent, a pin or edits, has no position yet, or has an
+    /// error to throw or a debug trace to write.
     func fetchAtOnce(_ request: FetchRequest) throws -> [ManagedObject]? {
         guard parent == nil, standing.pin == nil, !hasEdits, faultFailure == nil, debug == nil,
             let session, request.limit ?? 0 >= 0, request.offset >= 0
@@ -35,7 +37,8 @@ extension ManagedObjectContext {
         return try objects(of: answer)
     }
 
-    /// Whether there is nothing to merge up to a position, for this context or for anyone who waits for that.
+    /// Returns whether nothing has to be merged up to a position, neither for the context nor for a
+    /// waiting participant.
     private func isAt(_ position: UInt64, _ session: Session) -> Bool {
         merged == position && connection.knownGeneration == session.generation
             && !isAnyoneWaiting

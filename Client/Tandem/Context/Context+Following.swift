@@ -2,16 +2,18 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Merges what the connection received, if that is what the context does unprompted.
+    /// Merges received transactions if the context merges automatically.
     nonisolated(nonsending) func followPushes() async {
         guard mergesAutomatically, !isPaused, standing.pin == nil, let session else { return }
-        // An answer that is there but for its last parts, or is about to be used, would be asked for again.
+        // Merging now would make a nearly complete answer unusable, and its request would have to
+        // be repeated.
         guard readsHeld == 0, readsAwaited == 0 || !connection.keepsBack(at: merged) else {
             hasHeldPushes = true
             return
         }
         if let ending = connection.ending {
-            // Lists that nobody will ever lead on are not to look as if nothing happened.
+            // No more transactions will arrive; lists have to report this instead of appearing
+            // current.
             for participant in participants { participant.value?.noteEnd(ending) }
             return
         }
@@ -25,9 +27,11 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Reports a merge that failed, and reloads at the present position if another attempt would fail too.
+    /// Reports a failed merge, and restarts at the current position if another attempt would fail
+    /// too.
     ///
-    /// Otherwise the context tries again when the connection is restored, or with the next save by others.
+    /// Otherwise the context retries after the connection is restored, or with the next save by
+    /// others.
     private nonisolated(nonsending) func recover(from error: TandemError) async {
         reportFailedMerge(error)
         guard !error.isPassing, standing.pin == nil, let now = connection.knownSession else {
@@ -44,7 +48,7 @@ extension ManagedObjectContext {
     private func reportFailedMerge(_ error: TandemError) {
         standing.isStale = true
         if let debug { debug.tell(.merge, name, since: debug.now, [("error", "\(error)")]) }
-        // The loss of the connection has an event of its own.
+        // The loss of the connection has its own event.
         guard error.code != .disconnected, let position else { return }
         connection.payloads.publish(
             ConnectionEvent(
@@ -53,20 +57,20 @@ extension ManagedObjectContext {
                 context: name, error: error))
     }
 
-    /// Whether the last attempt to merge what others saved failed, so that the context may show an older position.
+    /// Whether the last automatic merge failed, so that the context may show an older position.
     ///
-    /// False again after the next merge. Fetching and saving merge first and throw the error;
-    /// ``PersistentContainer/connectionEvents`` reports each failure.
+    /// The next successful merge resets this to false. Fetches and saves merge first and throw the
+    /// error; ``PersistentContainer/connectionEvents`` reports each failure.
     public var isStale: Bool { standing.isStale }
 
-    /// Stops merging unprompted; the context stays at its position until something is asked.
+    /// Stops automatic merging; the context stays at its position until the next request.
     public func pause() { isPaused = true }
 
-    /// Merges up to the end of the journal as one change, and follows again; blocks.
+    /// Merges up to the end of the journal as one change, and resumes automatic merging; blocks.
     @discardableResult
     public func resume() throws -> Position { try resumeStep().run(on: connection) }
 
-    /// Merges up to the end of the journal as one change, and follows again.
+    /// Merges up to the end of the journal as one change, and resumes automatic merging.
     @discardableResult
     public nonisolated(nonsending) func resume() async throws -> Position {
         try await resumeStep().runAsync(on: connection)
@@ -81,16 +85,16 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns when everything up to a position is merged; blocks.
+    /// Waits until everything up to a position is merged; blocks.
     ///
-    /// Works in every mode. Throws `timeout` when the journal does not get there within `timeout` seconds and
-    /// `historyExpired` for a position of another log or epoch.
+    /// Works in every mode. Throws `timeout` if the journal does not reach the position within
+    /// `timeout` seconds, and `historyExpired` for a position of another log or epoch.
     @discardableResult
     public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
         try reachStep(position, timeout).run(on: connection)
     }
 
-    /// Returns when everything up to a position is merged.
+    /// Waits until everything up to a position is merged.
     @discardableResult
     public nonisolated(nonsending) func reach(
         _ position: Position, timeout: Double = 10
@@ -104,7 +108,8 @@ extension ManagedObjectContext {
             if position.isComparable(with: session.position(0)) {
                 return try self.reachStep(position.number, session, timeout)
             }
-            // Others may know already that another epoch began: this context learns of it by asking.
+            // Another process may already know of a new epoch; this context learns of it from the
+            // daemon's answer.
             return try self.syncStep(number: 0, milliseconds: 0).then { now in
                 guard let session = self.session, position.isComparable(with: now) else {
                     throw TandemError(
@@ -120,7 +125,8 @@ extension ManagedObjectContext {
         _ number: UInt64, _ session: Session, _ timeout: Double
     ) throws -> Step<Position> {
         if merged >= number {
-            // Lists that a merge under way has not fetched again yet belong to the position, too.
+            // The position is reached only after all lists are fetched, including those of a merge
+            // in progress.
             return try mergeStep(through: merged).then { _ in
                 .done((self.session ?? session).position(self.merged))
             }

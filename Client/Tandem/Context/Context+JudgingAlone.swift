@@ -1,11 +1,13 @@
 import TandemModel
 import TandemWire
 
-/// Lists that the daemon refuses to judge together.
+/// Evaluation of lists one by one, after the daemon refused a joint verdict request.
 extension ManagedObjectContext {
-    /// Asks what becomes of each list by itself where a group ends, and merges the group.
+    /// Requests the verdicts of each list separately, at the end of the group, and merges the
+    /// group.
     ///
-    /// One that is refused again is fetched there; if that is refused, too, it fails. None keeps the others from going on.
+    /// A list whose request is refused again is fetched at that position; if the fetch is refused
+    /// too, the list fails. The other lists continue in either case.
     func judgeAloneStep(_ group: MergedGroup, _ move: Move) throws -> Step<Void> {
         let askers = participants.compactMap(\.value).filter { $0.verdictItem != nil }
         return try judgeAloneStep(group, askers[...], [:], [], move)
@@ -42,6 +44,6 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Whether the context's session is the connection's.
+    /// Whether the context's session is the connection's current one.
     private var isOnStream: Bool { connection.knownSession?.generation == session?.generation }
 }

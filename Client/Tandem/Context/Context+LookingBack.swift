@@ -2,49 +2,53 @@ public import TandemModel
 public import TandemQuery
 import TandemWire
 
-/// Fetching at an earlier position: what there was, as values.
+/// Fetches at an earlier position, as values.
 extension ManagedObjectContext {
-    /// What a request picked at a position, in its order, as values; blocks.
+    /// Returns what a request selected at a position, in its order, as values; blocks.
     ///
-    ///     let then = try context.fetch(FetchRequest(entity: "Team", sort: ["-wins"]), at: position)
+    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"])
+    ///     let earlier = try context.fetch(request, at: position)
     ///
-    /// A context that is not there yet first merges up to the position, unless it is pinned (``pin(at:)``); objects and pending edits have no part in it.
-    /// Cost: the daemon undoes what was saved since.
+    /// A context that has not reached the position first merges up to it, unless it is pinned
+    /// (``pin(at:)``). Objects and pending edits are ignored. Cost: the daemon undoes everything
+    /// that was saved since.
     ///
     /// - Parameters:
-    ///   - request: What is wanted.
-    ///   - position: When.
-    ///   - members: To-many relationships whose members come along.
+    ///   - request: The request.
+    ///   - position: The position.
+    ///   - members: The to-many relationships whose members are included.
     /// - Returns: The objects as they were.
-    /// - Throws: `historyExpired` when the journal does not reach back to the position or the model was another one, with the oldest
-    ///   position that can be read at; `limitExceeded` when more was saved since than the daemon undoes; `timeout` for
-    ///   a position beyond the journal's end; what other fetches throw.
+    /// - Throws: The errors of other fetches, and:
+    ///   - `historyExpired` if the journal does not reach back to the position or the model was
+    ///     different; the message names the oldest readable position.
+    ///   - `limitExceeded` if more was saved since than the daemon undoes.
+    ///   - `timeout` for a position after the journal's end.
     public func fetch(
         _ request: FetchRequest, at position: Position, members: [String] = []
     ) throws -> [ObjectSnapshot] {
         try pastFetchStep(request, at: position, members).run(on: connection)
     }
 
-    /// What a request picked at a position, in its order, as values.
+    /// Returns what a request selected at a position, in its order, as values.
     public nonisolated(nonsending) func fetch(
         _ request: FetchRequest, at position: Position, members: [String] = []
     ) async throws -> [ObjectSnapshot] {
         try await pastFetchStep(request, at: position, members).runUnlessCancelled(on: connection)
     }
 
-    /// How many objects a request picked at a position; blocks.
+    /// Returns the number of objects that a request selected at a position; blocks.
     public func count(for request: FetchRequest, at position: Position) throws -> Int {
         try pastCountStep(request, at: position).run(on: connection)
     }
 
-    /// How many objects a request picked at a position.
+    /// Returns the number of objects that a request selected at a position.
     public nonisolated(nonsending) func count(
         for request: FetchRequest, at position: Position
     ) async throws -> Int {
         try await pastCountStep(request, at: position).runUnlessCancelled(on: connection)
     }
 
-    /// A value with its content in place of a reference to that; blocks.
+    /// Returns a value with its content in place of a reference to the content; blocks.
     package func withContent(_ value: Value) throws -> Value {
         switch value {
         case .blob(let blob): .data(try contentStep(blob).run(on: connection))
@@ -118,19 +122,21 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The session, with the context at or behind a position.
+    /// Returns the session after the context has merged up to a position.
+    ///
+    /// A pinned context does not move; for it, the journal only has to reach the position.
     private func behindStep(_ position: Position) throws -> Step<Session> {
         try sessionStep().then { session in
             if position.isComparable(with: session.position(0)), position.number <= self.merged {
                 return .done(session)
             }
-            // A pinned context stays where it is.
+            // A pinned context must not move.
             if self.root.standing.pin != nil { return try self.waitStep(for: position, session) }
             return try self.reachStep(position, 10).then { _ in try self.sessionStep() }
         }
     }
 
-    /// The members of to-many relationships of some objects at a position, by name.
+    /// Returns the members of to-many relationships of some objects at a position, by name.
     private static func membersStep(
         _ names: [String], _ entity: String, _ objects: [ObjectReference], at position: Position,
         _ session: Session
@@ -169,7 +175,7 @@ extension ManagedObjectContext {
 }
 
 extension ObjectSnapshot {
-    /// What was stored of an object.
+    /// Creates a snapshot of a stored object.
     fileprivate init(_ stored: StoredObject, _ model: CompiledModel) throws(TandemError) {
         guard let entity = model.entity(tagged: stored.object.tag),
             stored.row.isValid(for: entity)
@@ -182,7 +188,7 @@ extension ObjectSnapshot {
         }
     }
 
-    /// The same with the members of relationships, none where nothing is told.
+    /// Returns a copy with the members of relationships; a relationship without a list is empty.
     fileprivate func adding(
         _ lists: [String: [ObjectID]], of names: [String]
     ) -> ObjectSnapshot {

@@ -21,10 +21,11 @@ extension ManagedObjectContext {
         merged >= target && connection.knownSession?.generation == session?.generation
     }
 
-    /// Hands over all transactions up to a target: what the ring no longer holds is asked for.
+    /// Passes all transactions up to a target to `use`; those no longer in the ring are requested.
     ///
-    /// Nothing collected is given up because the ring moves on meanwhile, and the target stays where it is: so it comes to an end
-    /// however busy others are. When the context was led elsewhere meanwhile, it merges up to the target from there.
+    /// Collected transactions are kept even if the ring advances, and the target is fixed. The
+    /// collection therefore ends however often others save. If the context moved meanwhile, it
+    /// merges up to the target from its new position.
     private func collectStep(
         after low: UInt64, through target: UInt64, _ earlier: [Transaction], in session: Session,
         use: @escaping ([Transaction]) throws -> Step<Void>
@@ -62,7 +63,8 @@ extension ManagedObjectContext {
         var isOtherModel = false
         return try history.transactions.map { encoded in
             let transaction = try encoded.decoded()
-            // What follows a model fits that one; the context starts anew and does not merge it.
+            // Transactions after a model change belong to the new model; the context restarts
+            // instead of merging them.
             if case .model = transaction.content { isOtherModel = true }
             if isOtherModel { return transaction }
             for change in transaction.changes {
@@ -77,7 +79,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges transactions; asks for verdicts first if a participant needs any.
+    /// Merges transactions, after requesting verdicts if a participant needs them.
     private func mergeStep(
         _ transactions: [Transaction], through target: UInt64
     ) throws -> Step<Void> {

@@ -2,17 +2,17 @@ public import TandemModel
 public import TandemQuery
 import TandemWire
 
-/// What one save did to the objects that an observer looks at.
+/// The effect of one save on the objects of an observer.
 public struct ObservedSave: Sendable {
-    /// An object that matches now or matched before.
+    /// An object that matched before the save or matches after it.
     public struct Update: Hashable, Sendable {
         /// The object.
         public var object: ObjectID
-        /// The names of the properties that changed.
+        /// The names of the changed properties.
         public var changed: [String]
-        /// Whether it matched before the save.
+        /// Whether the object matched before the save.
         public var before: Bool
-        /// Whether it matches after it.
+        /// Whether the object matches after the save.
         public var after: Bool
     }
 
@@ -20,23 +20,29 @@ public struct ObservedSave: Sendable {
     public var payload: SavePayload
     /// New objects that match.
     public var inserted: [ObjectID] = []
-    /// Changed objects that match before or after.
+    /// Changed objects that match before or after the save.
     public var updated: [Update] = []
-    /// Objects that are gone and matched.
+    /// Deleted objects that matched.
     public var deleted: [ObjectID] = []
 
     /// Whether there is nothing to report.
     public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
 
-/// Saves that a context had to start anew without: their history expired, or another epoch began.
+/// Saves that were skipped by a restart of the context: their history expired, or a new epoch
+/// began.
 public struct MissedSaves: Hashable, Sendable {
-    /// The last position that was told of.
+    /// The last position whose save was reported.
     public var after: Position
-    /// What comes after it is told of again; of another epoch than ``after`` if the log was restored.
+    /// The position after which saves are reported again.
+    ///
+    /// It has another epoch than ``after`` if the log was restored.
     public var through: Position
 
-    /// What is left of them for who was told up to a position of the same log; nil if nothing is.
+    /// Returns the part of the gap after a position up to which saves were reported, or nil if it
+    /// is empty.
+    ///
+    /// The position is of the log of ``through``.
     func left(after told: UInt64) -> MissedSaves? {
         guard after.isComparable(with: through) else { return self }
         guard told < through.number else { return nil }
@@ -44,30 +50,32 @@ public struct MissedSaves: Hashable, Sendable {
     }
 }
 
-/// What an observer hears.
+/// An event of an observer.
 public enum ObservedChange: Sendable {
-    /// A save that touched what it looks at.
+    /// A save that changed matching objects.
     case saved(ObservedSave)
-    /// Saves that may have, and that nobody can tell of any more: look again at what matters.
+    /// A gap of saves that can no longer be reported; the application should read its objects
+    /// again.
     case missed(MissedSaves)
-    /// The model has changed so that what it looks at is not in it any more, and why not.
+    /// The model no longer has what the observer needs; the error has the reason.
     ///
-    /// It hears of no saves until the model has it again; then it is told first which ones it missed.
+    /// The observer receives no saves until a model has it again. Then it first receives the gap.
     case failed(TandemError)
 }
 
-/// Tells of every save that touches the objects of an entity which match a predicate, before it or after.
+/// Reports every save that changes objects of an entity that match a predicate before or after it.
 ///
-/// For those who hold no list. It ends when it is no longer held, or with ``cancel()``.
+/// Use an observer if no list is needed. The observation ends when the observer is released, or
+/// with ``cancel()``.
 public final class ContextObserver {
     private weak var context: ManagedObjectContext?
     private var request: CompiledRequest?
-    /// The model that lacks what it looks at, and the last position that was told of before.
+    /// The model that lacks what the observer needs, and the last position reported before it.
     private var unfit: (model: CompiledModel, since: Position)?
     private let declaration: FetchRequest
     private let handler: (ObservedChange) -> Void
     private var undelivered: [ObservedChange] = []
-    /// What it has heard of: a context that is moved back and forth tells of each save once.
+    /// The last reported position; a context that moves back and forth reports each save once.
     private var last: UInt64
 
     init(
@@ -108,14 +116,15 @@ extension ContextObserver: ResultsParticipant {
             let payload = SavePayload(
                 transaction, session.model, session.position(transaction.position))
             let observed = SaveJudge(request).judge(payload) {
-                // Who is only touched has the row that it had, unless another save has changed it since.
+                // A touch leaves the row unchanged. If a later transaction of the group changes it,
+                // `rows` has the earlier version.
                 rows[$0] ?? context?.records[$0.number]?.row
             }
             if !observed.isEmpty { undelivered.append(.saved(observed)) }
         }
     }
 
-    /// Compiles what it looks at under another model, or says why that can't be done, once for each model.
+    /// Compiles the request for another model, or reports once per model why that is impossible.
     private func fit(_ model: CompiledModel, _ told: MissedSaves) {
         guard (unfit?.model ?? request?.model) !== model else { return }
         do {
@@ -137,18 +146,22 @@ extension ContextObserver: ResultsParticipant {
 }
 
 extension ManagedObjectContext {
-    /// Calls `handler` for every save that this context merges and that touches matching objects; blocks to begin.
+    /// Calls `handler` for every merged save that changes matching objects; blocks until the
+    /// observation begins.
     ///
-    /// The predicate may look at an object's own attributes and to-one relationships, not beyond: else `usage` is thrown. The handler is
-    /// called in journal order, one save at a time, also when several are merged together, and before the call that merged returns;
-    /// also when saves were missed, which happens after expired history and in another epoch, and when the model no longer has what it
-    /// looks at.
+    /// The predicate may read only an object's own attributes and to-one relationships; otherwise
+    /// `usage` is thrown. The observation begins after the context's position on return.
     ///
-    /// What nobody here can tell to match is told rather than missed: a text too long for its row; and an object of which only
-    /// to-many relationships changed, from the other end, where neither the context holds its row nor a save merged together with
-    /// that one tells it. Such an update has `before` and `after` true, as any that leaves the row as it was and matches.
+    /// The handler is called in journal order, before the merging call returns. Saves that are
+    /// merged together are reported one by one. The handler is also called if saves were missed,
+    /// because history expired or a new epoch began, and if the model no longer has what the
+    /// observer needs.
     ///
-    /// It begins after the position at which the context stands on return.
+    /// If the context can't decide whether an object matches, the object is reported. This concerns
+    /// texts that are too long for their rows. It also concerns objects of which only to-many
+    /// relationships changed, from the other end, if the row is neither loaded nor part of the
+    /// merged saves. For such an object `before` and `after` are true, as for any matching object
+    /// whose row is unchanged.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
         _ handler: @escaping (ObservedChange) -> Void

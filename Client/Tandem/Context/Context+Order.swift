@@ -1,10 +1,12 @@
 import TandemModel
 
-/// The order of ordered to-many relationships, with all edits.
+/// The order of ordered to-many relationships, including all edits.
 extension ManagedObjectContext {
-    /// The members of a to-many relationship with all edits of both ends; nil when the list has to be loaded first.
+    /// Returns the members of a to-many relationship in order, or nil if they have to be loaded
+    /// first.
     ///
-    /// In their order; those without a place yet last, and in a relationship without order all by number.
+    /// The result includes the edits of both ends. Members without a rank come last; members of an
+    /// unordered relationship are sorted by number.
     func membersInOrder(of record: ObjectRecord, _ slot: Int) -> [ObjectReference]? {
         members(of: record, slot).map { members in
             members.map { places(of: $0, in: record, slot) }.sorted(by: RankPlan.isBefore)
@@ -18,7 +20,7 @@ extension ManagedObjectContext {
         (member, rank(of: member, in: record, slot))
     }
 
-    /// Where a member stands; nil for one that came without a place.
+    /// Returns the rank of a member, or nil if it was added without one.
     private func rank(
         of member: ObjectReference, in record: ObjectRecord, _ slot: Int
     ) -> Rank? {
@@ -31,9 +33,10 @@ extension ManagedObjectContext {
         return base.managedObjectContext?.rank(of: member, in: base.record, slot)
     }
 
-    /// Replaces the members of an ordered relationship, in the smallest set of edits that leads to the order.
+    /// Replaces the members of an ordered relationship, with the fewest edits that produce the
+    /// order.
     ///
-    /// What is wanted twice stands where it is named first; objects that are gone are left out.
+    /// A member that occurs twice gets the first of its places. Deleted objects are left out.
     func setMembers(_ wanted: [ObjectRecord], _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
         undoStack.begin()
@@ -49,14 +52,14 @@ extension ManagedObjectContext {
         arrange(wanted.map(\.reference), slot, of: record)
     }
 
-    /// Gives those members other places that have to have some for an order.
+    /// Gives new ranks to the members that need one for the order.
     private func arrange(_ wanted: [ObjectReference], _ slot: Int, of record: ObjectRecord) {
         var left = members(of: record, slot) ?? []
         let order = wanted.filter { left.remove($0) != nil }
         place(RankPlan(order.map { places(of: $0, in: record, slot) }).changed, slot, of: record)
     }
 
-    /// Gives members of an ordered relationship places.
+    /// Sets ranks of members of an ordered relationship.
     func place(_ places: [ObjectReference: Rank], _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone, !places.isEmpty else { return }
         edit(record, slot) { $0.place(places, in: slot) }

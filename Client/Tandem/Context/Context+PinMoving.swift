@@ -1,9 +1,10 @@
 import TandemModel
 import TandemWire
 
-/// How a pinned context moves: to exactly where it is told, forth or back, as one change.
+/// Repositioning of a pinned context: to an exact position, forward or back, as one change.
 extension ManagedObjectContext {
-    /// Moves a pinned context forth to a position that something asks for, or lets lists fetch what they wait for.
+    /// Moves a pinned context forward to a requested position, or fetches the lists that wait for a
+    /// fetch.
     func pinnedMergeStep(through target: UInt64) throws -> Step<Void> {
         if target > merged { return try moveStep(to: target) }
         return isAnyoneWaiting ? try stayStep() : .done(())
@@ -15,10 +16,12 @@ extension ManagedObjectContext {
         return try settleStep(group, [:], [], Move(self))
     }
 
-    /// Brings a pinned context to a position: by what was saved in between, or, if nobody can tell any more, anew.
+    /// Moves a pinned context to a position by applying or undoing the transactions in between.
     ///
-    /// Begins at the end of the journal then, or exactly at the position. Nothing of it depends on the pin, for moving is what helps
-    /// when that has ended.
+    /// If these transactions are no longer available or contain a model, the context restarts: at
+    /// the target if `isExact`, otherwise at the journal's end. In another log or epoch it always
+    /// restarts at the end. A move does not depend on the pin's lease, because moving is the remedy
+    /// for an expired one.
     func moveStep(
         to target: UInt64, isExact: Bool = false, attempt: Int = 1
     ) throws -> Step<Void> {
@@ -49,10 +52,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Whether the context, and what was asked for it, is as it was when a move began.
+    /// Returns whether the context and its verdict queries are unchanged since a move began.
     ///
-    /// Reading at a pin moves nothing: meanwhile a list may have been fetched by another request, or objects of which the group
-    /// has no changes.
+    /// Reads at a pin do not change the position. But meanwhile a list may have been fetched with
+    /// another request, or objects may have been read for which the group has no changes.
     func isUnderWay(_ move: Move) -> Bool {
         guard merged == move.start, standing.pin === move.pin else { return false }
         if move.target == move.start { return true }
@@ -60,16 +63,19 @@ extension ManagedObjectContext {
             && move.questions.map { $0 == questions } ?? true
     }
 
-    /// Goes on with a move from where the context is now.
+    /// Continues a move from the context's present position.
     func againStep(_ move: Move) throws -> Step<Void> {
         if move.target == move.start { return try mergeStep(through: merged) }
         guard standing.pin != nil else { return try mergeStep(through: move.target) }
         return try moveStep(to: move.target, isExact: move.isExact, attempt: move.attempt + 1)
     }
 
-    /// The transactions between two positions of everything that the connection follows; nil where the journal lacks some.
+    /// Passes the transactions between two positions, for all interests of the connection, to
+    /// `use`.
     ///
-    /// The stream may lack what was read at an earlier position and is followed only since.
+    /// Passes nil if the journal lacks some of them. The stream can't be used: it lacks
+    /// transactions of entities to which the connection subscribed only later, when it read at an
+    /// earlier position.
     private func pastStep(
         after low: UInt64, through high: UInt64, _ earlier: [Transaction],
         use: @escaping ([Transaction]?) throws -> Step<Void>
@@ -90,7 +96,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Asks what becomes of lists that can't tell themselves, and goes on.
+    /// Requests verdicts for the lists that can't evaluate the group themselves, and continues.
     private func judgeStep(_ group: MergedGroup, _ move: Move) throws -> Step<Void> {
         let all = participants.compactMap(\.value)
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) })
@@ -118,7 +124,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Fetches what lists lack, one after the other, and takes the group in.
+    /// Fetches what the lists lack, one list after another, and applies the group.
     func settleStep(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
         _ related: [StoredObject], _ move: Move
@@ -154,7 +160,7 @@ extension ManagedObjectContext {
         return .done(())
     }
 
-    /// What each list would ask now.
+    /// The present verdict queries of the participants.
     fileprivate var questions: [Question] {
         participants.compactMap(\.value).map {
             Question(asker: ObjectIdentifier($0), item: $0.verdictItem)
@@ -162,13 +168,15 @@ extension ManagedObjectContext {
     }
 }
 
-/// What a participant would ask the daemon.
+/// A participant's part of a verdict request.
 private struct Question: Equatable {
     var asker: ObjectIdentifier
     var item: VerdictItem?
 }
 
-/// A context's way to one exact position, or its staying where it is, and what was true when that began.
+/// A repositioning of a context to an exact position, or a stay at its position.
+///
+/// It includes the state of the context when the repositioning began.
 struct Move {
     let start: UInt64
     let target: UInt64
@@ -176,7 +184,7 @@ struct Move {
     let attempt: Int
     let pin: Pin?
     let interests: Set<EntityTag>
-    /// What lists would have asked when they were asked; nil before.
+    /// The verdict queries at the time of the request; nil before it.
     fileprivate var questions: [Question]?
 
     init(
@@ -191,7 +199,7 @@ struct Move {
         interests = context.connection.interests
     }
 
-    /// The same once lists are asked.
+    /// Returns a copy with the present verdict queries of the context.
     func asking(_ context: ManagedObjectContext) -> Move {
         var move = self
         move.questions = context.questions
@@ -200,6 +208,6 @@ struct Move {
 }
 
 extension Transaction {
-    /// Whether it installed a model.
+    /// Whether the transaction installed a model.
     fileprivate var isModel: Bool { if case .model = content { true } else { false } }
 }

@@ -1,9 +1,9 @@
 import TandemModel
 import TandemWire
 
-/// Reads of a pinned context, which all are of its position.
+/// Reads of a pinned context, all at its position.
 extension ManagedObjectContext {
-    /// Reads something where the context is pinned, and uses it there.
+    /// Reads at the position of the pin, and passes the answer to `use` there.
     func pinnedReadStep<Answer, Output>(
         _ pin: Pin, _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output, attempt: Int = 1
@@ -19,7 +19,8 @@ extension ManagedObjectContext {
         }
         return try askStep(pin, part, at: start).then { answer in
             guard isHere() else { return try again() }
-            // Lists that a move under way has not fetched yet belong to the position, too.
+            // The position is reached only after all lists are fetched, including those of a move
+            // in progress.
             return try self.mergeStep(through: start).then { _ in
                 guard isHere() else { return try again() }
                 return .done(try use(try Self.read(answer, read)))
@@ -42,7 +43,7 @@ extension ManagedObjectContext {
 }
 
 extension Alongside {
-    /// The request that asks for nothing else, at an earlier position.
+    /// Returns the request for this read alone, at an earlier position.
     fileprivate func message(at position: UInt64, _ lease: UInt32) -> ClientMessage {
         switch self {
         case .fetch(var fetch):
@@ -56,7 +57,7 @@ extension Alongside {
 }
 
 extension TandemError {
-    /// The error as whoever reads at a pin is told it: with what is to be done.
+    /// The error as thrown for a read at a pin, with a remedy.
     var atPin: TandemError {
         switch code {
         case .historyExpired, .schemaMismatch:

@@ -3,29 +3,40 @@ import TandemWire
 
 /// Contexts that stay at a position while others save: Core Data's query generations.
 extension ManagedObjectContext {
-    /// Where the context is pinned; nil when it isn't.
+    /// The position of the pin, or nil if the context is not pinned.
     public var pinnedPosition: Position? { standing.pin == nil ? nil : position }
 
     /// Keeps the context, its children and its lists at a position until it is moved; blocks.
     ///
-    /// What is read from then on, by fetches, counts, lists and faults, is what there was at that position, whatever others
-    /// save; nothing is merged unprompted. The context is moved, as one change of every list, by another pin, by ``unpin()``, and by what
-    /// asks for a later position: ``reach(_:timeout:)``, merging by hand, and a save, which leaves it pinned where the save is.
-    /// Conflicts are found by version, as ever.
+    /// All later reads, by fetches, counts, lists and faults, return the state at that position,
+    /// whatever others save. Nothing is merged automatically. The context moves, as one change of
+    /// every list, with
     ///
-    ///     try context.pin()                  // where it stands
+    /// - another pin,
+    /// - ``unpin()``,
+    /// - a request for a later position: ``reach(_:timeout:)`` or merging by hand,
+    /// - a save, after which it is pinned at the position of the save.
+    ///
+    /// Conflicts are detected by version, as in contexts without a pin.
+    ///
+    ///     try context.pin()                  // at its present position
     ///     let report = try makeReport(context)
     ///     try context.unpin()
     ///
-    /// The daemon keeps what it takes to look back for a while: until the pin has not been moved for `limits.pinSeconds`, the connection
-    /// is lost for so long that the journal is trimmed meanwhile, or the journal is over its cap. Then reads throw
-    /// `historyExpired`, until the context is pinned anew or unpinned. Cost: every read undoes in the daemon what was saved since.
+    /// The daemon keeps the required history for a limited time. The pin ends if it is not moved
+    /// for `limits.pinSeconds`, if the journal is trimmed during a loss of the connection, or if
+    /// the journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned
+    /// again or unpinned. Cost: for every read the daemon undoes everything that was saved since.
     ///
-    /// - Parameter position: Where; nil for where the context stands. An earlier one shows what there was then.
-    /// - Returns: Where the context stands.
-    /// - Throws: `historyExpired` when nobody can tell any more what there was, with the oldest position of which that can be told;
-    ///   `limitExceeded` for too many pins or more saves since than the daemon undoes; `timeout` for a position beyond the
-    ///   journal's end; `usage` for an earlier one when there are unsaved edits. The context then stays as it was.
+    /// - Parameter position: The position; nil for the context's present one. An earlier position
+    ///   shows the state of that time.
+    /// - Returns: The context's position.
+    /// - Throws: One of these errors; the context then stays as it was:
+    ///   - `historyExpired` if the state at the position is no longer available; the message names
+    ///     the oldest readable position.
+    ///   - `limitExceeded` for too many pins, or if more was saved since than the daemon undoes.
+    ///   - `timeout` for a position after the journal's end.
+    ///   - `usage` for an earlier position if there are unsaved edits.
     @discardableResult
     public func pin(at position: Position? = nil) throws -> Position {
         try pinStep(position).run(on: connection)
@@ -37,11 +48,15 @@ extension ManagedObjectContext {
         try await pinStep(position).runAsync(on: connection)
     }
 
-    /// Moves the context to the end of the journal as one change and lets it follow again, if that is what it does; blocks.
+    /// Moves the context to the end of the journal as one change, and ends the pin; blocks.
+    ///
+    /// A context that merges automatically does so again.
     @discardableResult
     public func unpin() throws -> Position { try unpinStep().run(on: connection) }
 
-    /// Moves the context to the end of the journal as one change and lets it follow again, if that is what it does.
+    /// Moves the context to the end of the journal as one change, and ends the pin.
+    ///
+    /// A context that merges automatically does so again.
     @discardableResult
     public nonisolated(nonsending) func unpin() async throws -> Position {
         try await unpinStep().runAsync(on: connection)
@@ -79,11 +94,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Lets a pin hold what it takes to go to a position, and to read there.
+    /// Makes the pin hold the history needed to move to a position and to read there.
     private func heldStep(_ pin: Pin, towards position: UInt64) throws -> Step<Void> {
         guard merged < position else { return try pin.takeStep(at: position, isRenewed: true) }
         return try pin.takeStep(at: merged).recover { _ in
-            // Then it begins anew there.
+            // If the present position can't be pinned any more, the move restarts the context at
+            // the target.
             try pin.takeStep(at: position, isRenewed: true)
         }
     }
@@ -102,17 +118,18 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Lets the context follow the stream of its connection again.
+    /// Returns the context to the stream of its connection.
     private func follow() {
         standing.pin = nil
-        // What the stream lacks before here is merged; what comes after it is asked for where it has a gap.
+        // Everything up to here is merged, so earlier gaps in the stream do not matter; later ones
+        // are requested as history.
         if let now = connection.knownSession, isHere(now) {
             standing.session?.generation = now.generation
         }
         link.signal()
     }
 
-    /// Waits until the journal reaches a position, and merges nothing.
+    /// Waits until the journal reaches a position, without merging anything.
     func waitStep(for position: Position, _ session: Session) throws -> Step<Session> {
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
@@ -140,23 +157,23 @@ extension ManagedObjectContext {
         }
     }
 
-    /// What ended a pin is no news to who moves it.
+    /// Discards the error of an expired pin, because moving the pin is the remedy.
     private func forgetExpiry() {
         guard standing.pin != nil, faultFailure?.code == .historyExpired else { return }
         faultFailure = nil
     }
 
-    /// Whether anything is edited here or in a child.
+    /// Whether this context or a child has edits.
     private var isFamilyEdited: Bool {
         !edited.isEmpty || unanswered != nil
             || children.contains { $0.value?.isFamilyEdited ?? false }
     }
 
-    /// Whether a session is of the log and epoch in which the context stands.
+    /// Returns whether a session has the log and epoch of the context.
     func isHere(_ now: Session) -> Bool { now.log == session?.log && now.epoch == session?.epoch }
 }
 
 extension ClientLimits {
-    /// How long a pin waits for a position that the journal has not reached.
+    /// The time that a pin waits for a position after the journal's end, in seconds.
     fileprivate static let pinSeconds = 10
 }

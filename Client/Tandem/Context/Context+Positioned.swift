@@ -1,13 +1,14 @@
 import TandemModel
 import TandemWire
 
-/// Reads whose answer and context stand at one position.
+/// Reads whose answer has the same position as the context.
 extension ManagedObjectContext {
-    /// Reads something, merges up to the position of the answer, and uses it there.
+    /// Reads, merges up to the position of the answer, and passes the answer to `use` there.
     ///
-    /// When merging led the context beyond the answer it is asked again, at once with the verdicts that merging needs, a bounded
-    /// number of times: then `timeout` is thrown. An answer of another position than the context's is never used; one that comes in
-    /// parts is used when it begins, if there is who takes these.
+    /// If merging moved the context past the answer, the read is repeated. The repeated read is
+    /// piggybacked on the verdict request that merging needs. After `readAttempts` attempts
+    /// `timeout` is thrown. An answer at another position than the context's is never used. A
+    /// chunked answer is used when its head arrives, if there is a chunk reader.
     func positionedStep<Answer, Output>(
         _ part: Alongside, into parts: AnswerParts? = nil,
         _ read: @escaping (AlongsideAnswer) -> Answer?,
@@ -32,7 +33,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges up to an answer that came to a context without a pin, and uses it there; `generation` is that of the session when it was asked.
+    /// Merges an unpinned context up to the position of an answer, and passes the answer to `use`
+    /// there.
+    ///
+    /// `generation` is the generation of the session when the request was sent.
     func placedStep<Answer, Output>(
         _ answer: AlongsideAnswer, to part: Alongside, into parts: AnswerParts? = nil,
         from generation: Int?,
@@ -49,7 +53,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Keeps the context from merging unprompted until a step is done.
+    /// Prevents automatic merges until a step is done.
     private func holdingStep<Output>(_ step: Step<Output>) throws -> Step<Output> {
         readsHeld += 1
         return try step.recover { error in
@@ -66,14 +70,15 @@ extension ManagedObjectContext {
         tellHeldPushes()
     }
 
-    /// Lets what was kept from being merged be merged, if nothing keeps it any more.
+    /// Schedules the deferred merge if nothing defers it any more.
     fileprivate func tellHeldPushes() {
         guard readsHeld == 0, readsAwaited == 0, hasHeldPushes else { return }
         hasHeldPushes = false
         link.signal()
     }
 
-    /// Asks again, with the verdicts that merging needs, or without them after they were refused.
+    /// Repeats a read, piggybacked on a verdict request; without verdict items if these were
+    /// refused.
     private func againStep<Answer, Output>(
         _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?, attempt: Int,
         isRefused: Bool = false, use: @escaping (Answer) throws -> Output
@@ -81,7 +86,8 @@ extension ManagedObjectContext {
         try checkAttempt(attempt)
         let from = merged
         let generation = session?.generation
-        // Lists that wait for a fetch are served by that: they may yet be refused and follow another request.
+        // A list that waits for a fetch needs no verdict: the fetch may still be refused, and
+        // another request may follow.
         let askers = participants.compactMap(\.value).filter {
             !isRefused && !$0.isWaiting && $0.verdictItem != nil
         }
@@ -122,7 +128,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges up to the position of verdicts that were asked for with nothing collected yet.
+    /// Merges up to the position of verdicts that were requested before any transaction was
+    /// collected.
     private func judgedStep(
         _ answer: Verdicts, _ askers: [any ResultsParticipant]
     ) throws -> Step<Void> {
@@ -141,7 +148,7 @@ extension ManagedObjectContext {
         return found
     }
 
-    /// Throws `timeout` when something was tried often enough.
+    /// Throws `timeout` if the number of attempts exceeds the limit.
     func checkAttempt(_ attempt: Int) throws(TandemError) {
         guard attempt > core.limits.readAttempts else { return }
         throw TandemError(
@@ -151,9 +158,10 @@ extension ManagedObjectContext {
     }
 }
 
-/// A read that is under way: until it ends, or nobody has it any more, its context is not led beyond an answer that comes in parts.
+/// Keeps a context from merging past a chunked answer while a read is running.
 ///
-/// Bound to the context's actor, like the steps that hold it.
+/// The read ends with ``end()``, or when the token is released. The token is bound to the context's
+/// actor, like the steps that hold it.
 final class AwaitedRead {
     private var context: ManagedObjectContext?
 
@@ -164,7 +172,7 @@ final class AwaitedRead {
 
     deinit { end() }
 
-    /// Ends it; does nothing if it has ended.
+    /// Ends the read; does nothing if it has ended.
     func end() {
         guard let context else { return }
         self.context = nil
@@ -174,7 +182,7 @@ final class AwaitedRead {
 }
 
 extension Alongside {
-    /// The request that asks for nothing else.
+    /// The request for this read alone.
     var message: ClientMessage {
         switch self {
         case .fetch(let fetch): .fetch(fetch)
@@ -184,7 +192,7 @@ extension Alongside {
 }
 
 extension AlongsideAnswer {
-    /// The answer of a daemon to such a request.
+    /// Creates an answer from a message, or returns nil if the message answers no such read.
     init?(_ message: DaemonMessage) {
         switch message {
         case .fetched(let answer): self = .fetched(answer)

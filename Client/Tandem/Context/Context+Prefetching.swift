@@ -1,22 +1,24 @@
 import TandemModel
 
-/// Loading what key paths lead to, so that reading it later asks nothing.
+/// Loading along key paths, so that later reads need no requests.
 extension ManagedObjectContext {
-    /// Loads objects and what key paths lead to from them; blocks.
+    /// Loads objects and the objects that key paths reach from them; blocks.
     ///
     ///     try context.load(teams, prefetching: ["league", "players.club"])
     ///
-    /// One request for each step of the longest path, however many objects and paths there are: rows of related objects, and members with
-    /// their rows. Nothing is asked for what is held. Without it each step of each object is a request when it is first read.
-    /// What is loaded and not used by anybody may be forgotten again (`limits.cachedRows`).
-    /// Throws `unknownProperty` for a key path that does not lead over relationships, and what reads throw.
+    /// Sends one request for each step of the longest path, regardless of the number of objects and
+    /// paths. A request loads rows of related objects, and members with their rows. Data that is
+    /// already loaded is not requested. Without prefetching, each step of each object is a request
+    /// when it is first read. Loaded data that is not in use may be removed again
+    /// (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains anything but
+    /// relationships, and the errors of reads.
     public func load(
         _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String]
     ) throws {
         try loadStep(objects.map(\.record.reference), prefetching: keyPaths).run(on: connection)
     }
 
-    /// Loads objects and what key paths lead to from them.
+    /// Loads objects and the objects that key paths reach from them.
     public nonisolated(nonsending) func load(
         _ objects: [ManagedObject], prefetching keyPaths: [String]
     ) async throws {
@@ -42,7 +44,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Goes one hop on from every front, and then on from there.
+    /// Follows one hop from every frontier, and continues with the objects it reaches.
     private func prefetchStep(_ fronts: [PrefetchFront]) throws -> Step<Void> {
         let fronts = fronts.filter { !$0.rest.isEmpty && !$0.objects.isEmpty }
         guard !fronts.isEmpty else { return .done(()) }
@@ -78,12 +80,13 @@ extension ManagedObjectContext {
     }
 }
 
-/// Objects from which a rest of a key path is yet to be followed.
+/// Objects whose remaining key path is still to be loaded.
 private struct PrefetchFront {
     var objects: [ObjectReference]
     var rest: ArraySlice<Substring>
 
-    /// What the first hop leads to: the objects that are known, and the lists that have to be asked for.
+    /// Returns the objects that the first hop reaches, and the member lists that have to be
+    /// requested.
     func hop(
         in context: ManagedObjectContext
     ) -> (reached: [ObjectReference], lists: [(owner: ObjectReference, slot: Int)]) {

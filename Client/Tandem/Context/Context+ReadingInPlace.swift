@@ -1,14 +1,16 @@
 import TandemModel
 import TandemWire
 
-/// Reading where a context stands, without leading it on.
+/// Reads at a context's position, without moving it.
 extension ManagedObjectContext {
-    /// Loads the members of held objects as of the context's own position; blocks.
+    /// Loads the members of a loaded object as of the context's own position; blocks.
     ///
-    /// Other reads merge first, up to the position of their answer. Who prepares a save of what the context has seen wants neither: the
-    /// save would be based on what was merged for its sake, and lists would report that merge and the save apart. What the context
-    /// doesn't hold, and what the journal doesn't reach back to, is left to those reads.
-    /// Cost: none for members that are known; else one request, of which the daemon undoes what was saved since.
+    /// Other reads first merge up to the position of their answer. A caller that prepares a save of
+    /// the state it has seen must avoid this. The save would otherwise be based on the merged
+    /// state, and lists would report the merge and the save separately. If the object is not
+    /// loaded, or the journal does not reach back to the position, nothing is loaded. Cost: none
+    /// for members that are loaded; otherwise one request, for which the daemon undoes everything
+    /// that was saved since.
     package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
         guard let slot = object.entity.slot(of: relationship) else { return }
         try inPlaceStep(object.record, slot).run(on: connection)

@@ -2,24 +2,25 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// The object of an id, as a fault if it isn't held; nothing is asked of the daemon.
+    /// Returns the object with an id, as a fault if it is not loaded; sends no request for it.
     ///
-    /// Throws `unknownEntity` for an id of no entity of the model. The object may not exist: see ``existingObject(with:)``.
+    /// Throws `unknownEntity` if the model does not have the id's entity. The object may not exist;
+    /// see ``existingObject(with:)``.
     public func object(with id: ObjectID) throws -> ManagedObject {
         let session = try sessionStep().run(on: connection)
         return object(try reference(id, session))
     }
 
-    /// The object of an id, loaded; blocks if it isn't held.
+    /// Returns the object with an id, loaded; blocks if it is not loaded yet.
     ///
-    /// Throws `unknownObject` when there is none.
+    /// Throws `unknownObject` if there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         try existingStep(id).run(on: connection)
     }
 
-    /// The object of an id, loaded.
+    /// Returns the object with an id, loaded.
     ///
-    /// Throws `unknownObject` when there is none.
+    /// Throws `unknownObject` if there is none.
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
@@ -46,10 +47,10 @@ extension ManagedObjectContext {
         return reference
     }
 
-    /// The object of a reference: always the same one as long as somebody holds it.
+    /// Returns the object of a reference; it is unique as long as it is retained.
     func object(_ reference: ObjectReference) -> ManagedObject { object(of: record(reference)) }
 
-    /// The objects of rows that were adopted, in their order.
+    /// Returns the objects of adopted rows, in the same order.
     func objects(of rows: StoredObjects) -> [ManagedObject] {
         rows.withRows { lent in rows.indices.map { object(lent[$0].object) } }
     }
@@ -61,7 +62,7 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// An object of a record that has none; the caller has to let the record know it.
+    /// Creates the object of a record that has none; the caller must store it in the record.
     func newObject(of record: ObjectRecord) -> ManagedObject {
         let type = core.type(for: record.entity, in: session?.model)
         let object = type.init(binding: ObjectBinding(context: self, record: record))
@@ -72,7 +73,7 @@ extension ManagedObjectContext {
         return object
     }
 
-    /// The record of a reference, made if need be.
+    /// Returns the record of a reference; creates it if needed.
     func record(_ reference: ObjectReference) -> ObjectRecord {
         if let record = records[reference.number] { return record }
         guard let entity = session?.model.entity(tagged: reference.tag) else {
@@ -84,7 +85,7 @@ extension ManagedObjectContext {
         return record
     }
 
-    /// The record of an object that is new here.
+    /// Returns the record of an object that is new in this context; creates it if needed.
     func newRecord(_ reference: ObjectReference, _ entity: CompiledEntity) -> ObjectRecord {
         let record = records[reference.number] ?? ObjectRecord(reference, entity)
         record.base = nil
@@ -92,16 +93,17 @@ extension ManagedObjectContext {
         return record
     }
 
-    /// The record of a reference, if this context or one that it saves into has any.
+    /// Returns the record of a reference if this context or an ancestor has one.
     func known(_ reference: ObjectReference) -> ObjectRecord? {
         if let record = records[reference.number] { return record }
         guard let parent, parent.known(reference) != nil else { return nil }
         return record(reference)
     }
 
-    /// Forgets rows that nobody uses when there are many; they can be asked for again.
+    /// Removes unused records if there are many; their rows can be requested again.
     ///
-    /// Called before something is asked, never while an answer is taken over: what was just made is not in use yet.
+    /// Called before a request is sent, never while an answer is being adopted: new records are not
+    /// in use yet.
     func sweep() {
         guard records.count >= sweepAt else { return }
         dropUnused()
@@ -111,7 +113,8 @@ extension ManagedObjectContext {
 
     // MARK: Loading
 
-    /// A fault that is needed now, others of its entity that were handed out lately, and what a list shows around it.
+    /// Returns a fault to load, together with recent faults of its entity and the rows of a list
+    /// around it.
     func faultBatch(_ record: ObjectRecord) -> [ObjectReference] {
         let batch = lateFaults(record)
         let room = min(core.limits.windowBatch, core.limits.faultBatch) - batch.count
@@ -135,19 +138,21 @@ extension ManagedObjectContext {
         return [record.reference] + lately
     }
 
-    /// Loads objects that are faults, all with one request; blocks.
+    /// Loads faults with one request; blocks.
     public func load(_ objects: some Sequence<ManagedObject>) throws {
         try loadStep(objects.map(\.record.reference), members: []).run(on: connection)
     }
 
-    /// Loads objects that are faults, all with one request.
+    /// Loads faults with one request.
     public nonisolated(nonsending) func load(_ objects: [ManagedObject]) async throws {
         try await loadStep(objects.map(\.record.reference), members: [])
             .runUnlessCancelled(on: connection)
     }
 
-    /// Loads what of rows and members isn't held, if asked for with the rows of the members; when the model is changed meanwhile, once more
-    /// under the new one.
+    /// Loads the rows and members that are not loaded, if `withRows` including the rows of the
+    /// members.
+    ///
+    /// If the model changes meanwhile, the read is repeated under the new model.
     func loadStep(
         _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)],
         withRows: Bool = false, attempt: Int = 1
@@ -182,7 +187,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The entities that members of a relationship may be of.
+    /// Returns the entities that members of a relationship may have.
     private func ends(
         of list: (owner: ObjectReference, slot: Int), _ model: CompiledModel
     ) -> [EntityTag] {
@@ -201,7 +206,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Does a read and tells of it if the debug switch asks for that.
+    /// Runs a read, and writes a debug trace if that is enabled.
     func told(_ read: Read, _ step: @escaping () throws -> Step<Void>) throws -> Step<Void> {
         guard let debug, debug.tells(.fault) else { return try step() }
         let first = read.objects.first ?? read.members.first?.owner
@@ -216,18 +221,19 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Takes over the model for whose sake the daemon refused a request; throws that error when there is no other one.
+    /// Adopts the model because of which the daemon refused a request; rethrows the error if there
+    /// is no new model.
     func followModelStep(
         from before: CompiledModel, _ error: TandemError
     ) throws -> Step<ModelTranslation> {
-        // Everything up to its answer was pushed before, also the model.
+        // Everything up to its answer was pushed before it, including the model.
         try syncStep(number: 0, milliseconds: 0).then { _ in
             guard let now = self.session?.model, now.version != before.version else { throw error }
             return .done(ModelTranslation(from: before, to: now))
         }
     }
 
-    /// Takes over what was read at the context's position.
+    /// Adopts an answer that was read at the context's position.
     func adopt(_ answer: Objects) throws {
         for object in answer.objects { try adopt(object) }
         for missing in answer.missing where records[missing.number] != nil {
@@ -246,7 +252,7 @@ extension ManagedObjectContext {
         dropDoubtfulEdits()
     }
 
-    /// Takes over a row that was read at the context's position.
+    /// Adopts a row that was read at the context's position.
     func adopt(_ stored: StoredObject) throws(TandemError) {
         _ = try entity(of: stored.object)
         guard let record = recordToUpdate(with: stored) else { return }
@@ -256,7 +262,7 @@ extension ManagedObjectContext {
         hold(stored, in: record)
     }
 
-    /// Takes over a row that was read at the context's position, and checked (``checkRows(_:)``).
+    /// Adopts a row that was read at the context's position and checked with ``checkRows(_:)``.
     func adopt(checked stored: StoredObject) {
         if let record = recordToUpdate(with: stored) { hold(stored, in: record) }
     }
@@ -275,7 +281,7 @@ extension ManagedObjectContext {
         noteLoaded(record)
     }
 
-    /// Makes way for an object that was asked for under the name of another entity.
+    /// Replaces a record that was created under the name of another entity.
     func correct(_ reference: ObjectReference) {
         guard let wrong = records[reference.number], wrong.reference.tag != reference.tag else {
             return
@@ -294,12 +300,12 @@ extension ManagedObjectContext {
         for child in children { child.value?.correct(reference) }
     }
 
-    /// What is wrong with a row that came from outside and is none of its entity.
+    /// Returns the error for a received row that is not a row of its entity.
     static func unreadable(_ object: ObjectReference, _ entity: CompiledEntity) -> TandemError {
         TandemError(.storage, "the row of \(entity.name)/\(object.number) can't be read")
     }
 
-    /// Checks rows that came from outside.
+    /// Checks received rows against the model.
     func checkRows(_ rows: [StoredObject]) throws(TandemError) {
         for stored in rows {
             let entity = try entity(of: stored.object)
@@ -309,12 +315,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Checks references that came from outside.
+    /// Checks received references against the model.
     func check(_ references: [ObjectReference]) throws(TandemError) {
         for reference in references { _ = try entity(of: reference) }
     }
 
-    /// The entity of a reference that came from outside.
+    /// Returns the entity of a received reference; throws `storage` if the model does not have it.
     func entity(of reference: ObjectReference) throws(TandemError) -> CompiledEntity {
         if let entity = session?.model.entity(tagged: reference.tag) { return entity }
         throw TandemError(

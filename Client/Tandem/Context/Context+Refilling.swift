@@ -2,7 +2,8 @@ import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Fetches what the first participant lacks and merges up to that; nil when nobody lacks anything.
+    /// Fetches the rows that the first participant lacks, and merges up to the answer; returns nil
+    /// if none lacks rows.
     func refillStep(
         _ group: MergedGroup, _ all: [any ResultsParticipant],
         _ verdicts: [ObjectIdentifier: [Verdict]]
@@ -15,7 +16,10 @@ extension ManagedObjectContext {
         return nil
     }
 
-    /// Fetches what a participant lacks and merges at least up to a position; where this blocks, a list is made of its parts as they come.
+    /// Fetches the rows that a participant lacks, and merges up to the answer and at least to
+    /// `target`.
+    ///
+    /// In a blocking call, a list is built from its chunks as they arrive.
     private func refillStep(
         _ participant: any ResultsParticipant, _ fetch: Fetch, _ target: UInt64, attempt: Int
     ) -> Step<Void> {
@@ -42,7 +46,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Puts the answer to a fetch together; throws for an answer of another kind.
+    /// Assembles the answer to a fetch; throws for an answer of another kind.
     private func fetchedList(
         _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: AnswerParts?
     ) throws -> Result<FetchedList, TandemError> {
@@ -56,17 +60,21 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Whether the context merges what comes in, unprompted.
+    /// Whether the context merges received transactions automatically.
     var isFollowing: Bool { mergesAutomatically && !isPaused && standing.pin == nil }
 
-    /// Lets windows that edits emptied fill up, soon: with the next merge, or where the context rests.
+    /// Schedules a refill of windows that edits emptied.
+    ///
+    /// They are filled with the next merge, or at the context's position if it does not merge
+    /// automatically.
     func fillSoon() {
         if isFollowing { return link.signal() }
         wantsFill = true
         scheduleTelling()
     }
 
-    /// Fills up windows that edits emptied, at the context's position; what fails is left until something is asked.
+    /// Refills windows that edits emptied, at the context's position; after a failure they wait for
+    /// the next request.
     nonisolated(nonsending) func fillWindows() async {
         guard wantsFill else { return }
         wantsFill = false
@@ -96,7 +104,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Starts anew, and fetches the lists that were held.
+    /// Restarts the context, and fetches its lists again.
     func restartStep(in now: Session, at position: UInt64? = nil) throws -> Step<Void> {
         restart(in: now, at: position ?? now.position)
         return try mergeStep(through: merged)
@@ -104,7 +112,7 @@ extension ManagedObjectContext {
 }
 
 extension TandemError {
-    /// Whether asking again may succeed although nothing was changed.
+    /// Whether the same request may succeed later without any change.
     var isPassing: Bool {
         switch code {
         case .disconnected, .timeout, .cancelled, .historyExpired, .readOnly, .unknownOutcome: true

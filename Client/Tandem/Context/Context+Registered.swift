@@ -1,16 +1,18 @@
 public import TandemModel
 
 extension ManagedObjectContext {
-    /// The objects that the context knows: those that somebody holds, and those with unsaved edits.
+    /// The objects that the context knows: those in use and those with unsaved edits.
     ///
-    /// Objects that are gone from the store are not among them. Costs a look at every row the context holds.
+    /// Objects deleted from the store are not included. Cost: linear in the number of records.
     public var registeredObjects: Set<ManagedObject> {
         Set(records.lazy.filter { !$0.isMissing }.compactMap(\.object))
     }
 
-    /// The object of an id if the context knows it; nothing is asked of the daemon and nothing is made.
+    /// Returns the object with an id if the context knows it; sends no request and creates no
+    /// object.
     ///
-    /// Nil as well when the object is gone from the store. See ``object(with:)`` for one that is made if need be.
+    /// Returns nil also if the object was deleted from the store. ``object(with:)`` creates the
+    /// object if needed.
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
         guard let record = records[id.number], !record.isMissing,
             let tag = session?.model.entity(named: id.entity)?.tag,
@@ -19,10 +21,11 @@ extension ManagedObjectContext {
         return record.object
     }
 
-    /// Makes all objects faults and keeps their unsaved edits, as ``refresh(_:mergeChanges:)`` with true does for one.
+    /// Turns all objects into faults and keeps their edits, like ``refresh(_:mergeChanges:)`` with
+    /// true.
     ///
-    /// What is read next is loaded at the daemon's position then, up to which everything is merged first. New objects, and lists,
-    /// stay as they are.
+    /// The next read first merges up to the daemon's position, and loads at that position. New
+    /// objects and lists stay as they are.
     public func refreshAllObjects() {
         for record in records where !record.isInserted && !record.isMissing {
             if record.object != nil { touch(record, .refresh) }

@@ -1,7 +1,9 @@
 import TandemModel
 
 extension ManagedObjectContext {
-    /// The members of a to-many relationship with all edits of both ends; nil when the list has to be loaded first.
+    /// Returns the members of a to-many relationship, or nil if they have to be loaded first.
+    ///
+    /// The result includes the edits of both ends.
     func members(of record: ObjectRecord, _ slot: Int) -> Set<ObjectReference>? {
         guard let relationship = record.entity.properties[slot].relationship,
             let below = record.membersBelow(slot)
@@ -13,7 +15,7 @@ extension ManagedObjectContext {
         return added.reduce(below) { $0.union($1) }.filter { member in
             guard let other = records[member.number] else { return below.contains(member) }
             if other.isDeleted { return false }
-            // The to-one end is the truth, whatever was noted at this one.
+            // The edit of the to-one end decides; the edit at this end may be only mirrored.
             guard let value = other.editedValues[relationship.inverseSlot] else {
                 return below.contains(member)
             }
@@ -21,12 +23,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sets a value, and for a to-one relationship keeps the other ends in step.
+    /// Sets a value, and mirrors the edit of a to-one relationship at its other ends.
     ///
-    /// An object that is gone takes no edits.
+    /// A deleted object accepts no edits.
     func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
-        // Writing back what the store has leaves nothing to save.
+        // Setting the stored value again removes the edit.
         let isBack =
             record.isBased && record.inFlight.values[slot] == nil
             && record.committedValue(slot) == value.inRow
@@ -42,7 +44,7 @@ extension ManagedObjectContext {
         if let target = value.reference { link(record, to: target, relationship) }
     }
 
-    /// Takes back what was set, also where the value below is not held.
+    /// Removes the edit of a value, even if the value below it is not loaded.
     func unset(_ slot: Int, of record: ObjectRecord) {
         if let below = record.committedValue(slot) { return set(below, slot, of: record) }
         if let relationship = record.entity.properties[slot].relationship {
@@ -51,7 +53,7 @@ extension ManagedObjectContext {
         edit(record, slot) { $0.values[slot] = nil }
     }
 
-    /// Takes a record out of the far end of its to-one relationship.
+    /// Removes a record from the other end of its to-one relationship.
     private func unlink(_ record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship) {
         guard let old = record.value(slot)?.reference, let other = known(old) else { return }
         let inverse = relationship.inverseSlot
@@ -62,7 +64,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Puts a record into the far end of its to-one relationship.
+    /// Adds a record to the other end of its to-one relationship.
     private func link(
         _ record: ObjectRecord, to target: ObjectReference, _ relationship: CompiledRelationship
     ) {
@@ -117,7 +119,7 @@ extension ManagedObjectContext {
         edit(record, slot) { $0.remove(member.reference, from: slot, below: below) }
     }
 
-    /// Lets nothing lead to an object that was never saved and will not be.
+    /// Removes all references to an object that was never saved and will not be.
     func unlinkAll(_ record: ObjectRecord) {
         for property in record.entity.properties {
             guard let relationship = property.relationship else { continue }
@@ -132,7 +134,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Changes the pending layer of a record, of one slot or as a whole, and keeps the books.
+    /// Changes the pending edits of a record, in one slot or as a whole.
+    ///
+    /// Maintains the undo stack and the list of edited objects, and notifies observers.
     func edit(_ record: ObjectRecord, _ slot: Int? = nil, _ change: (inout Edits) -> Void) {
         let object = object(of: record)
         let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
@@ -149,7 +153,7 @@ extension ManagedObjectContext {
             edited.remove(record)
             record.pending.serial = 0
         }
-        // Whoever was told that it would change may have made lists look already.
+        // Observers of the coming change may already have made lists read the object.
         noteEdit(record.reference)
         observed.didChange(record.reference.number, slots)
         noteInChildren(record.reference.number, slots)

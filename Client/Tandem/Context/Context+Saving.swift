@@ -2,23 +2,27 @@ public import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Saves all edits as one transaction, whole or not at all; blocks until it is durable.
+    /// Saves all edits as one transaction, completely or not at all; blocks until it is durable.
     ///
-    /// What others did up to the save is merged first. When another model is installed before the save arrives, it is made again
-    /// under that one, with the same id, up to ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
+    /// Everything that others saved before is merged first. If another model is installed before
+    /// the save arrives, the save is sent again under that model, with the same id, up to
+    /// ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
     /// - Parameters:
-    ///   - policy: What to do where others changed the same objects; ``mergePolicy`` if nil.
-    ///   - saveID: A name under which the save may be repeated, also by another process; at most 64 bytes. A repeat answers what
-    ///     the first one did (``lastReceipt``). Once edits have happened, doing them again may leave none: another process asks
-    ///     with ``receipt(ofSave:contentHash:)`` first.
-    ///   - author: A name to be shown instead of the container's.
-    ///   - contentHash: Stands for what is saved when the caller knows that better than its edits show; a repeat needs the
-    ///     same one. Nil takes the hash of the edits.
+    ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
+    ///   - saveID: An id of at most 64 bytes under which the save may be retried, also by another
+    ///     process. A retry returns the answer to the first save (``lastReceipt``). After a
+    ///     successful save, repeating the edits may produce none. Another process therefore first
+    ///     calls ``receipt(ofSave:contentHash:)``.
+    ///   - author: An author to record instead of the container's.
+    ///   - contentHash: A hash that identifies the content, if the caller knows it better than the
+    ///     edits show. A retry needs the same hash. If nil, the edits are hashed.
     /// - Returns: The position up to which the context has merged, which includes the save.
-    /// - Throws: `usage` for a name of the author or the context that has more than 256 bytes, `conflict`, `validation`,
-    ///   `uniqueness`, `deleteDenied`, `disconnected`, `schemaMismatch` when a new model has no place for an edit (that edit is
-    ///   dropped, and the next save saves the others), `unreadable` for edits of what could not be read (``faultFailure``), or
-    ///   `unknownOutcome`: then the next save repeats this one first.
+    /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
+    ///   - `usage` for an author or context name of more than 256 bytes.
+    ///   - `schemaMismatch` if an edit does not exist in a new model. The edit is dropped, and the
+    ///     next save saves the others.
+    ///   - `unreadable` for edits that may depend on a failed read (``faultFailure``).
+    ///   - `unknownOutcome` if the save may have happened. The next save first retries this one.
     @discardableResult
     public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
@@ -27,7 +31,8 @@ extension ManagedObjectContext {
         try toldStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
     }
 
-    /// The same, for a saver who wants to know of every insert what it became, also of those that were deleted again before.
+    /// Saves all edits, and reports the outcome of each insert, including those that were deleted
+    /// again.
     @discardableResult
     package func save(
         policy: MergePolicy?, saveID: [UInt8]?, author: String?, contentHash: StableHash?,
@@ -38,7 +43,9 @@ extension ManagedObjectContext {
         return try toldStep(options).run(on: connection)
     }
 
-    /// Saves all edits as one transaction; the actor is free meanwhile, and what is edited then is kept for the next save.
+    /// Saves all edits as one transaction; does not block the actor.
+    ///
+    /// Edits made during the save are kept for the next one.
     @discardableResult
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
@@ -64,16 +71,17 @@ extension ManagedObjectContext {
 
     private func saveStep(_ options: SaveOptions) throws -> Step<Position> {
         lastReceipt = nil
-        // Who only saves never reads, and would keep a row of all it saved.
+        // A context that only saves would otherwise keep a row of every object it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
         try checkFailedReads()
         try checkUnseenDeletions(options.policy)
         if let parent { return try saveStep(options, into: parent) }
         return try sessionStep().then { session in
-            // Who is told may edit and even save, so it comes before anything is decided.
+            // Observers may edit and even save, so they are notified before the edits are
+            // collected.
             self.processPendingChanges()
-            // Who hears of a save may save again, although it is not answered yet.
+            // An observer notified of a save may save again before the first save is answered.
             if self.unanswered?.isSettled == true { self.unanswered = nil }
             if let unanswered = self.unanswered {
                 guard unanswered.isUnknown else {
@@ -88,12 +96,12 @@ extension ManagedObjectContext {
             try self.checkUnseenDeletions(options.policy)
             try self.checkLostEdits()
             let records = try self.validRecords()
-            // What validating read may have brought another model.
+            // Reads during validation may have led to another model.
             guard self.session?.model === session.model, self.unanswered == nil else {
                 return try self.saveStep(options)
             }
             let request = self.request(session, options, records)
-            // Without edits there is nothing to send, except a repeat that a save id stands for.
+            // An empty save is sent only if it has a save id, because it may be a retry.
             guard !request.isEmpty || options.saveID != nil else {
                 self.dropHints(records)
                 return .done(session.position(self.merged))
@@ -119,7 +127,7 @@ extension ManagedObjectContext {
             encoded: builder.operations(alsoInserted: options.inserts))
     }
 
-    /// Drops edits that only mirror other ends, when there is nothing else to save.
+    /// Discards mirrored edits and predicted effects if there is nothing else to save.
     private func dropHints(_ records: [ObjectRecord]) {
         for record in records where !record.pending.isEmpty {
             let object = object(of: record)
@@ -136,9 +144,9 @@ extension ManagedObjectContext {
     ) {
         undoStack.clear()
         for record in records {
-            // What was edited first while these were validated is for the next save.
+            // Objects first edited during validation belong to the next save.
             edited.remove(record)
-            // Nothing is in flight: one save follows another.
+            // No other save is in flight, so `inFlight` is empty.
             swap(&record.inFlight, &record.pending)
         }
         unanswered = UnansweredSave(
@@ -153,7 +161,8 @@ extension ManagedObjectContext {
             switch result {
             case .failure(let error):
                 if let sent, sent.isSettled, !error.isAnswered, let session = self.session {
-                    // It is merged already, and what its inserts became is known: nobody needs the answer.
+                    // The save is merged and the outcomes of its inserts are known, so the answer
+                    // is not needed.
                     if self.unanswered === sent { self.unanswered = nil }
                     return .done(session.position(self.merged))
                 }
@@ -180,11 +189,14 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges up to a save that has happened; if that fails before the save itself is merged, the next save asks for it again.
+    /// Merges up to a save that has happened.
+    ///
+    /// If this fails before the save itself is merged, the outcome is unknown, and the next save
+    /// retries this one.
     private func mergeStep(of saved: Saved, _ save: UnansweredSave?) throws -> Step<Void> {
         func failed(_ error: TandemError) throws -> Step<Void> {
             guard let save else { throw error }
-            // What came after it is for the next merge.
+            // Transactions after the save are left to the next merge.
             if save.isMerged { return .done(()) }
             guard unanswered === save else { throw error }
             save.isUnknown = true
@@ -198,10 +210,10 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a save again that the daemon refused because it has another model by now, in the slots of that.
+    /// Sends a save again in the slots of a new model, because of which the daemon refused it.
     ///
-    /// Id and hash stay: it is the same save, of which nothing has happened. What the new model has no place for is not left out,
-    /// it makes the save fail.
+    /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
+    /// Edits that do not exist in the new model are not left out: they make the save fail.
     private func sendAgainStep(
         _ save: UnansweredSave, _ error: TandemError, attempt: Int
     ) throws -> Step<Position> {
@@ -218,7 +230,9 @@ extension ManagedObjectContext {
         }
     }
 
-    /// A save in the slots of another model; who is told that it can't be done is told of all that was dropped.
+    /// Returns a save in the slots of another model.
+    ///
+    /// If an edit does not exist in that model, the error names all edits that were dropped.
     private func translated(
         _ save: UnansweredSave, _ translation: ModelTranslation
     ) throws(TandemError) -> SaveRequest {
@@ -230,7 +244,9 @@ extension ManagedObjectContext {
 
     // MARK: Outcomes
 
-    /// Returns what was in flight to pending, unless the save may have happened; what was edited meanwhile stays on top.
+    /// Returns the edits in flight to the pending ones, unless the save may have happened.
+    ///
+    /// Edits made during the save stay on top. Returns the error to throw.
     private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
         guard unanswered?.request.saveID == saveID else { return error }
         if let save = unanswered, error.code == .unknownOutcome || save.isUnknown {
@@ -238,7 +254,7 @@ extension ManagedObjectContext {
                 unanswered = nil
                 return error
             }
-            // Whoever could not ask again knows no more than before.
+            // A retry without an answer leaves the outcome as unknown as before.
             if !error.isAnswered || error.code == .unknownOutcome {
                 unanswered?.isUnknown = true
                 unanswered?.request.firstSentAt = save.sentAt
@@ -259,16 +275,16 @@ extension ManagedObjectContext {
             let edits = record.inFlight.under(record.pending)
             record.inFlight = Edits()
             edited.remove(record)
-            // Who deleted the object meanwhile has won over the edits.
+            // If others deleted the object meanwhile, its edits are dropped.
             record.pending = record.isMissing ? Edits() : edits
             guard !record.pending.isEmpty else { continue }
             edited.add(object(of: record))
         }
-        // What was never saved is not deleted, but forgotten.
+        // An object that was never saved is not deleted but discarded.
         for record in unborn where !record.isMissing {
             let object = object(of: record)
             touch(record, .refresh)
-            // Only what is new has members without being loaded.
+            // Only a new object has members without being loaded.
             record.pending.kind = .insert
             unlinkAll(record)
             record.pending.kind = .delete
@@ -277,14 +293,16 @@ extension ManagedObjectContext {
             object.notifyObservers()
         }
         noteEndOfEdits(of: records.lazy.filter(\.isMissing))
-        // Steps noted during the flight lead back to edits without those that were in flight.
+        // Undo steps recorded during the save lack the edits that were in flight.
         undoStack.clear()
-        // The values are what they were, but there is something to save again.
+        // The values are unchanged, but the objects have edits to save again.
         for record in records { notifyObservers(of: record.reference.number, PropertyMask()) }
         return error
     }
 
-    /// Clears what is in flight if the group contains its transaction: row and edits change places in one step.
+    /// Removes the edits in flight if the group contains their transaction.
+    ///
+    /// The row with these values replaces the edits in a single step.
     func settleUnanswered(with group: MergedGroup) {
         guard let save = unanswered, !save.isMerged,
             let transaction = group.transactions.first(where: save.isMade)
@@ -296,7 +314,8 @@ extension ManagedObjectContext {
             let isFollowed = interests.contains(record.reference.tag)
             clearInFlight(record, isHeld: changed.contains(record.reference.number) || isFollowed)
         }
-        // Under an id that others may have used, only the answer tells which objects are meant.
+        // If another process may have used the save id, only the answer names the objects of the
+        // inserts.
         guard save.hasOwnID || save.request.inserts.isEmpty else { return }
         let outcomes = save.outcomes(by: transaction.exceptions)
         let isReadable = (try? check(outcomes.compactMap { $0 })) != nil
@@ -305,7 +324,9 @@ extension ManagedObjectContext {
         if save.isUnknown { unanswered = nil }
     }
 
-    /// Settles what the stream did not: a save without effect, or of entities that nobody follows.
+    /// Completes a save whose transaction was not merged.
+    ///
+    /// The save had no effect, or the connection does not subscribe to its entities.
     private func settle(_ saved: Saved, _ saveID: [UInt8]) {
         guard let save = unanswered, save.request.saveID == saveID else { return }
         unanswered = nil
@@ -316,16 +337,20 @@ extension ManagedObjectContext {
             clearInFlight(
                 record, isHeld: !saved.wrote || interests.contains(record.reference.tag))
         }
-        // A policy may have dropped what lists show.
+        // The merge policy may have dropped values that lists show.
         noteEndOfEdits(of: save.records)
         stepOverlays()
     }
 
-    /// Ends the flight of a record; a row that may have changed unseen is dropped, to be read when needed.
+    /// Removes a record's edits in flight.
+    ///
+    /// If `isHeld` is false, the stored row may have changed without being pushed; the row is
+    /// dropped and loaded when it is needed.
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let (kind, isPreview) = (record.inFlight.kind, record.inFlight.isPreview)
         if isPreview { touch(record, .refresh) }
-        // Values that the row has taken over are as before, but for a policy that dropped some.
+        // The row has taken over these values, so others are unchanged; a merge policy may have
+        // dropped some of these.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         noteEdit(record.reference)
@@ -335,7 +360,7 @@ extension ManagedObjectContext {
         if isPreview { noteEnds(of: record) }
     }
 
-    /// Lets new objects that became other ones, or nothing, stand for those.
+    /// Binds new objects to the existing objects that took their places, or marks them as missing.
     private func rebind(_ save: UnansweredSave, _ outcomes: [ObjectReference?]) {
         guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
@@ -353,7 +378,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Puts an existing object in the place of a new one, also in what was edited while the save was in flight.
+    /// Replaces a new object by an existing one, including in edits made while the save was in
+    /// flight.
     func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
         let (old, new) = (lost.reference, existing.reference)
         records[old.number] = nil
@@ -376,13 +402,13 @@ extension ManagedObjectContext {
     }
 }
 
-/// What a save is told besides the edits.
+/// The options of a save.
 struct SaveOptions {
     var policy: MergePolicy?
     var saveID: [UInt8]?
     var author: String?
     var contentHash: StableHash?
-    /// All that was inserted for this save, also what was deleted again.
+    /// All objects inserted for this save, including those that were deleted again.
     var inserts: [ObjectRecord] = []
 
     init(
@@ -396,7 +422,7 @@ struct SaveOptions {
 }
 
 extension TandemError {
-    /// Whether the daemon looked at a save and said this: then it has not happened.
+    /// Whether the daemon evaluated a save and refused it, so that it has not happened.
     fileprivate var isAnswered: Bool {
         switch code {
         case .disconnected, .timeout, .unknownOutcome, .storage: false

@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Moves all edits into the parent, or none of them; nothing is asked but what validating reads.
+    /// Moves all edits into the parent, or none; requests only what validation reads.
     func saveStep(
         _ options: SaveOptions, into parent: ManagedObjectContext
     ) throws -> Step<Position> {
@@ -14,11 +14,11 @@ extension ManagedObjectContext {
             self.processPendingChanges()
             try self.checkLostEdits()
             let valid = try self.validRecords()
-            // What validating read may have brought another model.
+            // Reads during validation may have led to another model.
             guard self.session?.model === session.model else {
                 return try self.saveStep(options, into: parent)
             }
-            // It may also have brought deletions, which end the edits of their objects.
+            // They may also have merged deletions, which end the edits of their objects.
             let records = valid.filter { !$0.pending.isEmpty }
             let conflicts = records.filter { $0.isInConflict && !$0.pending.isPreview }
             let policy = options.policy ?? self.mergePolicy
@@ -30,7 +30,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Lets the parent's values show through.
+    /// Removes the edits of records, so that the parent's values become visible.
     private func forgetEdits(of records: [ObjectRecord]) {
         undoStack.clear()
         for record in records {
@@ -64,28 +64,30 @@ extension ObjectRecord {
     /// Whether the parent has edited or deleted the object since it was first edited here.
     fileprivate var isInConflict: Bool {
         guard let base else { return false }
-        // Both deleted it, and both are content.
+        // Deletions on both sides do not conflict.
         if base.record.isDeleted { return pending.kind != .delete }
         return base.record.editedValues.contains { seen[$0.key] != $0.value }
     }
 }
 
-/// Does in a parent what was edited in its child, conflicts settled by a policy.
+/// Applies a child's edits to its parent, and resolves conflicts by a policy.
 private struct Handover {
     let parent: ManagedObjectContext
     let policy: MergePolicy
 
-    /// New objects first, since others may lead to them, and deletions last.
+    /// Applies the edits of records.
+    ///
+    /// New objects come first, because other objects may refer to them, and deletions last.
     func take(_ records: [ObjectRecord]) {
         let news = records.filter { $0.pending.kind == .insert }
         for record in news { insert(record) }
         let wanted = records.filter {
-            // What delete rules are expected to do is the parent's to show.
+            // The parent predicts the effects of delete rules itself.
             $0.pending.kind != .insert && !$0.pending.isPreview && isWanted($0)
         }
         let changed = (news + wanted).filter { $0.pending.kind != .delete }
         for record in changed { change(record) }
-        // Only now all members are there that any of them gives a place.
+        // Ranks are set last, because only now all members exist.
         for record in changed { placeMembers(of: record) }
         for record in wanted where record.pending.kind == .delete {
             parent.delete(parent.object(record.reference))
@@ -103,7 +105,7 @@ private struct Handover {
 
     private func insert(_ record: ObjectRecord) {
         let new = parent.newRecord(record.reference, record.entity)
-        // Undoing leads back to where there is no such object.
+        // Undoing the insert leads back to this state, in which the object does not exist.
         new.isMissing = true
         parent.edit(new) { edits in
             edits.kind = .insert
@@ -116,13 +118,13 @@ private struct Handover {
 
     private func change(_ record: ObjectRecord) {
         let mine = parent.record(record.reference)
-        // Folded texts follow there too.
+        // Folded texts follow in the parent as well.
         for (slot, value) in record.sentValues {
             if policy == .storeTrump, record.isOutdated(slot) { continue }
             parent.set(present(value), slot, of: mine)
         }
         for property in record.entity.properties {
-            // Where one end leads to one object, that end is the truth.
+            // If one end is a to-one relationship, its value decides.
             guard let relationship = property.relationship, relationship.toMany,
                 relationship.inverseToMany
             else { continue }
@@ -145,7 +147,7 @@ private struct Handover {
         }
     }
 
-    /// A value, null for an object that the parent deleted meanwhile.
+    /// Returns a value, or null for an object that the parent deleted meanwhile.
     private func present(_ value: Value) -> Value {
         guard let target = value.reference, parent.record(target).isDeleted else { return value }
         return .null

@@ -1,7 +1,9 @@
 import TandemModel
 
 extension ManagedObjectContext {
-    /// What is to be saved, once every object said that it may be; a refusal lists all problems and leaves all as it is.
+    /// Returns the records to save after every object was validated.
+    ///
+    /// If objects are invalid, throws `validation` with all problems; nothing is changed.
     func validRecords() throws -> [ObjectRecord] {
         var problems = SaveProblems()
         var records: [ObjectRecord] = []
@@ -15,7 +17,8 @@ extension ManagedObjectContext {
         return records
     }
 
-    /// What is wrong with some properties of an object; what isn't held is not judged.
+    /// Returns the problems of some properties of an object; properties that are not loaded are not
+    /// checked.
     fileprivate func problems(_ slots: PropertyMask, of record: ObjectRecord) -> [ValidationProblem]
     {
         var problems: [ValidationProblem] = []
@@ -42,7 +45,8 @@ extension ManagedObjectContext {
         return property.problem(with: value, content: { blobs[$0] })
     }
 
-    /// Throws if a relationship of the rule `deny` leads to objects that stay.
+    /// Throws `deleteDenied` if a relationship with the rule `deny` has members that are not
+    /// deleted.
     fileprivate func checkDenials(_ record: ObjectRecord) throws {
         for property in record.entity.properties {
             guard let relationship = property.relationship, relationship.deleteRule == .deny else {
@@ -57,12 +61,12 @@ extension ManagedObjectContext {
         }
     }
 
-    /// The objects at the other end of a relationship, as far as they are held.
+    /// Returns the loaded objects at the other end of a relationship.
     func ends(
         of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
     ) -> [ObjectReference] {
         if relationship.toMany {
-            // Of a list that isn't held at least those are known that were added here.
+            // If the members are not loaded, at least those added here are known.
             let added = record.inFlight.applied(to: [], slot)
             let known = members(of: record, slot) ?? record.pending.applied(to: added, slot)
             return known.sorted()
@@ -72,7 +76,7 @@ extension ManagedObjectContext {
 }
 
 extension ObjectRecord {
-    /// The properties that may be against the rules: where no rule can be broken, nothing is looked at.
+    /// The properties that may violate a rule; the others are not checked.
     var doubtful: PropertyMask {
         entity.limited.union(entity.required.subtracting(pending.values.filled))
     }
@@ -80,7 +84,7 @@ extension ObjectRecord {
 
 extension ManagedObject {
     fileprivate func validateForSave() throws {
-        // What others deleted meanwhile is a conflict, and not to be judged.
+        // An object that others deleted is a conflict and is not validated.
         if record.isGone { return }
         switch record.pending.kind {
         case .insert: try validateForInsert()
@@ -93,7 +97,7 @@ extension ManagedObject {
         }
     }
 
-    /// Checks some properties by the rules of the model, and the object by its own.
+    /// Checks some properties by the rules of the model, and calls the object's own validation.
     func check(_ slots: PropertyMask) throws {
         let found = slots.isEmpty ? [] : managedObjectContext?.problems(slots, of: record) ?? []
         if found.isEmpty { return try validate() }
@@ -105,11 +109,11 @@ extension ManagedObject {
     func checkDenials() throws { try managedObjectContext?.checkDenials(record) }
 }
 
-/// All that is wrong with what is to be saved.
+/// All problems of the objects to save.
 struct SaveProblems {
     var list: [ValidationProblem] = []
 
-    /// Notes what a check of an object reported; other errors it throws.
+    /// Adds the problems of a validation error of an object; rethrows other errors.
     mutating func note(_ error: any Error, of object: ManagedObject) throws {
         guard let error = error as? TandemError, error.code == .validation else { throw error }
         list +=
@@ -118,7 +122,7 @@ struct SaveProblems {
             : error.problems
     }
 
-    /// Throws if anything is wrong.
+    /// Throws `validation` if there are problems.
     func check() throws {
         if !list.isEmpty { throw TandemError(.validation, problems: list) }
     }

@@ -1,9 +1,11 @@
 import TandemModel
 import TandemQuery
 
-/// What a context holds, for evaluating predicates, sort keys and sections without asking anybody.
+/// Reads the loaded data of a context to evaluate predicates, sort keys and sections without
+/// requests.
 ///
-/// With ``includesEdits`` pending edits lie on top, else it is the graph as merged.
+/// If ``includesEdits`` is true, pending edits lie on top; otherwise the reader shows the merged
+/// graph.
 struct ContextReader: GraphReader {
     let context: ManagedObjectContext
     var includesEdits = false
@@ -27,7 +29,9 @@ struct ContextReader: GraphReader {
         return record.members[slot].map { $0.sorted() }
     }
 
-    /// With edits on top, texts that were read or set here; without, none, so that whatever is merged is judged alike.
+    /// Returns the content of a long text that was read or set here.
+    ///
+    /// Returns nil without edits, so that all merged data is evaluated alike.
     func content(of text: TextReference) -> [UInt8]? {
         guard includesEdits else { return nil }
         if let read = context.root.blobs[text.blob] { return read }

@@ -1,9 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// Derived attributes among unsaved edits: folded texts follow their sources at once, counts with the save.
+/// Derived attributes in unsaved edits: folded texts follow their sources at once, counts with the
+/// save.
 extension ManagedObjectContext {
-    /// Lets the folded texts of a value that was set follow it.
+    /// Updates the folded texts of a value that was set.
     func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
         for derivation in record.entity.derivations
         where derivation.kind == .folded && derivation.source == source {
@@ -13,9 +14,10 @@ extension ManagedObjectContext {
 }
 
 extension ObjectRecord {
-    /// Whether a pending value is the daemon's to compute, and what it will compute, as far as that is known here.
+    /// Returns whether a pending value equals the value that the daemon will compute, as far as
+    /// that is known here.
     ///
-    /// One that somebody set is not: it is sent as it is, and refused.
+    /// A value that the application set is not computed: it is sent as it is, and refused.
     func isComputed(_ value: Value, _ slot: Int) -> Bool {
         guard entity.derived.contains(slot),
             let derivation = entity.derivations.first(where: { $0.slot == slot })
@@ -41,7 +43,7 @@ extension ObjectRecord {
         return values
     }
 
-    /// What is wrong with pending values of derived attributes.
+    /// The problems of pending values of derived attributes.
     var derivedProblems: [ValidationProblem] {
         let derived = pending.values.mask.intersection(entity.derived)
         return derived.compactMap { slot in

@@ -1,28 +1,29 @@
-/// The objects with pending edits, which it keeps alive, in the order in which they were first changed.
+/// The objects with pending edits, which it retains, in the order in which they were first changed.
 ///
-/// That order is the serial of a record's pending edits: an object is added once its record has one and removed before the
-/// record loses it. Adding the latest and removing any takes no search through the others.
+/// The order is given by the serial of a record's pending edits. An object is added after its
+/// record has a serial, and removed before the record loses it. Adding the latest object and
+/// removing any object need no linear search.
 final class EditedObjects {
     private struct Entry {
         let serial: Int
         var object: ManagedObject?
     }
 
-    // Changed by the methods here alone, none of which calls anything that leads back here, nor lets go of an
-    // object's last reference meanwhile: that runs what its class does then.
-    /// By ascending serial; those that were removed leave an empty one.
+    // Changed only by the methods here. While they access it, they call nothing that re-enters
+    // this object, and release no object's last reference, because its deinitialiser could do so.
+    /// The entries by ascending serial; removed objects leave empty ones.
     @exclusivity(unchecked) private var entries: [Entry] = []
     private(set) var count = 0
     private var lastSerial = 0
-    /// No entry has a higher serial.
+    /// An upper bound of the serials of all entries.
     private var lastAdded = 0
 
     var isEmpty: Bool { count == 0 }
 
-    /// All objects in order.
+    /// All objects, in order.
     var objects: [ManagedObject] { entries.compactMap(\.object) }
 
-    /// Calls `body` for each object in order, as they are at the beginning.
+    /// Calls `body` for each object, in order; changes made meanwhile are not visited.
     func forEach(_ body: (ManagedObject) throws -> Void) rethrows {
         let entries = entries
         for entry in entries {
@@ -30,7 +31,7 @@ final class EditedObjects {
         }
     }
 
-    /// Makes the serial of an object that is changed for the first time.
+    /// Returns a new serial for an object that is changed for the first time.
     func nextSerial() -> Int {
         lastSerial += 1
         return lastSerial
@@ -54,7 +55,7 @@ final class EditedObjects {
         }
     }
 
-    /// Removes the object of a record, if it is there.
+    /// Removes the object of a record if it is an entry.
     func remove(_ record: ObjectRecord) {
         let index = index(of: record.pending.serial)
         guard index < entries.count, entries[index].serial == record.pending.serial,
@@ -76,7 +77,7 @@ final class EditedObjects {
         withExtendedLifetime(old) {}
     }
 
-    /// The first entry whose serial is not below.
+    /// Returns the index of the first entry with at least this serial.
     private func index(of serial: Int) -> Int {
         guard let last = entries.last, last.serial >= serial else { return entries.count }
         var (low, high) = (0, entries.count - 1)

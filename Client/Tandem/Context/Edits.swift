@@ -1,38 +1,39 @@
 import TandemModel
 
-/// What was changed in memory about one object and is not in the store yet.
+/// The changes of one object in memory that are not in the store yet.
 struct Edits {
     enum Kind { case none, insert, delete }
 
     /// Whether the object is new or to be deleted.
     var kind = Kind.none
-    /// Whether the deletion is what a delete rule is expected to do: it is shown, and left to the daemon.
+    /// Whether the deletion is the predicted effect of a delete rule: it is shown but not sent.
     var isPreview = false
     /// The values that were set, by slot.
     var values = SlotValues()
-    /// The members that to-many relationships gained, by slot.
+    /// The members added to to-many relationships, by slot.
     var added: [Int: Set<ObjectReference>] = [:]
-    /// The members that to-many relationships lost, by slot.
+    /// The members removed from to-many relationships, by slot.
     var removed: [Int: Set<ObjectReference>] = [:]
-    /// The places that members of ordered relationships got, by slot; one that came without is the last.
+    /// The new ranks of members of ordered relationships, by slot; an added member without a rank
+    /// comes last.
     var ranks: [Int: [ObjectReference: Rank]] = [:]
-    /// The order in which objects were first changed.
+    /// The number that orders objects by their first change; 0 without edits.
     var serial = 0
 
-    /// True when there is nothing to save.
+    /// Whether there is nothing to save.
     @inline(__always)
     var isEmpty: Bool { kind == .none && values.isEmpty && !hasLinks }
 
-    /// Whether to-many relationships gained, lost or moved members.
+    /// Whether members of to-many relationships were added, removed or moved.
     @inline(__always)
     var hasLinks: Bool { !added.isEmpty || !removed.isEmpty || !ranks.isEmpty }
 
-    /// The slots that were changed.
+    /// The changed slots.
     var slots: Set<Int> {
         Set(values.keys).union(added.keys).union(removed.keys).union(ranks.keys)
     }
 
-    /// The slots that were changed, as a mask.
+    /// The changed slots as a mask.
     @inline(__always)
     var mask: PropertyMask {
         var mask = values.mask
@@ -43,10 +44,11 @@ struct Edits {
         return mask
     }
 
-    /// What an edit means for the books of a context.
+    /// The effect of a change on a context's list of edited objects.
     enum Effect { case none, first, gone }
 
-    /// Changes anything but the serial; says whether there were no edits before, or are none any more.
+    /// Changes anything but the serial; returns whether these are the first edits, or none are
+    /// left.
     mutating func edit(_ change: (inout Edits) -> Void) -> Effect {
         let before = serial
         change(&self)
@@ -55,7 +57,10 @@ struct Edits {
         return before == 0 ? .first : .none
     }
 
-    /// Adds a member; `below` are those without edits, nil if nobody knows: then what was removed is taken to be there.
+    /// Adds a member.
+    ///
+    /// `below` has the members without these edits. If it is nil, a removed member is assumed to
+    /// have been one.
     mutating func add(
         _ member: ObjectReference, to slot: Int, below: Set<ObjectReference>? = nil
     ) {
@@ -64,11 +69,14 @@ struct Edits {
         tidy(slot)
     }
 
-    /// Removes a member; without `below` what was added is taken not to be there.
+    /// Removes a member.
+    ///
+    /// `below` has the members without these edits. If it is nil, an added member is assumed not to
+    /// have been one.
     mutating func remove(
         _ member: ObjectReference, from slot: Int, below: Set<ObjectReference>? = nil
     ) {
-        // Its place goes with it: should it come again, it comes as the last.
+        // Drop the requested rank: a member that is removed and added again goes to the end.
         ranks[slot]?[member] = nil
         let wasAdded = added[slot]?.remove(member) != nil
         if below?.contains(member) ?? !wasAdded { removed[slot, default: []].insert(member) }
@@ -81,12 +89,12 @@ struct Edits {
         if ranks[slot]?.isEmpty == true { ranks[slot] = nil }
     }
 
-    /// Gives members of an ordered relationship other places.
+    /// Sets ranks of members of an ordered relationship.
     mutating func place(_ members: [ObjectReference: Rank], in slot: Int) {
         if !members.isEmpty { ranks[slot, default: [:]].merge(members) { $1 } }
     }
 
-    /// These edits with later ones on top: what a failed save leaves.
+    /// Returns these edits with later ones on top, as pending after a failed save.
     func under(_ later: Edits) -> Edits {
         var result = self
         result.values.merge(later.values)
@@ -104,7 +112,7 @@ struct Edits {
         return result
     }
 
-    /// Lets relationships lead to another object.
+    /// Replaces a reference in all relationships.
     mutating func replace(_ old: ObjectReference, by new: ObjectReference) {
         for (slot, value) in values where value.reference == old { values[slot] = .reference(new) }
         for (slot, members) in added where members.contains(old) {
@@ -119,14 +127,14 @@ struct Edits {
         }
     }
 
-    /// The members of a slot once these edits are applied to what was there.
+    /// Returns the members of a slot after these edits are applied.
     func applied(to members: Set<ObjectReference>, _ slot: Int) -> Set<ObjectReference> {
         guard added[slot] != nil || removed[slot] != nil else { return members }
         return members.subtracting(removed[slot] ?? []).union(added[slot] ?? [])
     }
 }
 
-/// The values of some slots, by slot: a dictionary for the handful of properties that an edit touches.
+/// The values of some slots: a sorted array used as a dictionary for few entries.
 struct SlotValues: Sequence {
     private var items: [(key: Int, value: Value)] = []
 
@@ -134,7 +142,7 @@ struct SlotValues: Sequence {
 
     var underestimatedCount: Int { items.count }
 
-    /// The slots, ascending.
+    /// The slots, in ascending order.
     var keys: some Sequence<Int> { items.lazy.map(\.key) }
 
     /// The slots as a mask.
@@ -153,7 +161,7 @@ struct SlotValues: Sequence {
         return mask
     }
 
-    /// The value of a slot; set to nil it is forgotten.
+    /// The value of a slot; setting it to nil removes the entry.
     subscript(slot: Int) -> Value? {
         get { items.first { $0.key == slot }?.value }
         set {
@@ -163,7 +171,7 @@ struct SlotValues: Sequence {
             case (let value?, true): items[index].value = value
             case (let value?, false):
                 if items.isEmpty { items.reserveCapacity(4) }
-                // Inserting makes room first, also where there is nothing behind.
+                // `append` is faster than `insert`, which opens a gap even at the end.
                 if index == items.count {
                     items.append((slot, value))
                 } else {
@@ -175,16 +183,16 @@ struct SlotValues: Sequence {
         }
     }
 
-    /// Where the value of a slot is, or would be.
+    /// Returns the index of a slot's entry, or the index at which to insert it.
     private func place(of slot: Int) -> Int {
         if items.last.map({ $0.key < slot }) ?? true { return items.count }
         return items.firstIndex { $0.key >= slot } ?? items.count
     }
 
-    /// How many there are.
+    /// The number of entries.
     var count: Int { items.count }
 
-    /// Takes over the values of others, which win.
+    /// Adds the values of another collection, which replace existing ones.
     mutating func merge(_ others: SlotValues) {
         for (slot, value) in others { self[slot] = value }
     }

@@ -1,35 +1,37 @@
 import TandemModel
 
-/// The properties that could not be loaded when they were read, and the edits that may be computed from the result.
+/// The properties that could not be loaded when they were read, and the edits that may depend on
+/// the result.
 ///
-/// A failed read returns null, or no members. No save sends edits of the object until it is loaded. Then the edits of properties
-/// whose read had failed are dropped, and the next save reports them. A property that was set without being read keeps its edit.
+/// A failed read returns null, or no members. No save sends edits of the object until it is loaded.
+/// Then the edits of properties whose read had failed are dropped, and the next save reports them.
+/// A property that was set without being read keeps its edit.
 struct FailedReads {
     private var slots: [ObjectNumber: PropertyMask] = [:]
-    /// The values among them that were loaded, and that the type of their property can't show.
+    /// The loaded values that the types of their properties can't represent.
     private var unknown: [ObjectNumber: SlotValues] = [:]
-    /// Edits to drop as soon as no merge is under way.
+    /// Edits to drop as soon as no merge is in progress.
     private var doubtful: [(record: ObjectRecord, slots: PropertyMask)] = []
     private var dropped: [ValidationProblem] = []
-    /// Why the last read failed.
+    /// The error of the last failed read.
     private var cause: TandemError?
 
     /// Whether the next save has to report dropped edits.
     var hasDropped: Bool { !dropped.isEmpty }
 
-    /// The properties of an object that were read without success.
+    /// Returns the properties of an object whose reads failed.
     func slots(of record: ObjectRecord) -> PropertyMask {
         slots[record.reference.number] ?? PropertyMask()
     }
 
-    /// Notes that a property was read without success.
+    /// Records that the read of a property failed.
     mutating func note(_ slot: Int, of record: ObjectRecord, _ cause: TandemError?) {
         slots[record.reference.number, default: PropertyMask()].insert(slot)
         record.isUnreadable = true
         if let cause { self.cause = cause }
     }
 
-    /// Records a value that the type of its property can't show.
+    /// Records a value that the type of its property can't represent.
     mutating func note(
         unknown value: Value, _ slot: Int, of record: ObjectRecord, _ cause: TandemError
     ) {
@@ -37,12 +39,12 @@ struct FailedReads {
         note(slot, of: record, cause)
     }
 
-    /// The value of a property that its type can't show; nil if there is none.
+    /// Returns the value of a property if its type can't represent it, otherwise nil.
     func unknownValue(_ slot: Int, of record: ObjectRecord) -> Value? {
         unknown[record.reference.number]?[slot]
     }
 
-    /// Forgets values that can't be shown, of an object whose edits are dropped.
+    /// Forgets the unrepresentable values of an object whose edits are dropped.
     mutating func forgetUnknown(of record: ObjectRecord) {
         guard let values = unknown.removeValue(forKey: record.reference.number) else { return }
         drop(values.mask, of: record)
@@ -54,7 +56,9 @@ struct FailedReads {
         record.isUnreadable = !rest.isEmpty
     }
 
-    /// Forgets the failed reads of an object that are `readable` by now; edits of these properties become doubtful.
+    /// Removes the failed reads of properties that are now `readable`.
+    ///
+    /// Edits of these properties become doubtful.
     mutating func settle(_ record: ObjectRecord, _ readable: PropertyMask) {
         for slot in readable where unknownValue(slot, of: record) != nil {
             unknown[record.reference.number]?[slot] = nil
@@ -64,13 +68,13 @@ struct FailedReads {
         if !edits.isEmpty { doubtful.append((record, edits)) }
     }
 
-    /// The edits to drop; afterwards there are none.
+    /// Removes and returns the edits to drop.
     mutating func drainDoubtful() -> [(record: ObjectRecord, slots: PropertyMask)] {
         defer { doubtful = [] }
         return doubtful
     }
 
-    /// Notes that the edits of an object's property were dropped.
+    /// Records that the edits of an object's property were dropped.
     mutating func noteDropped(_ slot: Int, of record: ObjectRecord) {
         dropped.append(problem(slot, of: record))
     }
@@ -91,7 +95,7 @@ struct FailedReads {
         }
     }
 
-    /// Throws `unreadable` if one of these objects has edits and was read without success.
+    /// Throws `unreadable` if one of these objects has edits and a failed read.
     func check(_ records: some Sequence<ObjectRecord>) throws(TandemError) {
         let problems = records.filter { $0.isUnreadable && isEdited($0) }.flatMap { record in
             slots(of: record).map { problem($0, of: record) }
@@ -102,7 +106,7 @@ struct FailedReads {
             "edits may be computed from it, so nothing was saved; refresh the object or roll back")
     }
 
-    /// Throws `unreadable` if edits were dropped, once.
+    /// Throws `unreadable` if edits were dropped; reports them only once.
     mutating func checkDropped() throws(TandemError) {
         guard hasDropped else { return }
         defer { dropped = [] }
@@ -112,7 +116,8 @@ struct FailedReads {
         )
     }
 
-    /// Whether more was edited than the other end of a relationship that was never read.
+    /// Returns whether there are edits besides mirrored ones in to-many relationships that were
+    /// never read.
     private func isEdited(_ record: ObjectRecord) -> Bool {
         let edits = record.pending
         if edits.kind != .none || !edits.values.isEmpty { return true }
@@ -141,13 +146,14 @@ struct FailedReads {
 }
 
 extension ManagedObjectContext {
-    /// Notes that a property was read and could not be loaded; an object that is gone reads as null, which is no failure.
+    /// Records that the read of a property failed; a deleted object reads as null without a
+    /// failure.
     func recordFailedRead(_ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
         failedReads.note(slot, of: record, faultFailure)
     }
 
-    /// Records a value that the type of its property can't show.
+    /// Records a value that the type of its property can't represent.
     func recordUnknownValue(
         _ value: Value, _ slot: Int, of record: ObjectRecord, _ type: Any.Type
     ) {
@@ -162,13 +168,13 @@ extension ManagedObjectContext {
         failedReads.note(unknown: value, slot, of: record, error)
     }
 
-    /// Forgets the failed reads of what is loaded by now, here and in children.
+    /// Removes the failed reads of properties that are now loaded, here and in child contexts.
     func noteLoaded(_ record: ObjectRecord) {
         if record.isUnreadable {
             let readable = PropertyMask(
                 failedReads.slots(of: record).filter { isLoaded($0, of: record) })
             failedReads.settle(record, readable)
-            // What was undone may be computed from the failed read, too.
+            // Undone edits may depend on the failed read as well.
             if !readable.isEmpty, record.steps > 0 { undoStack.clear() }
         }
         for child in children.compactMap(\.value) {
@@ -185,7 +191,7 @@ extension ManagedObjectContext {
         return value.outside.map { root.blobs[$0] != nil } ?? true
     }
 
-    /// Drops edits that may be computed from failed reads, here and in children.
+    /// Drops edits that may depend on failed reads, here and in child contexts.
     func dropDoubtfulEdits() {
         for (record, slots) in failedReads.drainDoubtful() where !record.isGone {
             for slot in slots {
@@ -220,7 +226,8 @@ extension ManagedObjectContext {
 }
 
 extension ManagedObjectContext {
-    /// Tries to load what could not be loaded when it was read; failing again, it stays unreadable.
+    /// Tries again to load properties whose reads failed; after another failure they stay
+    /// unreadable.
     func loadAgain(_ record: ObjectRecord) {
         let members = failedReads.slots(of: record).filter {
             record.entity.properties[$0].isToMany && record.membersBelow($0) == nil
@@ -238,14 +245,15 @@ extension ManagedObjectContext {
         root.dropDoubtfulEdits()
     }
 
-    /// Throws `unreadable` if a save would send edits that may be computed from failed reads, or if such edits were dropped.
+    /// Throws `unreadable` if a save would send edits that may depend on failed reads, or if such
+    /// edits were dropped.
     func checkFailedReads() throws(TandemError) {
         root.dropDoubtfulEdits()
         do {
             try failedReads.check(edited.objects.lazy.map(\.record))
             try failedReads.checkDropped()
         } catch {
-            // This error contains the failure that the next call would throw.
+            // The error contains the failure that the next call would throw.
             faultFailure = nil
             throw error
         }

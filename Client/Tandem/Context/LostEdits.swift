@@ -1,13 +1,13 @@
 import TandemModel
 
-/// Edits that had to be dropped because what was edited has no place in the store any more, until a save has told of them.
+/// The dropped edits, which the current model has no property for, until a save has reported them.
 struct LostEdits {
-    /// The names of entities and of their properties, by what has no place for them.
+    /// The names of entities and properties, by the description of what they do not exist in.
     private var names: [String: Set<String>] = [:]
 
     var isEmpty: Bool { names.isEmpty }
 
-    /// Notes names, as `Team` and `Team.wins`, for which something has no place.
+    /// Records names, such as `Team` and `Team.wins`, that do not exist in `place`.
     mutating func note(_ lost: Set<String>, in place: String) {
         if !lost.isEmpty { names[place, default: []].formUnion(lost) }
     }
@@ -16,7 +16,7 @@ struct LostEdits {
         for (place, lost) in others.names { note(lost, in: place) }
     }
 
-    /// What a save throws for their sake; nil if there are none.
+    /// The error that the next save throws, or nil if no edits were dropped.
     var error: TandemError? {
         if isEmpty { return nil }
         let parts = names.sorted { $0.key < $1.key }.map { place, lost in
@@ -30,7 +30,8 @@ struct LostEdits {
 }
 
 extension ManagedObjectContext {
-    /// Throws `schemaMismatch` if edits had to be dropped, once: then the others may be saved.
+    /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
+    /// others.
     func checkLostEdits() throws(TandemError) {
         guard let error = lostEdits.error else { return }
         lostEdits = LostEdits()

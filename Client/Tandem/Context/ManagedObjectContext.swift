@@ -1,37 +1,41 @@
 public import TandemModel
 import TandemWire
 
-/// A set of objects that stand at one position of the journal, with edits that nobody else sees yet.
+/// A set of objects at one position of the journal, with edits that are not saved yet.
 ///
-/// A context belongs to the actor that makes it and is not Sendable; the compiler holds you to it. Whatever is answered at a
-/// position (a fetch, a save) first merges everything up to it, so all objects of a context always fit together.
+/// A context belongs to the actor that creates it and is not Sendable, which the compiler enforces.
+/// Before an answer at a position is used (of a fetch or a save), everything up to that position is
+/// merged. The objects of a context are therefore always consistent with each other.
 ///
 ///     let context = container.makeContext(name: "import")
 ///     let team = try context.insert("Team")
 ///     team["name"] = .string("Cameroon")
 ///     let position = try context.save()
 public final class ManagedObjectContext {
-    /// The name under which the journal lists this context's saves.
+    /// The name that the journal records for this context's saves.
     public let name: String
-    /// The context that this one saves into; nil for one that saves into the store.
+    /// The context that this one saves into, or nil if it saves into the store.
     public let parent: ManagedObjectContext?
-    /// Whether the context follows every save of others unprompted, unless it is paused.
+    /// Whether the context merges every save of others automatically, unless it is paused.
     public let mergesAutomatically: Bool
-    /// The policy of saves that name none.
+    /// The policy of saves that do not specify one.
     public var mergePolicy = MergePolicy.error
-    /// Whether ``pause()`` was called last.
+    /// Whether automatic merging is paused with ``pause()``.
     public internal(set) var isPaused: Bool {
         get { standing.isPaused }
         set { standing.isPaused = newValue }
     }
-    /// Why an object could not be loaded when one of its properties was read.
+    /// The error of a failed load when a property was read.
     ///
-    /// Such a property reads as null; the next throwing call of the context throws this error. As long as the object can't be loaded,
-    /// each save that contains an edit of it throws `unreadable`, and sends nothing. Loading it (``refresh(_:mergeChanges:)``,
-    /// a fetch, reading it again) keeps what was set without being read, and drops what may be computed from the failed read:
-    /// the next save throws `unreadable` once, with the properties concerned.
+    /// The property reads as null, and the next throwing call of the context throws this error.
+    /// Until the object is loaded, each save that contains an edit of it throws `unreadable` and
+    /// sends nothing. The object is loaded by ``refresh(_:mergeChanges:)``, by a fetch, or by
+    /// another read. Edits of properties that were set without being read are kept. Edits that may
+    /// depend on the failed read are dropped, and the next save throws `unreadable` once with these
+    /// properties.
     public internal(set) var faultFailure: TandemError?
-    /// What the daemon answered to the last save; nil after a failure, or when there was nothing to send.
+    /// The daemon's answer to the last save, or nil after a failure or if there was nothing to
+    /// send.
     public internal(set) var lastReceipt: SaveReceipt?
 
     let core: ContainerCore
@@ -40,44 +44,48 @@ public final class ManagedObjectContext {
     let standing: Standing
     var children: [WeakContext] = []
     var records = RecordTable()
-    /// Reads that were asked again because the context had merged beyond their answers: until they are done nothing is merged unprompted.
+    /// The number of repeated reads during which nothing is merged automatically.
+    ///
+    /// A read is repeated because the context had merged past its answer.
     var readsHeld = 0
-    /// How many reads are under way (``AwaitedRead``).
+    /// The number of running reads (``AwaitedRead``).
     var readsAwaited = 0
-    /// Whether something came in that ``readsHeld`` or ``readsAwaited`` kept from being merged.
+    /// Whether ``readsHeld`` or ``readsAwaited`` has deferred a merge of received transactions.
     var hasHeldPushes = false
-    /// Objects with pending edits; they are kept alive until these are saved or dropped.
+    /// Objects with pending edits; they are retained until the edits are saved or dropped.
     let edited = EditedObjects()
-    /// Edits that were dropped because they have no place in the store any more; the next save tells of them.
+    /// Edits that were dropped because the current model has no property for them; the next save
+    /// reports them.
     var lostEdits = LostEdits()
     var failedReads = FailedReads()
-    /// The last value that the type of its property can't show, for those who make values of rows.
+    /// The last value that the type of its property can't represent, for code that makes values of
+    /// rows.
     var valueFailure: TandemError?
     var unseenDeletions = UnseenDeletions()
     let propertyCache = PropertyCache()
     let observed = ObservedProperties()
-    /// Objects that were handed out as faults lately; they are loaded together when one of them is needed.
+    /// Objects recently returned as faults; they are loaded together when one of them is needed.
     var recentFaults: [ObjectReference] = []
     var sweepAt: Int
-    /// Contexts of loops over batches that have ended, of which somebody keeps objects.
+    /// Contexts of finished loops over batches whose objects are still in use.
     var keptForObjects: [ManagedObjectContext] = []
     var participants: [WeakParticipant] = []
-    /// Participants that stepped and have not delivered yet.
+    /// Participants that have stepped and not delivered yet.
     var undelivered: [any ResultsParticipant] = []
     var unanswered: UnansweredSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
-    /// What lists have to know to place what was edited, and the context does not hold.
+    /// The objects that lists need to place edited objects, and that are not loaded.
     var lacking: Set<ObjectReference> = []
-    /// Whether a window that edits emptied waits for rows at the position where the context rests.
+    /// Whether a window that edits emptied waits for rows at the context's position.
     var wantsFill = false
-    /// What became of objects and was not told yet.
+    /// The object changes that were not reported yet.
     let changes = PendingChanges()
-    /// What is to be done in the next job of the context's own.
+    /// The work to do in the next scheduled job of the context.
     var postponed: [() -> Void] = []
     var blobs: BlobCache
     let payloads: PayloadHub
-    /// Who is told of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
+    /// The debug trace of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
     var debug = DebugLog.process
 
     init(
@@ -117,16 +125,16 @@ public final class ManagedObjectContext {
 
     deinit { if parent == nil { connection.detach(link) } }
 
-    /// The position up to which everything is merged; nil before the context was first used.
+    /// The position up to which everything is merged, or nil before the context's first use.
     public var position: Position? { session.map { $0.position(merged) } }
 
-    /// Whether there is anything to save, or edits were dropped of which the next save tells.
+    /// Whether there are edits to save, or dropped edits that the next save reports.
     public var hasChanges: Bool {
         !lostEdits.isEmpty || failedReads.hasDropped || unseenDeletions.hasDropped
             || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 
-    /// The new objects that are not saved yet, in the order in which they were made.
+    /// The new objects that are not saved yet, in the order of creation.
     public var insertedObjects: [ManagedObject] { pending(.insert) }
 
     /// The objects with unsaved edits, apart from new and deleted ones.
@@ -139,16 +147,17 @@ public final class ManagedObjectContext {
         edited.objects.filter { $0.record.pending.kind == kind && !$0.record.pending.isEmpty }
     }
 
-    // MARK: Contact
+    // MARK: Connecting
 
-    /// Makes sure that there is a connection and that the context stands at a position; blocks.
+    /// Makes sure that there is a connection and that the context has a position; blocks.
     ///
-    /// It sees every save that was acknowledged before. Throws `disconnected` when no daemon answers in time. Calling it is never needed, reading and
-    /// saving do so themselves.
+    /// The context then includes every save that was acknowledged before. Throws `disconnected` if
+    /// no daemon answers in time. Calling this is optional, because reads and saves connect
+    /// themselves.
     @discardableResult
     public func connect() throws -> Position { try connectStep().run(on: connection) }
 
-    /// Makes sure that there is a connection and that the context stands at a position.
+    /// Makes sure that there is a connection and that the context has a position.
     @discardableResult
     public nonisolated(nonsending) func connect() async throws -> Position {
         try await connectStep().runAsync(on: connection)
@@ -158,7 +167,7 @@ public final class ManagedObjectContext {
         try sessionStep().then { session in .done(session.position(self.merged)) }
     }
 
-    /// The session, with the context standing somewhere in it.
+    /// Returns the session after making sure that the context has a position in it.
     func sessionStep() throws -> Step<Session> {
         if let failure = faultFailure {
             faultFailure = nil
@@ -184,7 +193,7 @@ public final class ManagedObjectContext {
 
     // MARK: Participants
 
-    /// Registers something that steps with every merge; it is held weakly.
+    /// Registers a participant, which steps with every merge; it is referenced weakly.
     func add(_ participant: any ResultsParticipant) {
         participants.removeAll { $0.value == nil || $0.value === participant }
         participants.append(WeakParticipant(value: participant))

@@ -1,29 +1,31 @@
 import TandemModel
 
-/// What a context merges at one time: one transaction, or several folded into their net effect.
+/// The unit of a merge: one transaction, or the net effect of several.
 struct MergedGroup: Sendable {
-    /// The position merged before.
+    /// The position before the merge.
     var from: UInt64
-    /// The position merged afterwards.
+    /// The position after the merge.
     var to: UInt64
-    /// The transactions as they came, of interest to the connection.
+    /// The original transactions, limited to the connection's interests.
     var transactions: [Transaction]
     /// The net change of every object.
     let table: ChangeTable
-    /// The position at which each row was last written, also where no net change is left.
+    /// The position at which each row was last written, including rows without a net change.
     var versions: RowVersions
-    /// Whether the stream was interrupted or the model replaced: nothing that was held counts.
+    /// Whether the stream was interrupted or the model replaced, so that all loaded data is
+    /// invalid.
     var isRestart = false
-    /// Whether what comes is of another log or epoch than what was told of before.
+    /// Whether the group is of another log or epoch than the saves reported before.
     var isOtherLog = false
-    /// The position that the context leaves, if that lies behind the one it goes to.
+    /// The position that the context leaves if it moves back; nil otherwise.
     var left: UInt64?
-    /// The saves that a new start left out, if it left out any.
+    /// The saves that a restart skipped, if any.
     var missed: MissedSaves?
 
-    /// Folds transactions, all of one model, into their net effect.
+    /// Creates a group with the net effect of transactions, all of one model.
     ///
-    /// Cost: linear in the changes, and a sort of the objects touched when there are several transactions.
+    /// Cost: linear in the number of changes, plus a sort of the changed objects if there are
+    /// several transactions.
     init(from: UInt64, to: UInt64, transactions: [Transaction], model: CompiledModel) {
         self.from = from
         self.to = to
@@ -47,10 +49,12 @@ struct MergedGroup: Sendable {
     /// The net change of every object, by entity tag, then number.
     var changes: [Change] { table.all }
 
-    /// Takes transactions back, all of one model: what leads a context from behind the last of them to before the first.
+    /// Creates a group that undoes transactions, all of one model.
     ///
-    /// The journal does not say where a row was written that they altered: it has the position as its version then, which is
-    /// not below its own, and below that of every later change.
+    /// It moves a context from the position of the last transaction to the one before the first.
+    /// The journal does not record at which position the restored rows had been written. They get
+    /// the version `to`, which is not lower than the true one, and lower than that of every later
+    /// change.
     init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
         from = to
         self.to = to
@@ -67,15 +71,15 @@ struct MergedGroup: Sendable {
         table = ChangeTable(undone)
     }
 
-    /// Whether it takes saves back.
+    /// Whether the group undoes saves.
     var isBackward: Bool { left != nil }
 
-    /// Whether it tells of all that happened since a position of the log in which the context is.
+    /// Returns whether the group contains everything since a position of the context's present log.
     func begins(at position: Position, _ now: Position) -> Bool {
         !isRestart && position.isComparable(with: now) && position.number == left ?? from
     }
 
-    /// A group after which everything has to be read again.
+    /// Creates a group after which everything has to be read again.
     init(restartFrom from: UInt64, at to: UInt64, missed: MissedSaves?) {
         self.from = from
         self.to = to
@@ -88,7 +92,7 @@ struct MergedGroup: Sendable {
 }
 
 extension Change {
-    /// The change that takes this one back; nil where a row is missing.
+    /// Returns the inverse of this change, or nil if a row is missing.
     fileprivate func undone(in entity: CompiledEntity) -> Change? {
         var back = self
         back.links = back.links.map(\.reversed).sorted(by: LinkChange.isBefore)
@@ -111,21 +115,25 @@ extension Change {
     }
 }
 
-/// Folds the changes of several transactions into one change for each object.
+/// Combines the changes of several transactions into one change for each object.
 enum NetEffect {
-    /// What is known of an object so far; its links lie beside the change, so that many cost no more than few.
+    /// The combined change of an object so far.
+    ///
+    /// Its links are stored in a dictionary outside the change, so that the cost per link does not
+    /// depend on their number.
     private struct Net {
         struct End: Hashable {
             var slot: Int
             var target: ObjectReference
         }
 
-        /// Whether a member is there before and after, and where it stands.
+        /// The net change of a link: a removal if the link existed before, and an addition if it
+        /// exists after.
         struct Stay {
             var before: LinkChange?
             var after: LinkChange?
 
-            /// What is left of it: nothing of one that is back at its place.
+            /// The net changes; empty if the member is back at its rank.
             var changes: [LinkChange] {
                 if let before, let after, before.rank == after.rank { return [] }
                 return [before, after].compactMap { $0 }
@@ -152,7 +160,7 @@ enum NetEffect {
             }
         }
 
-        /// The change with its links; those that came and went leave nothing.
+        /// The change with its links; links that were added and removed again are left out.
         var whole: Change {
             var whole = change
             whole.links = links.values.flatMap(\.changes).sorted(by: LinkChange.isBefore)
@@ -163,7 +171,10 @@ enum NetEffect {
         }
     }
 
-    /// Costs the changes and links of all transactions.
+    /// Returns the net changes, by entity tag, then number.
+    ///
+    /// Cost: linear in the changes and links of all transactions, plus a sort of the changed
+    /// objects.
     static func fold(_ transactions: [Transaction], _ model: CompiledModel) -> [Change] {
         var net: [ObjectNumber: Net] = [:]
         for change in transactions.lazy.flatMap(\.changes) {
@@ -184,7 +195,8 @@ enum NetEffect {
         return left.sorted { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }
     }
 
-    /// One change after another, apart from links; nil when an object came and went.
+    /// Combines two consecutive changes apart from links; returns nil for an insert followed by a
+    /// delete.
     private static func join(_ a: Change, _ b: Change, _ entity: CompiledEntity) -> Change? {
         if a.kind == .insert, b.kind == .delete { return nil }
         var result = b
@@ -212,7 +224,8 @@ enum NetEffect {
         return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
     }
 
-    /// What is left of a change when values that are back where they were are left out.
+    /// Returns a change without the values that are back at their former state, or nil if nothing
+    /// is left.
     private static func reduced(_ change: Change, _ model: CompiledModel) -> Change? {
         guard let entity = model.entity(tagged: change.object.tag) else { return nil }
         var result = change

@@ -1,15 +1,17 @@
 import TandemModel
 import TandemQuery
 
-/// Edits in the slots of another entity.
+/// Edits translated into the slots of another entity.
 struct TranslatedEdits {
     var edits = Edits()
-    /// The properties that were edited and have no place there, as `Team.wins`.
+    /// The edited properties that do not exist there, such as `Team.wins`.
     var lost: Set<String> = []
 }
 
 extension ModelTranslation {
-    /// The same edits in the slots of an entity of the new model; what that has no place for is left out, and named.
+    /// Returns edits in the slots of an entity of the new model.
+    ///
+    /// Edits that do not exist in that entity are left out and reported by name.
     func edits(
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity
     ) -> TranslatedEdits {
@@ -32,7 +34,7 @@ extension ModelTranslation {
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits
     ) {
-        // What was folded here is folded anew, as the new model says.
+        // Texts folded here are folded again by the new model's rules.
         for (slot, value) in edits.values where !edits.isFolded(value, slot, of: old) {
             if let (slot, value) = place(value, slot, of: old, in: now) {
                 result.edits.values[slot] = value
@@ -51,9 +53,10 @@ extension ModelTranslation {
         return (property.slot, value)
     }
 
-    /// The same property in the new model if both are set, or both are computed alike.
+    /// Returns the corresponding property of the new model if both are set, or both are derived
+    /// alike.
     ///
-    /// What was set can't stay where values are computed now: every save would be refused for its sake.
+    /// A set value can't be moved to a derived attribute, because every save would be refused.
     private func holder(
         of slot: Int, of old: CompiledEntity, in now: CompiledEntity
     ) -> CompiledProperty? {
@@ -63,10 +66,10 @@ extension ModelTranslation {
         return same
     }
 
-    /// Lets folded texts follow their sources at once, as they do after an edit.
+    /// Computes the folded texts of edited sources, as after an edit.
     private func foldAnew(in now: CompiledEntity, _ edits: inout Edits) {
         for derivation in now.derivations where derivation.kind == .folded {
-            // One that somebody set stays, and is refused.
+            // A text that the application set stays, and is refused by the save.
             guard edits.values[derivation.slot] == nil,
                 let source = edits.values[derivation.source]
             else { continue }
@@ -107,7 +110,8 @@ extension ModelTranslation {
         }
     }
 
-    /// Gives a new object the defaults of properties that its entity did not have, or computed in another way, when it was made.
+    /// Sets the defaults of properties that the new object's entity lacked or derived differently
+    /// at its creation.
     private func setNewDefaults(
         of old: CompiledEntity, in now: CompiledEntity, _ edits: inout Edits
     ) {
@@ -119,7 +123,7 @@ extension ModelTranslation {
 }
 
 extension Edits {
-    /// Whether a value is the folded text of another one of these.
+    /// Returns whether a value is the folded text of another one of these edits.
     fileprivate func isFolded(_ value: Value, _ slot: Int, of entity: CompiledEntity) -> Bool {
         guard let derivation = entity.derivation(of: slot), derivation.kind == .folded,
             let source = values[derivation.source]

@@ -1,13 +1,15 @@
 import TandemModel
 import TandemWire
 
-/// Puts tags and slots of one model in terms of another, by the names of entities and properties.
+/// Translates tags and slots of one model into those of another, by the names of entities and
+/// properties.
 ///
-/// Everything throws `schemaMismatch` for what the new model has no place for: nothing is left out.
+/// Nothing is left out: all functions throw `schemaMismatch` for what does not exist in the new
+/// model.
 struct ModelTranslation {
-    /// The model that tags and slots are of.
+    /// The model of the tags and slots to translate.
     let old: CompiledModel
-    /// The model that they are wanted of.
+    /// The model to translate them to.
     let new: CompiledModel
     private let renames: ModelRenames
 
@@ -23,7 +25,7 @@ struct ModelTranslation {
         ObjectReference(tag: try entities(object.tag).new.tag, number: object.number)
     }
 
-    /// The same property under the new model.
+    /// Returns the owner and slot of the same property in the new model.
     func slot(
         _ slot: Int, of owner: ObjectReference
     ) throws(TandemError) -> (owner: ObjectReference, slot: Int) {
@@ -49,7 +51,7 @@ struct ModelTranslation {
         return same
     }
 
-    /// The same property in an entity of the new model; nil if that has none.
+    /// Returns the same property in an entity of the new model, or nil if that has none.
     func property(_ property: CompiledProperty, in now: CompiledEntity) -> CompiledProperty? {
         let later = now.ancestors.lazy.compactMap {
             new.entity(tagged: $0).flatMap { renames.properties[$0.name]?[property.name] }
@@ -60,7 +62,7 @@ struct ModelTranslation {
         return same
     }
 
-    /// The same entity under the new model; nil if that has none.
+    /// Returns the same entity in the new model, or nil if that has none.
     func entity(_ before: CompiledEntity) -> CompiledEntity? { try? entities(before.tag).new }
 
     private func lacks(_ what: String) -> TandemError {
@@ -68,12 +70,12 @@ struct ModelTranslation {
             .schemaMismatch, "\(subject) has no place for \(what); nothing was saved or read")
     }
 
-    /// What has no place for something, in messages.
+    /// The description, in messages, of the model that lacks something.
     var subject: String { "the model was changed: version \(new.version)" }
 
     // MARK: Saves
 
-    /// The same save in the slots of the new model.
+    /// Returns the same save in the slots of the new model.
     func save(_ request: SaveRequest) throws(TandemError) -> SaveRequest {
         var result = request
         result.modelVersion = new.version

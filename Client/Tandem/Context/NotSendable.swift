@@ -1,4 +1,5 @@
-// What belongs to the actor that made it says so: the compiler refuses to let it go elsewhere, and refuses whoever claims that it may.
+// These types belong to the actor that creates them. The unavailable conformances make the compiler
+// reject any transfer, and any other declaration of the conformance.
 
 @available(*, unavailable) extension ManagedObjectContext: Sendable {}
 @available(*, unavailable) extension ManagedObject: Sendable {}

@@ -1,25 +1,26 @@
 import TandemModel
 
-/// Says of most numbers that are not in a set that they are not, by a look at one bit.
+/// A Bloom filter with one hash function over object numbers.
 ///
-/// A Bloom filter with one hash function (Bloom 1970): its bits are at least eight times as many as numbers, so that at most one in
-/// eight that is not there may seem to be. What is taken out stays until the filter is made anew. Numbers are given out one after
-/// the other, which multiplying by the golden ratio scatters evenly (Knuth, The Art of Computer Programming 3, 6.4).
+/// The filter (Bloom 1970) has at least eight bits for each number, so at most one in eight absent
+/// numbers is reported as possibly present. Removed numbers stay in the filter until it is rebuilt.
+/// Object numbers are assigned sequentially; multiplying by the golden ratio scatters them evenly
+/// (Knuth, The Art of Computer Programming 3, 6.4).
 ///
 ///     guard filter.mayHold(number) else { return nil }
 ///     return table[number]
 struct NumberFilter {
-    /// Empty until there is a number.
+    /// The bits; empty if no number was inserted.
     private var words: [UInt64] = []
-    /// How many numbers it took in.
+    /// The number of insertions.
     private var count = 0
-    /// How far a product is shifted to be the place of a bit.
+    /// The number of bits by which a product is shifted to get the index of a bit.
     private var shift: UInt64 = 63
 
-    /// The filter of no numbers.
+    /// Creates an empty filter.
     init() {}
 
-    /// The filter of some numbers, with room for as many again.
+    /// Creates a filter of some numbers, with capacity for at least as many more.
     init(_ numbers: some Collection<ObjectNumber>) {
         guard !numbers.isEmpty else { return }
         let bits = max(1_024, (numbers.count * 16).roundedUpToPowerOfTwo)
@@ -28,10 +29,10 @@ struct NumberFilter {
         for number in numbers { insert(number) }
     }
 
-    /// Whether it has to be made anew before it takes in another number.
+    /// Whether the filter has to be rebuilt before another number is inserted.
     var isFull: Bool { count * 8 >= words.count * 64 }
 
-    /// Whether a number may be in the set; false is certain.
+    /// Returns whether a number may be in the set; false is certain.
     @inline(__always)
     func mayHold(_ number: ObjectNumber) -> Bool {
         if words.isEmpty { return false }
@@ -39,7 +40,7 @@ struct NumberFilter {
         return words[bit / 64] & (1 &<< UInt64(bit % 64)) != 0
     }
 
-    /// Takes in a number; the filter must not be full.
+    /// Inserts a number; the filter must not be full.
     mutating func insert(_ number: ObjectNumber) {
         let bit = bit(number)
         words[bit / 64] |= 1 &<< UInt64(bit % 64)
@@ -53,7 +54,8 @@ struct NumberFilter {
 }
 
 extension Int {
-    /// The least power of two that is not below; for positive numbers that are not near the largest one.
+    /// The smallest power of two that is not less than this number, which must be positive and not
+    /// near the maximum.
     fileprivate var roundedUpToPowerOfTwo: Int {
         1 << (bitWidth - (self - 1).leadingZeroBitCount)
     }

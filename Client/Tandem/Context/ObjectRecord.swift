@@ -1,15 +1,17 @@
 import TandemModel
 import TandemWire
 
-/// What a context knows of one object: the merged row, what is in flight, what is pending.
+/// The state of one object in a context: the merged row, the edits in flight and the pending edits.
 ///
-/// Merging changes the row layer only; an acknowledgement settles what is in flight, a failed save returns it.
+/// A merge changes only the row. An acknowledgement completes the edits in flight; a failed save
+/// returns them to the pending ones.
 final class ObjectRecord {
     let entity: CompiledEntity
-    // What follows is assigned, or changes in place by functions that see nothing else of the record and let go of nothing that runs
-    // others' code, so no two accesses can overlap.
+    // The following properties are assigned, or changed in place by functions that access nothing
+    // else of the record and release nothing that could run other code. Two accesses therefore
+    // never overlap.
     @exclusivity(unchecked) private(set) var reference: ObjectReference
-    /// The row as of the context's position; nil when it isn't held.
+    /// The row as of the context's position, or nil if it is not loaded.
     var row: Row? {
         get {
             if lentRow != nil { settle() }
@@ -21,40 +23,42 @@ final class ObjectRecord {
         }
     }
     @exclusivity(unchecked) private var ownRow: Row?
-    /// Where the row lies, while the record passes by.
+    /// The borrowed row, while the record is that of a flyweight.
     ///
-    /// Guarded by ``PassingObject``, which has the row and takes it away again (``passOn()``, ``settle()``) before that ends.
+    /// Valid because ``PassingObject`` owns the row and removes this reference (``passOn()``,
+    /// ``settle()``) before the row becomes invalid.
     @exclusivity(unchecked) private var lentRow: UnsafeMutablePointer<RowView>?
-    /// The position of the transaction that last changed the row; 0 when it isn't held.
+    /// The position of the transaction that last changed the row; 0 if the row is not loaded.
     ///
-    /// Of a fault with edits it is the position that these are based on; 0 when the object was never read.
+    /// For a fault with edits, it is the position on which the edits are based; 0 if the object was
+    /// never read.
     @exclusivity(unchecked) var version: UInt64 = 0
-    /// The position of the row for whose sake a save was refused; 0 when none was.
+    /// The version of the stored row that caused the last conflict of a save; 0 if there was none.
     var refusedFor: UInt64 = 0
-    /// Whether the store has no such object (any more).
+    /// Whether the object does not exist in the store, or no longer exists.
     @exclusivity(unchecked) var isMissing = false
-    /// Whether something of it was read and could not be loaded (``FailedReads``).
+    /// Whether the read of a property failed (``FailedReads``).
     @exclusivity(unchecked) var isUnreadable = false
-    /// The members of to-many relationships as of the context's position, where they are held.
+    /// The loaded members of to-many relationships, as of the context's position.
     @exclusivity(unchecked) var members: [Int: Set<ObjectReference>] = [:]
-    /// Where members of ordered relationships stand, of those that are held.
+    /// The ranks of the loaded members of ordered relationships.
     @exclusivity(unchecked) var ranks: [Int: [ObjectReference: Rank]] = [:]
-    /// What an unanswered save carries.
+    /// The edits that the in-flight save carries.
     @exclusivity(unchecked) var inFlight = Edits()
-    /// What the next save will carry.
+    /// The edits that the next save will carry.
     @exclusivity(unchecked) var pending = Edits()
-    /// The object of the parent context whose values lie below this record's edits; nil in a context that has no parent, and for
-    /// what is new in a child.
+    /// The object of the parent context whose values lie below this record's edits.
     ///
-    /// Such a record holds no row itself.
+    /// Nil in a root context, and for objects created in the child. A record with a base has no row
+    /// of its own.
     var base: ManagedObject?
-    /// What the parent had edited when this record was first edited.
+    /// The values that the parent had edited when this record was first edited.
     var seen = SlotValues()
-    /// How many lists need the row to be kept.
+    /// The number of lists that need the row.
     @exclusivity(unchecked) var pins = 0
-    /// How many steps of undo or redo lead back to edits of it.
+    /// The number of undo and redo entries for this record.
     var steps = 0
-    /// The object that shows this record, if somebody holds it.
+    /// The object of this record, if it is in use.
     var object: ManagedObject? {
         get { lentObject?.takeUnretainedValue() ?? heldObject }
         set {
@@ -64,9 +68,11 @@ final class ObjectRecord {
         }
     }
     private weak var heldObject: ManagedObject?
-    /// The object while others hold it for values that are being made: one that somebody knows weakly is slow to retain for good.
+    /// The object while others retain it in order to make values.
     ///
-    /// Guarded by those who lend it, ``PassingObject`` and ``PassingRows``: they hold it until they have taken it away again.
+    /// A weak reference would make every later retain of the object slow. This one is valid because
+    /// ``PassingObject`` and ``PassingRows`` retain the object until they have removed the
+    /// reference.
     @exclusivity(unchecked) private var lentObject: Unmanaged<ManagedObject>?
 
     init(_ reference: ObjectReference, _ entity: CompiledEntity) {
@@ -77,48 +83,49 @@ final class ObjectRecord {
     /// The printable id.
     var id: ObjectID { ObjectID(entity: entity.name, number: reference.number) }
 
-    /// Whether the object is new: not in the store as of the context's position, or not in the parent.
+    /// Whether the object is new: it does not exist in the store as of the context's position, or
+    /// in the parent.
     var isInserted: Bool {
         !hasRow && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
     }
 
-    /// Whether the object is gone or will be with the next save.
+    /// Whether the object is deleted, or will be by the next save.
     var isDeleted: Bool { isGone || pending.kind == .delete || inFlight.kind == .delete }
 
-    /// Whether there is no such object below the edits (any more).
+    /// Whether the object does not exist below the edits, or no longer exists.
     var isGone: Bool { isMissing || (base?.record.isDeleted ?? false) }
 
-    /// Whether nothing is known of the values yet.
+    /// Whether the values are not loaded yet.
     var isFault: Bool {
         if let base { return base.record.isFault }
         return !hasRow && !isInserted && !isMissing
     }
 
-    /// Whether there are known values below the edits.
+    /// Whether the values below the edits are loaded.
     var isBased: Bool { hasRow || base.map { !$0.record.isFault } ?? false }
 
-    /// Whether there is anything that the store does not have.
+    /// Whether there are edits that the store does not have.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
 
-    /// Whether the context may forget the record.
+    /// Whether the context may remove the record.
     var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
 
-    /// Whether nothing is known but the row, and nobody counts on it: such a record may stand for another row.
+    /// Whether the record has no state but its row, so that it can be bound to another row.
     var isRowAlone: Bool {
         pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && !isUnreadable
             && refusedFor == 0 && base == nil
     }
 
-    /// Whether the row is held.
+    /// Whether the record has a row, its own or a borrowed one.
     @inline(__always)
     private var hasRow: Bool { ownRow != nil || lentRow != nil }
 
-    // MARK: Passing by
+    // MARK: Flyweight
 
-    /// Whether the record stands for a row that is lent.
+    /// Whether the record is bound to a borrowed row.
     var isPassing: Bool { lentRow != nil }
 
-    /// Stands for a row that is lent, in place of another one.
+    /// Binds the record to another borrowed row.
     @inline(__always)
     func pass(as reference: ObjectReference, _ row: UnsafeMutablePointer<RowView>, version: UInt64)
     {
@@ -128,11 +135,11 @@ final class ObjectRecord {
         lentRow = row
     }
 
-    /// Forgets the row that was lent; the object is that of the next one too.
+    /// Removes the borrowed row; the object will be bound to the next row.
     @inline(__always)
     func passOn() { lentRow = nil }
 
-    /// Makes a record that passes by like all others: with a row of its own, and an object that it does not keep.
+    /// Makes the record permanent: it gets a copy of the row, and references its object weakly.
     @inline(never)
     func settle() {
         guard let lentRow else { return }
@@ -141,13 +148,14 @@ final class ObjectRecord {
         settleObject()
     }
 
-    /// Takes an object that others hold, until they take it away again.
+    /// Sets an object that the caller retains until it removes the reference.
     func lend(_ object: ManagedObject) { lentObject = .passUnretained(object) }
 
-    /// Forgets an object that was lent and goes.
+    /// Removes the reference to an object that is about to be released.
     func drop(_ object: ManagedObject) { if isLent(object) { lentObject = nil } }
 
-    /// Knows an object that was lent by itself, since it stays.
+    /// Replaces the unretained reference to an object by a weak one, because the object stays in
+    /// use.
     func settle(_ object: ManagedObject) { if isLent(object) { settleObject() } }
 
     private func isLent(_ object: ManagedObject) -> Bool {
@@ -162,11 +170,12 @@ final class ObjectRecord {
 
     // MARK: Values
 
-    /// The row that the record passes by for, if no values were edited; nil else.
+    /// The borrowed row if no values were edited, otherwise nil.
     @inline(__always)
     var cleanLentRow: RowView? { hasEditedValues ? nil : lentRow?.pointee }
 
-    /// Lends the record's own row if no values were edited and it is held; nil else.
+    /// Calls `body` with the record's own row; returns nil if values were edited or the row is not
+    /// loaded.
     @inline(__always)
     func withCleanRow<Result>(_ body: (RowView) -> Result?) -> Result? {
         hasEditedValues ? nil : ownRow?.withView(body) ?? nil
@@ -175,14 +184,14 @@ final class ObjectRecord {
     @inline(__always)
     private var hasEditedValues: Bool { !pending.values.isEmpty || !inFlight.values.isEmpty }
 
-    /// The value with all edits; nil when the row has to be loaded first.
+    /// Returns the value with all edits, or nil if the row has to be loaded first.
     func value(_ slot: Int) -> Value? {
         if !hasEditedValues { return committedValue(slot) }
         if let value = pending.values[slot] ?? inFlight.values[slot] { return value }
         return committedValue(slot)
     }
 
-    /// The value without edits; nil when the row has to be loaded first.
+    /// Returns the value without edits, or nil if the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
         if let lentRow { return lentRow.pointee.value(slot, in: entity) }
         if let ownRow { return ownRow.uncheckedValue(slot, in: entity) }
@@ -190,23 +199,23 @@ final class ObjectRecord {
         return isFault ? nil : .null
     }
 
-    /// The members with all edits; nil when they have to be loaded first.
+    /// Returns the members with all edits, or nil if they have to be loaded first.
     func members(_ slot: Int) -> Set<ObjectReference>? {
         membersBelow(slot).map { pending.applied(to: inFlight.applied(to: $0, slot), slot) }
     }
 
-    /// The members without pending edits; nil when they have to be loaded first.
+    /// Returns the members without pending edits, or nil if they have to be loaded first.
     func membersInFlight(_ slot: Int) -> Set<ObjectReference>? {
         membersBelow(slot).map { inFlight.applied(to: $0, slot) }
     }
 
-    /// The members without edits; nil when they have to be loaded first.
+    /// Returns the members without edits, or nil if they have to be loaded first.
     func membersBelow(_ slot: Int) -> Set<ObjectReference>? {
         if let base { return base.managedObjectContext?.members(of: base.record, slot) }
         return members[slot] ?? (isInserted || isMissing ? [] : nil)
     }
 
-    /// The row with all edits on top; nil when there is none or it has to be loaded first.
+    /// Returns the row with all edits, or nil if there is none or it has to be loaded first.
     func currentRow(modelVersion: UInt16) -> Row? {
         let row = row ?? base?.record.currentRow(modelVersion: modelVersion)
         if row == nil, !isInserted { return nil }
@@ -218,10 +227,11 @@ final class ObjectRecord {
         return Row(values, of: entity, version: modelVersion)
     }
 
-    /// Forgets what was loaded, not what was edited.
+    /// Removes all loaded data and keeps the edits.
     ///
-    /// Edits of what was read, also those that may be redone, are based on `position` then, if there is one, or on what a refused
-    /// save met: a save still meets what others change after that.
+    /// Edits of loaded values, including those that can be redone, are based on `position` from
+    /// then on, or on the version that refused a save if that is later. A save still conflicts with
+    /// changes that others make after it. Without a position the version is reset.
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)
@@ -229,13 +239,13 @@ final class ObjectRecord {
         if !members.isEmpty { forgetMembers() }
     }
 
-    /// Forgets the members of all relationships.
+    /// Removes the members of all relationships.
     func forgetMembers() {
         members.removeAll()
         ranks.removeAll()
     }
 
-    /// Takes over the members of a relationship as of the context's position.
+    /// Adopts the members of a relationship as of the context's position.
     func hold(_ list: MemberList) {
         members[list.slot] = Set(list.members)
         ranks[list.slot] = list.ranks.map {

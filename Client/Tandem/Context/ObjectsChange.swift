@@ -1,46 +1,47 @@
 public import TandemModel
 
-/// What became of the objects of a context since it was told last: by its own edits, and by what it merged.
+/// The changes of a context's objects since the last report, by its own edits and by merges.
 ///
-/// An object is in one of the five sets. ``ManagedObjectContext/registeredObject(for:)`` and
-/// ``ManagedObjectContext/object(with:)`` lead from ids to objects.
+/// Each object is in one of the five sets. ``ManagedObjectContext/registeredObject(for:)`` and
+/// ``ManagedObjectContext/object(with:)`` return the objects of ids.
 public struct ObjectsChange: Hashable, Sendable {
-    /// What saves of others did to objects, whether or not the context knows these.
+    /// The effect of saves by others, including objects that the context does not know.
     public struct Merged: Hashable, Sendable {
         /// The new objects.
         public var inserted: Set<ObjectID> = []
         /// The objects whose values or relationships changed.
         public var updated: Set<ObjectID> = []
-        /// The objects that are gone.
+        /// The deleted objects.
         public var deleted: Set<ObjectID> = []
 
         /// Whether nothing was merged.
         public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
     }
 
-    /// The position up to which the context has merged; nil before it was first used.
+    /// The position up to which the context has merged, or nil before its first use.
     public var position: Position?
-    /// Objects that were not there before: made here, saved by others, or whose deletion was taken back.
+    /// Objects that appeared: created here, inserted by others, or restored by undoing a deletion.
     public var inserted: Set<ObjectID> = []
     /// Objects that were edited here.
     public var updated: Set<ObjectID> = []
-    /// Objects that the context knew and that are gone, or will be with the next save.
+    /// Objects that the context knew and that are deleted, or will be by the next save.
     public var deleted: Set<ObjectID> = []
-    /// Objects that the context knew whose values others changed, or that were made faults, or whose edits were dropped.
+    /// Objects that the context knew and that others changed, that became faults, or whose edits
+    /// were dropped.
     public var refreshed: Set<ObjectID> = []
-    /// All objects that the context knew, when it forgot or replaced what it held: after `reset`, or starting anew.
+    /// All objects that the context knew when it discarded its data: by `reset`, or by a restart.
     public var invalidated: Set<ObjectID> = []
-    /// What was merged from others.
+    /// The merged changes of others.
     public var merged = Merged()
 
-    /// Whether nothing happened.
+    /// Whether there are no changes.
     public var isEmpty: Bool {
         inserted.isEmpty && updated.isEmpty && deleted.isEmpty && refreshed.isEmpty
             && invalidated.isEmpty && merged.isEmpty
     }
 }
 
-/// Somebody who is told what becomes of a context's objects; it ends when it is no longer held, or with ``cancel()``.
+/// An observer of a context's object changes; it ends when it is released, or with ``cancel()``.
 public final class ObjectsObservation {
     private(set) var handler: ((ObjectsChange) -> Void)?
 

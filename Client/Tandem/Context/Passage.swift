@@ -1,19 +1,23 @@
-/// Where a record passes by: a place of its own, so that for each row nothing but it is touched.
+/// The slot for the record of a flyweight, outside the table, so that a new row changes nothing
+/// else.
 ///
-/// State: the record, of which row and object are lent as long as it is here.
+/// State: the record, whose row and object are borrowed while it is in the slot.
 final class Passage {
-    /// Not retained, which for each row would be half of the work: guarded by the object that passes by, which ``PassingObject`` holds and
-    /// which has the record until it is bound to another one; that ends the passage first.
+    /// The record, not retained, because a retain would be half of the work per row.
+    ///
+    /// The reference is valid because ``PassingObject`` retains the object of the record, which
+    /// retains the record until it is bound to another one; the slot is cleared before that.
     @exclusivity(unchecked) private var passing: Unmanaged<ObjectRecord>?
 
-    /// The record that passes by.
+    /// The record of the flyweight.
     var record: ObjectRecord? { passing?.takeUnretainedValue() }
 
-    /// Lets a record of a number that is not in the table pass by; the caller has it for as long as it does.
+    /// Sets the record of a flyweight, whose number must not be in the table; the caller retains
+    /// it.
     @inline(__always)
     func pass(_ record: Unmanaged<ObjectRecord>) { passing = record }
 
-    /// Lets go of the record that passes by; says whether it still was there.
+    /// Clears the slot; returns whether it had a record.
     @inline(__always)
     func leave() -> Bool {
         let isThere = passing != nil
@@ -21,14 +25,14 @@ final class Passage {
         return isThere
     }
 
-    /// Makes the record that passes by one like the others, which has its row for itself.
+    /// Clears the slot, and makes its record permanent, with a row of its own.
     func end() {
         let ended = record
         passing = nil
         ended?.settle()
     }
 
-    /// Does so if a record passes by that its object is about to give up.
+    /// Clears the slot if it has this record, whose object is about to release it.
     func end(_ record: ObjectRecord) {
         if self.record === record { end() }
     }

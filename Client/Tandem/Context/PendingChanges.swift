@@ -1,13 +1,14 @@
 import TandemModel
 
-/// What became of a context's objects since somebody was told last; nothing is noted while nobody listens.
+/// The object changes that observers were not notified of yet; nothing is recorded without
+/// observers.
 final class PendingChanges {
-    /// How an object was changed; the stronger reason counts.
+    /// The reason of a change; if there are several, the highest counts.
     enum Reason: Int { case refresh, edit, invalidation }
 
     private struct Touch {
         let record: ObjectRecord
-        /// Whether the object was there when it was first touched.
+        /// Whether the object existed when it was first touched.
         let existed: Bool
         var reason: Reason
     }
@@ -20,15 +21,17 @@ final class PendingChanges {
     private var merged = ObjectsChange.Merged()
     private var observations: [WeakObservation] = []
     private var streams: [AsyncThrowingStream<ObjectsChange, any Error>.Continuation] = []
-    /// Whether a job was asked for that will tell.
+    /// Whether a job that will report the changes is scheduled.
     var isScheduled = false
-    /// Whether somebody is being told, so that everyone hears of one change before the next.
+    /// Whether observers are being notified, during which no other change is reported.
+    ///
+    /// All observers thus receive one change before the next.
     private(set) var isTelling = false
 
-    /// Whether anyone listens, or did when somebody was told last.
+    /// Whether there are observers, or were at the last report.
     private(set) var isHeard = false
 
-    /// Whether there is something to tell.
+    /// Whether there is nothing to report.
     var isEmpty: Bool { touches.isEmpty && merged.isEmpty }
 
     func add(_ observation: ObjectsObservation) {
@@ -45,7 +48,7 @@ final class PendingChanges {
         return stream
     }
 
-    /// Notes an object before it changes.
+    /// Records an object before it changes.
     func touch(_ record: ObjectRecord, _ reason: Reason) {
         let number = record.reference.number
         guard let earlier = touches[number] else {
@@ -55,7 +58,7 @@ final class PendingChanges {
         if earlier.reason.rawValue < reason.rawValue { touches[number]?.reason = reason }
     }
 
-    /// Notes what a save of others did.
+    /// Records the effect of a save by others.
     func merge(_ kind: Change.Kind, _ id: ObjectID) {
         switch kind {
         case .insert: merged.inserted.insert(id)
@@ -64,7 +67,7 @@ final class PendingChanges {
         }
     }
 
-    /// What there is to tell; afterwards there is nothing.
+    /// Removes and returns the changes to report.
     func take(at position: Position?) -> ObjectsChange {
         var change = ObjectsChange(position: position, merged: merged)
         for touch in touches.values {
@@ -78,7 +81,7 @@ final class PendingChanges {
             case (true, true, .refresh): change.refreshed.insert(id)
             }
         }
-        // New objects of others that the context has no use for yet are new here, too.
+        // Objects inserted by others are new here even if the context has no record of them.
         change.inserted.formUnion(merged.inserted)
         change.refreshed.subtract(merged.inserted)
         touches.removeAll()
@@ -86,7 +89,7 @@ final class PendingChanges {
         return change
     }
 
-    /// Tells everyone.
+    /// Notifies all observers.
     func tell(_ change: ObjectsChange, limit: Int) {
         isTelling = true
         defer { isTelling = false }
@@ -108,6 +111,6 @@ final class PendingChanges {
 }
 
 extension ObjectRecord {
-    /// Whether the context shows the object as being there.
+    /// Whether the object exists in the context.
     fileprivate var exists: Bool { !isDeleted }
 }

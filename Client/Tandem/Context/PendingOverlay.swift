@@ -1,16 +1,17 @@
 import TandemModel
 import TandemQuery
 
-/// Lays a context's pending edits over the answer to a fetch, as Core Data does.
+/// Applies a context's pending edits to the answer of a fetch, as Core Data does.
 ///
-/// The objects that were edited themselves come, go or move by it. So do those whose order hangs on one over to-one relationships, unless
-/// there is a limit, or the condition looks beyond the object's own values; all others keep the order of the answer. What the edits
-/// lead to over to-one relationships is ``lacking`` until it is loaded.
+/// Edited objects are added, removed and moved. Objects whose order depends on an edited one
+/// through to-one relationships are moved as well, unless the request has a limit or a predicate
+/// over relationships, or uses to-many relationships. All other objects keep the order of the
+/// answer. ``lacking`` has the related objects to load first.
 struct PendingOverlay {
     private let request: CompiledRequest
     private let context: ManagedObjectContext
     private let edited: [ObjectRecord]
-    /// The edited objects on which the order of others hangs.
+    /// The edited objects on which the order of other objects depends.
     private let related: Set<ObjectNumber>
 
     init(
@@ -34,12 +35,13 @@ struct PendingOverlay {
         self.edited = edited.values.sorted { $0.reference < $1.reference }
     }
 
-    /// Whether nothing that the request may pick was edited.
+    /// Whether the edits can't affect the result.
     var isEmpty: Bool { edited.isEmpty && related.isEmpty }
 
-    // MARK: What to ask
+    // MARK: Request
 
-    /// The request with room for all that edits may take out, from the first object on.
+    /// The request without its offset, with a limit raised by the offset and the number of edited
+    /// objects.
     var wideRequest: FetchRequest {
         var wide = request.request
         wide.offset = 0
@@ -52,13 +54,13 @@ struct PendingOverlay {
         return wide
     }
 
-    /// The to-one paths that order the objects found.
+    /// The to-one paths that the order depends on.
     var relatedPaths: [[String]] { ResultsPlan.relatedPaths(request, everything: false) }
 
-    /// The entities whose objects decide: they are held from now on.
+    /// The entities on whose objects the result depends, to which the context subscribes.
     var interests: [EntityTag] { ResultsPlan.interests(request) }
 
-    /// The objects without which the place of an edited one can't be told.
+    /// The objects to load before the places of edited objects can be determined.
     var lacking: [ObjectReference] {
         let reader = ContextReader(context: context, includesEdits: true)
         var found: Set<ObjectReference> = []
@@ -77,9 +79,10 @@ struct PendingOverlay {
         record.currentRow(modelVersion: request.model.version)
     }
 
-    // MARK: The result
+    // MARK: Result
 
-    /// The records that match with all edits; what can't be judged here stays as the store has it.
+    /// Returns the matching records with all edits; objects that can't be evaluated here stay as in
+    /// the store.
     func applied(to found: [ObjectRecord]) -> [ObjectRecord] {
         let reader = ContextReader(context: context, includesEdits: true)
         let changed = Set(edited.map(\.reference.number))
@@ -101,14 +104,16 @@ struct PendingOverlay {
         return (request.request.limit.map { result.prefix($0) } ?? result).map(\.record)
     }
 
-    /// Whether the order of an object that was not edited hangs on one that was.
+    /// Returns whether the order of an unedited object depends on an edited one.
     private func isMoved(_ record: ObjectRecord) -> Bool {
         guard !related.isEmpty, let row = currentRow(record) else { return false }
         let reader = ContextReader(context: context, includesEdits: true)
         return request.reached(behind: row, reader).reached.contains { related.contains($0.number) }
     }
 
-    /// Puts each edited record before the first of the others that it precedes; O(all and sorting the edited ones).
+    /// Inserts each edited record before the first other record that it precedes.
+    ///
+    /// Cost: linear in the number of records, plus a sort of the edited ones.
     private static func merged(_ rest: [Placed], _ edited: [Placed]) -> [Placed] {
         var edited =
             (edited.filter { $0.key != nil }.sorted { $0.precedes($1) })[...]
@@ -124,14 +129,15 @@ struct PendingOverlay {
         return result + edited
     }
 
-    /// By how many objects more the request finds with all edits; nil when what is held does not tell.
+    /// The difference that edits make to the number of matches, or nil if the loaded data does not
+    /// determine it.
     var countChange: Int? {
         let root = context.root
         let stored = ContextReader(context: root)
         let current = ContextReader(context: context, includesEdits: true)
         var change = 0
         for record in edited {
-            // Children hold no rows.
+            // Child contexts have no rows.
             if let row = root.records[record.reference.number]?.row {
                 guard let matched = request.matches(record.reference, row, stored) else {
                     return nil
@@ -149,7 +155,7 @@ struct PendingOverlay {
         return change
     }
 
-    /// A record that stands where the store has it.
+    /// Returns a record with its sort key in the store.
     private func stored(_ record: ObjectRecord) -> Placed {
         let reader = ContextReader(context: context.root)
         let row = context.root.records[record.reference.number]?.row
@@ -157,7 +163,7 @@ struct PendingOverlay {
         return Placed(key: key, record: record)
     }
 
-    /// A record with its sort key; nil when that can't be told.
+    /// A record with its sort key, or nil if the key can't be determined.
     private struct Placed {
         var key: [UInt8]?
         var record: ObjectRecord
@@ -172,12 +178,13 @@ struct PendingOverlay {
 }
 
 extension CompiledRequest {
-    /// The first object of each path that isn't held, as far as to-one relationships lead.
+    /// Returns the first object of each path that is not loaded, following to-one relationships.
     func unknown(behind row: Row, _ reader: ContextReader) -> [ObjectReference] {
         reached(behind: row, reader).unknown
     }
 
-    /// The objects on all paths, as far as to-one relationships lead, and those at which they end because these aren't held.
+    /// Returns the objects on all paths, following to-one relationships, and those that are not
+    /// loaded, where a path ends.
     func reached(
         behind row: Row, _ reader: some GraphReader
     ) -> (reached: Set<ObjectReference>, unknown: [ObjectReference]) {

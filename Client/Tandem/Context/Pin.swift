@@ -1,12 +1,14 @@
 import TandemModel
 import TandemWire
 
-/// The daemon's promise to a pinned context that it can go on reading where it stands; given up when nobody holds it.
+/// A lease by which the daemon keeps a position readable for a pinned context; released with this
+/// object.
 final class Pin {
     let lease: UInt32
-    /// The position that it is for; nil until it is taken.
+    /// The position of the lease, or nil if the daemon holds none.
     private(set) var held: UInt64?
-    /// When half of its time is over, by the connection's clock.
+    /// The time when half of the lease has passed, in nanoseconds of the connection's monotonic
+    /// clock.
     private var halfTime: UInt64 = 0
     private let connection: Connection
 
@@ -20,10 +22,10 @@ final class Pin {
 
     deinit { connection.giveUp(lease) }
 
-    /// Notes that the daemon knows nothing of it: it is of another log or epoch.
+    /// Marks the lease as unknown to the daemon, which has another log or epoch.
     func forget() { held = nil }
 
-    /// Lets the daemon keep another position from now on, unless it is this one already.
+    /// Moves the lease to a position; does nothing if it is there and `isRenewed` is false.
     func takeStep(at position: UInt64, isRenewed: Bool = false) throws -> Step<Void> {
         if held == position, !isRenewed { return .done(()) }
         let request = PinRequest(lease: lease, position: position)
@@ -38,7 +40,7 @@ final class Pin {
         }
     }
 
-    /// Lets the daemon keep a position for the whole time again, if half of it is over.
+    /// Moves the lease to a position, and renews it if half of its time has passed.
     func renewStep(at position: UInt64) throws -> Step<Void> {
         let isOld = connection.clock.monotonicNanoseconds >= halfTime
         return try takeStep(at: position, isRenewed: isOld)
@@ -50,13 +52,13 @@ extension Connection {
         let isReady = state.withLock { state in
             state.pins.removeValue(forKey: lease) != nil && state.phase == .ready
         }
-        // With a lost connection it ended anyway.
+        // The loss of a connection ends its pins.
         if isReady { _ = submit(.pin(PinRequest(lease: lease, position: 0))) }
     }
 }
 
 extension ConnectionState {
-    /// Requests that take all pins again; whose fails finds its pin ended.
+    /// The requests that restore all pins on a new connection; if one fails, its pin has ended.
     var repeatedPins: [PendingRequest] {
         pins.sorted { $0.key < $1.key }.map { lease, position in
             PendingRequest(

@@ -1,20 +1,21 @@
 import TandemModel
 
-/// The records of a context, by the numbers of their objects.
+/// The records of a context, by object number.
 ///
-/// One of them may pass by: it stands for a row as long as a value is made of that, is found like the others meanwhile, and leaves no
-/// trace unless it is kept. That costs nothing but a look at it; all else costs what a dictionary does.
+/// One record may be that of a flyweight. It is found like the others while values are made of its
+/// row, and removed without a trace unless it is kept. Its use costs one comparison; that of the
+/// others costs a dictionary access.
 struct RecordTable {
     private var kept: [ObjectNumber: ObjectRecord] = [:]
-    /// What most numbers that are not kept are told by: no more than one in eight goes on to the table.
+    /// Excludes most numbers without a record; at most one in eight of them needs a table look-up.
     private var filter = NumberFilter()
-    /// Where a record passes by.
+    /// The slot of the flyweight's record.
     let passage = Passage()
 
-    /// How many records there are.
+    /// The number of records.
     var count: Int { kept.count + (passage.record == nil ? 0 : 1) }
 
-    /// The record of a number; what is set takes the place of one that passes by.
+    /// The record of a number; setting it replaces the record of a flyweight.
     subscript(number: ObjectNumber) -> ObjectRecord? {
         get {
             if let passing = passage.record, passing.reference.number == number { return passing }
@@ -26,17 +27,17 @@ struct RecordTable {
         }
     }
 
-    /// Whether there is a record of a number, apart from one that passes by.
+    /// Returns whether there is a record of a number, other than that of the flyweight.
     @inline(__always)
     func keeps(_ number: ObjectNumber) -> Bool { filter.mayHold(number) && kept[number] != nil }
 
-    /// Drops those that nobody needs; never the one that passes by, of which a value is being made.
+    /// Removes unused records; never that of the flyweight, whose values are being read.
     mutating func removeAll(where isUseless: (ObjectRecord) -> Bool) {
         kept = kept.filter { !isUseless($0.value) }
         filter = NumberFilter(kept.keys)
     }
 
-    /// Keeps a record that passed by like the others.
+    /// Adds the record of a former flyweight.
     mutating func keep(_ record: ObjectRecord) { keep(record, as: record.reference.number) }
 
     private mutating func keep(_ record: ObjectRecord, as number: ObjectNumber) {
@@ -44,7 +45,7 @@ struct RecordTable {
         if filter.isFull { filter = NumberFilter(kept.keys) } else { filter.insert(number) }
     }
 
-    /// Keeps the record that passes by like the others.
+    /// Makes the record of the flyweight permanent and adds it.
     mutating func keepPassing() {
         guard let record = passage.record else { return }
         passage.end()
@@ -53,7 +54,7 @@ struct RecordTable {
 }
 
 extension RecordTable: Sequence {
-    /// Gives the records in no order.
+    /// Iterates over the records in no particular order.
     struct Iterator: IteratorProtocol {
         fileprivate var kept: Dictionary<ObjectNumber, ObjectRecord>.Values.Iterator
         fileprivate var passing: ObjectRecord?

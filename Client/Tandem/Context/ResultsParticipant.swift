@@ -1,44 +1,56 @@
 import TandemModel
 import TandemWire
 
-/// Something that steps together with a context when it merges: a results controller, an observer.
+/// A results controller or observer, which steps together with its context on every merge.
 ///
-/// The order of a merge: every participant is asked what it ``needs(_:)``; if any needs verdicts, one request asks for the
-/// ``verdictItem`` of all and the group grows to the answer's position; rows are merged; every participant steps;
-/// only then every participant delivers. Never two merges at once. A participant that lacks rows (it opens, the stream was
-/// interrupted, a window runs out of rows) names a fetch in ``refill(for:_:)``; the group grows to its answer's position as well.
+/// A merge has these stages, and no two merges overlap:
+///
+/// - Every participant is asked whether it ``needs(_:)`` verdicts for the group. If any does, one
+///   request asks for the ``verdictItem`` of all, and the group is extended to the answer's
+///   position.
+/// - Rows are merged.
+/// - Every participant steps.
+/// - Every participant delivers.
+///
+/// A participant may lack rows: it opens, the stream was interrupted, or a window runs out of rows.
+/// It then returns a fetch from ``refill(for:_:)``, and the group is extended to that answer's
+/// position as well.
 protocol ResultsParticipant: AnyObject {
-    /// What this participant would ask the daemon; nil when it always decides everything itself.
+    /// The verdict query of this participant, or nil if it never needs one.
     var verdictItem: VerdictItem? { get }
-    /// Whether it can't decide this group with what the context holds. Rows are not merged yet.
+    /// Returns whether the loaded data does not suffice to evaluate the group; called before rows
+    /// are merged.
     func needs(_ group: MergedGroup) -> Bool
-    /// Whether it waits for a fetch, so that there is something to do also when nothing is to be merged.
+    /// Whether the participant waits for a fetch, so that even an empty merge has an effect.
     var isWaiting: Bool { get }
-    /// The fetch whose answer it needs before it can step over this group; nil when it needs none.
+    /// Returns the fetch that the participant needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
-    /// Keeps the answer to its fetch, or notes that it can't succeed, until the merge that reaches it.
+    /// Receives the result of its fetch, to be used in the merge that reaches its position.
     func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch)
-    /// Lets it forget what it shows, so that it is fetched with this merge: nobody can decide what becomes of it.
+    /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
+    /// available.
     func loseThread()
-    /// Takes the group into its state; rows are merged. Calls nobody else.
+    /// Applies the group after rows were merged; calls no application code.
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
-    /// The objects that it shows around one of its own, at most `count`; none if it does not show that.
+    /// Returns at most `count` shown objects around one of them, or none if it is not shown.
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference]
-    /// Hears that edits of an object came, went or changed, in its context or another one of the family.
+    /// Invalidates an object after edits of it were added, changed or removed in its context
+    /// family.
     func noteEdit(_ object: ObjectReference)
-    /// Hears that objects were loaded which it asked for to place edited ones.
+    /// Reports that the objects were loaded that the participant needed to place edited ones.
     func noteLoaded()
-    /// Lets it keep of its rows what it has to compare, before the context forgets everything it holds.
+    /// Stores the values of rows for comparison, before the context discards all loaded data.
     func noteLoss()
-    /// Whether all it waits for are rows in place of some that edits took out of a window.
+    /// Whether the participant waits only for rows that replace those that edits removed from a
+    /// window.
     var isShort: Bool { get }
-    /// Whether edits of its context came or went since it last took them in.
+    /// Whether edits of its context were added or removed since it last applied them.
     var isOverlayStale: Bool { get }
-    /// Takes edits of its context into its state that were made since it last did; says whether there is something to deliver.
+    /// Applies the latest edits of its context; returns whether there is a change to deliver.
     func stepOverlay() -> Bool
-    /// Hears that the daemon won't have this process any more, as after a migration to a model that it does not know.
+    /// Reports that the daemon refuses this process, as after a migration to a model unknown to it.
     func noteEnd(_ error: TandemError)
-    /// Tells its delegates what stepping led to; they may call the context.
+    /// Notifies delegates of the result of stepping; they may call the context.
     func deliver()
 }
 
@@ -68,7 +80,7 @@ extension ResultsParticipant {
     func stepOverlay() -> Bool { false }
 }
 
-/// A participant that the context does not keep alive.
+/// A weak reference to a participant.
 struct WeakParticipant {
     weak var value: (any ResultsParticipant)?
 }

@@ -2,25 +2,28 @@ import TandemModel
 
 /// The positions at which rows were last written.
 ///
-/// Those of a single transaction are all its own, so that nothing has to be filled in; others lie in a table by number.
+/// Those of a single transaction follow from its change table, so no dictionary is filled. Others
+/// are stored by number.
 struct RowVersions: Sendable {
-    /// The transaction, and what it changed; nothing where there are several.
+    /// The position of the single transaction, whose changes are in `written`.
+    ///
+    /// Both are unused for several transactions.
     private var position: UInt64 = 0
     private var written = ChangeTable.empty
-    /// What no single transaction tells.
+    /// The versions that do not follow from the single transaction.
     private(set) var others: [ObjectNumber: UInt64]
 
-    /// Versions by number.
+    /// Creates a table of versions by number.
     init(_ others: [ObjectNumber: UInt64] = [:]) { self.others = others }
 
-    /// Those of the rows that one transaction wrote.
+    /// Creates the versions of the rows that one transaction wrote.
     init(_ changes: ChangeTable, at position: UInt64) {
         written = changes
         self.position = position
         others = [:]
     }
 
-    /// The version of an object's row; nil where it isn't known.
+    /// The version of an object's row, or nil if it is unknown.
     subscript(number: ObjectNumber) -> UInt64? {
         get {
             if !others.isEmpty, let other = others[number] { return other }
@@ -30,12 +33,12 @@ struct RowVersions: Sendable {
         set { others[number] = newValue }
     }
 
-    /// The version of what the transaction's change at a place wrote, if it wrote a row.
+    /// Returns the version of the row that the change at an index wrote, or nil if it wrote none.
     private func version(_ at: Int) -> UInt64? {
         written.all[at].kind.writesRow ? position : nil
     }
 
-    /// Takes over others where they are higher.
+    /// Adopts versions that are higher.
     mutating func merge(_ later: RowVersions) {
         for at in later.written.all.indices {
             guard let version = later.version(at) else { continue }
@@ -47,6 +50,6 @@ struct RowVersions: Sendable {
 }
 
 extension Change.Kind {
-    /// Whether there is a new row afterwards.
+    /// Whether the change writes a row.
     var writesRow: Bool { self == .insert || self == .update }
 }

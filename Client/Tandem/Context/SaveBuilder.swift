@@ -1,17 +1,21 @@
 import TandemModel
 import TandemWire
 
-/// Turns edits into the operations of a save, in the form in which they are sent.
+/// Encodes edits as the operations of a save.
 struct SaveBuilder {
     let policy: MergePolicy
-    /// Those whose edits are more than the mirrored ends of others', or what others' delete rules lead to.
+    /// The records to send: those with more than mirrored edits and predicted effects of delete
+    /// rules.
     private let records: [ObjectRecord]
-    /// The new objects in the order of insertion, by number.
+    /// The ordinals of new objects in the order of insertion, by number.
     private let ordinals: [ObjectNumber: Int]
-    /// The links that an object sends, by its number.
+    /// The links that each object sends, by its number.
     private let links: [ObjectNumber: [LinkChange]]
 
-    /// What the app declares, beyond which `overwrite` leaves everything as it is; nil for everything.
+    /// The model that the app declares; `overwrite` sends other properties only if they were
+    /// edited.
+    ///
+    /// Nil means that all properties are declared.
     private let declared: Model?
     private let model: CompiledModel
 
@@ -45,10 +49,11 @@ struct SaveBuilder {
             } : records
     }
 
-    /// The operations of all edits.
+    /// Returns the operations of all edits.
     ///
-    /// `all` are the objects that were inserted, in order, if those that were deleted again are to be sent too: as inserts that
-    /// the save itself deletes, so that the answer has a place for them.
+    /// `all` has the inserted objects, in order, if those that were deleted again have to be sent
+    /// as well. They are sent as inserts that the same save deletes, so that the answer has an
+    /// outcome for each.
     func operations(alsoInserted all: [ObjectRecord] = []) -> EncodedOperations {
         let gone = all.filter { ordinals[$0.reference.number] == nil }
         if gone.isEmpty {
@@ -109,7 +114,7 @@ struct SaveBuilder {
         }
     }
 
-    /// The names of the properties that the app knows of an entity; nil for all.
+    /// Returns the names of an entity's declared properties, or nil for all.
     private func declaredNames(of entity: CompiledEntity) -> Set<String>? {
         guard let declared else { return nil }
         return entity.ancestors.reduce(into: []) { names, tag in
@@ -120,12 +125,14 @@ struct SaveBuilder {
         }
     }
 
-    // MARK: What a save stands for
+    // MARK: Content hash
 
-    /// Stands for what is saved, apart from the numbers of new objects and what the save is based on.
+    /// Returns a hash of the saved content, without the numbers of new objects and the versions the
+    /// save is based on.
     ///
-    /// It is that of the edits alone: what `overwrite` sends besides depends on what others saved meanwhile. Inserts come in their
-    /// order, since that is how a repeat names them; the rest by object, in whatever order it was edited.
+    /// Only edits are hashed: the additional values that `overwrite` sends depend on what others
+    /// saved meanwhile. Inserts are hashed in their order, by which a retry identifies them. Other
+    /// operations are sorted by object, whatever the order of the edits.
     func contentHash() -> StableHash {
         var writer = SaveOperationWriter(count: records.count)
         for record in ordered() { writeNeutral(record, into: &writer) }
@@ -156,7 +163,7 @@ struct SaveBuilder {
         switch record.pending.kind {
         case .delete: return writer.delete(neutral(reference), baseVersion: 0)
         case .insert:
-            // The entity of a new object is part of what is saved, its number is not.
+            // The entity of a new object is part of the content, but its number is not.
             let object = ObjectReference(tag: reference.tag, number: neutral(reference).number)
             let values = record.insertedValues
             writer.insert(object, values: values.count)
@@ -185,7 +192,7 @@ struct SaveBuilder {
         if case .reference(let reference) = value { .reference(neutral(reference)) } else { value }
     }
 
-    /// A new object as its ordinal, under an entity tag that no object has.
+    /// Replaces a new object by its ordinal, under an entity tag that no object has.
     private func neutral(_ reference: ObjectReference) -> ObjectReference {
         guard !ordinals.isEmpty, let ordinal = ordinals[reference.number] else {
             return reference
@@ -195,7 +202,7 @@ struct SaveBuilder {
 }
 
 extension ObjectRecord {
-    /// The values that an insert says: null only where the daemon would put a default else.
+    /// The values of an insert; null is sent only if it overrides a default.
     fileprivate var insertedValues: SlotValues {
         var values = sentValues
         for (slot, value) in values where value.isNull && entity.defaults[slot].isNull {
@@ -205,15 +212,17 @@ extension ObjectRecord {
     }
 }
 
-/// Finds the links that only a to-many relationship carries, each from one of its ends.
+/// Finds the links that only to-many relationships have; each is sent by one of its ends.
 private struct SentLinks {
     let model: CompiledModel
-    /// The objects with edits of to-many relationships, apart from deleted ones.
+    /// The objects with edits of to-many relationships, except deleted ones.
     var owners: [ObjectRecord] = []
 
     init(model: CompiledModel) { self.model = model }
 
-    /// The links of each object that sends any, by its number; `ordinals` are those of new objects.
+    /// Returns the links of each object that sends any, by its number.
+    ///
+    /// `ordinals` has the ordinals of new objects.
     func all(_ ordinals: [ObjectNumber: Int]) -> [ObjectNumber: [LinkChange]] {
         var result: [ObjectNumber: [LinkChange]] = [:]
         for owner in owners {
@@ -242,7 +251,7 @@ private struct SentLinks {
                         LinkChange(slot: slot, target: member, isAdded: isAdded, rank: rank))
                 }
             }
-            // Membership is for the other end to say, or as it was.
+            // Membership is sent by the other end, or is unchanged.
             for (member, rank) in ranks.sorted(by: { $0.key < $1.key }) {
                 result.append(LinkChange(slot: slot, target: member, .place, rank: rank))
             }
@@ -250,9 +259,10 @@ private struct SentLinks {
         return result
     }
 
-    /// Of the two ends of a many-to-many link, one sends it: the ordered one, else that with the lower link number.
+    /// Returns whether `owner` is the end of a many-to-many link that sends it.
     ///
-    /// Between ends of one relationship it is the new object, so that a repeat with other numbers sends the same.
+    /// The ordered end sends, otherwise the end with the lower link number. Between ends of the
+    /// same relationship, a new object sends, so that a retry with other numbers sends the same.
     private func isSender(
         _ owner: ObjectReference, _ relationship: CompiledRelationship,
         _ member: ObjectReference, _ ordinals: [ObjectNumber: Int]

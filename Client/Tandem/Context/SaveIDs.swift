@@ -1,8 +1,9 @@
 import TandemIO
 
-/// Makes the ids of a context's own saves: 96 random bits of the context, and a number that ascends.
+/// Generates the ids of a context's saves: 96 random bits per context, and an ascending number.
 ///
-/// So the ids of one saver lie side by side in the daemon's store, and saving again and again dirties few of its pages.
+/// The ids of one writer are therefore adjacent in the daemon's store, and repeated saves change
+/// few of its pages.
 struct SaveIDs {
     private let context = ThisProcess.randomBytes(12)
     private var last: UInt32
@@ -10,9 +11,9 @@ struct SaveIDs {
 
     init(last: UInt32 = 0) { self.last = last }
 
-    /// An id that no save had.
+    /// Returns an unused id.
     mutating func next() -> [UInt8] {
-        // Beyond 2^32 saves the ids grow longer.
+        // After 2^32 saves the ids become longer.
         if last == .max { more += ThisProcess.randomBytes(4) }
         last &+= 1
         var id = context

@@ -1,15 +1,18 @@
 public import TandemModel
 import TandemWire
 
-/// What the daemon answered to a save.
+/// The daemon's answer to a save.
 public struct SaveReceipt: Hashable, Sendable {
-    /// The place of the save's transaction; in a repeat that of the first save, the journal's end when nothing was written.
+    /// The position of the save's transaction.
+    ///
+    /// For a retry it is the position of the first save. If nothing was written, it is the
+    /// journal's end.
     public var position: Position
     /// Whether this save wrote a transaction.
     public var wrote: Bool
-    /// Whether the save was known under its id already.
+    /// Whether the daemon already knew the save by its id.
     public var isRepeat: Bool
-    /// What the inserts became, in the order of insertion: new objects, or existing ones that took their places.
+    /// The outcomes of the inserts, in order: new objects, or existing ones that took their places.
     ///
     /// Nil for an insert that the same save deleted.
     public var inserted: [ObjectID?]
@@ -23,14 +26,17 @@ public struct SaveReceipt: Hashable, Sendable {
 }
 
 extension ManagedObjectContext {
-    /// What was answered to an earlier save under an id, by whatever process of the same user; nil when the daemon knows none.
+    /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
     ///
-    /// The context merges up to that save. Ask before doing the edits of a save again: once it has happened they may no longer fit the graph.
+    /// The save may be of any process of the same user. The context merges up to it. Call this
+    /// before repeating the edits of a save: after it has happened, they may not be applicable any
+    /// more.
     /// - Parameters:
     ///   - saveID: The id of that save.
-    ///   - contentHash: What that save was given.
+    ///   - contentHash: The content hash of that save.
     /// - Returns: The first answer, or nil.
-    /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection broke.
+    /// - Throws: `usage` if the id was used with another hash; `unknownOutcome` if the connection
+    ///   was lost.
     public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         checkSaveID(saveID)
         return try sessionStep().then { session in
@@ -48,16 +54,17 @@ extension ManagedObjectContext {
         }.run(on: connection)
     }
 
-    /// Forgets a save whose outcome is unknown instead of repeating it before the next one.
+    /// Forgets a save whose outcome is unknown, instead of retrying it before the next one.
     ///
-    /// Its edits are gone; whether it happened shows when the objects are read or its transaction is merged.
+    /// Its edits are dropped. Whether it happened becomes visible when the objects are read or its
+    /// transaction is merged.
     public func forgetUnansweredSave() {
         guard let save = unanswered, save.isUnknown else { return }
         unanswered = nil
         let interests = connection.interests
         for record in save.records {
             clearInFlight(record, isHeld: interests.contains(record.reference.tag))
-            // A deletion that may not have happened is judged by the store.
+            // The deletion may not have happened; the next read of the store decides.
             if record.row == nil { record.isMissing = false }
         }
     }

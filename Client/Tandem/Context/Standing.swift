@@ -1,10 +1,10 @@
 import TandemModel
 
-/// Where a context stands, together with its children and theirs.
+/// The position, pin and pause state that a root context shares with its descendants.
 final class Standing {
-    /// The connection's log and model as the context knows them; nil before it was first used.
+    /// The connection's log and model as known to the context, or nil before its first use.
     var session: Session? { didSet { moves += 1 } }
-    /// Everything up to here is merged.
+    /// The position up to which everything is merged.
     var merged: UInt64 = 0 {
         didSet {
             link.merged = merged
@@ -13,46 +13,52 @@ final class Standing {
             isStale = false
         }
     }
-    /// How often it was led elsewhere: what was read before another move is of another place.
+    /// The number of changes of position or session; data read before a change is of another
+    /// position.
     private(set) var moves = 0
-    /// Whether nothing is merged unprompted.
+    /// Whether automatic merging is paused.
     var isPaused = false
-    /// Whether merging unprompted failed, and nothing was merged since.
+    /// Whether an automatic merge failed and nothing was merged since.
     var isStale = false
-    /// What keeps it where it is; nil unless it is pinned.
+    /// The pin that keeps the family at its position; nil if it is not pinned.
     var pin: Pin?
-    /// The last position whose saves were told of: who is moved back and forth hears of each once.
+    /// The last position whose saves were reported; a context that moves back and forth reports
+    /// each save once.
     var told: UInt64 = 0
-    /// How many reads of properties are under way that load what isn't held.
+    /// The number of property reads that are loading data.
     var loads = 0
-    /// The changes to notify observers of when the current merge is complete; nil outside of a merge.
+    /// The changes to notify observers of when the current merge is complete; nil outside of a
+    /// merge.
     private var notices: [ObserverNotice]?
-    /// The changes that were recorded while a property was being loaded; observers are notified afterwards.
+    /// The changes that were recorded while a property was being loaded; observers are notified
+    /// afterwards.
     private var unreported: [ObserverNotice] = []
     private let link: ContextLink
 
     init(_ link: ContextLink) { self.link = link }
 
-    /// Keeps what is noted of objects until ``drainNotices()``: who hears of a change reads, and would see half a merge.
+    /// Defers notices until ``drainNotices()``, because observers that read would see half a merge.
     func holdNotices() { notices = notices ?? [] }
 
-    /// Keeps a note, if notes are kept.
+    /// Stores a notice if notices are being deferred; returns whether they are.
     func keeps(_ notice: @autoclosure () -> ObserverNotice) -> Bool {
         guard notices != nil else { return false }
         notices?.append(notice())
         return true
     }
 
-    /// Ends the keeping, and gives what was kept.
+    /// Ends the deferral and returns the stored notices.
     func drainNotices() -> [ObserverNotice] {
         defer { notices = nil }
         return notices ?? []
     }
 
-    /// Whether something is to be told that was noted while somebody read.
+    /// Whether there are notices from the time when a property was being loaded.
     var hasUnreportedNotices: Bool { !unreported.isEmpty }
 
-    /// Tells those who observe objects, unless somebody reads who may be about to: it would never hear of it.
+    /// Notifies observers of objects, or defers this while a property is being loaded.
+    ///
+    /// The reading code may be about to observe the property, and would miss the change.
     func tell(_ more: [ObserverNotice]) {
         unreported += more
         guard loads == 0 else { return }

@@ -1,25 +1,30 @@
 import TandemModel
 import TandemWire
 
-/// What an operation of a context needs next; each is written once and runs blocking or awaiting.
+/// A resumable operation of a context, represented by what it needs next.
 ///
-/// A step is pure bookkeeping: it asks, is handed the answer, and says what it needs then.
+/// Each operation is written once, and runs blocking or async. A step performs no I/O: it names a
+/// request, receives the answer, and returns the next step.
 enum Step<Output> {
-    /// Nothing; this is the result.
+    /// The operation has ended with this result.
     case done(Output)
-    /// A connection that has a model; without `orElse` it is thrown that there is none.
+    /// Needs a connection with a model; without `orElse`, the error of a missing connection is
+    /// thrown.
     case connect(
         (Session) throws -> Step, orElse: ((TandemError) throws -> Step)? = nil)
-    /// The daemon's answer to a message; where it comes in parts and blocks, its beginning, and the parts are taken by `into`.
+    /// Needs the daemon's answer to a message.
+    ///
+    /// In a blocking run, only the head of a chunked answer is passed on, and `into` receives the
+    /// chunks.
     case ask(
         ClientMessage, into: AnswerParts? = nil,
         (Result<DaemonMessage, TandemError>) throws -> Step)
-    /// A message to be sent, whose answer is waited for later.
+    /// Sends a message whose answer is awaited later.
     case send(ClientMessage, (Reply<DaemonMessage>) throws -> Step)
-    /// The answer to a message that was sent.
+    /// Needs the answer to a message that was sent before.
     case await(Reply<DaemonMessage>, (Result<DaemonMessage, TandemError>) throws -> Step)
 
-    /// Goes on with the output of this step.
+    /// Continues with the output of this operation.
     func then<Next>(_ next: @escaping (Output) throws -> Step<Next>) throws -> Step<Next> {
         switch self {
         case .done(let output): return try next(output)
@@ -36,7 +41,7 @@ enum Step<Output> {
         }
     }
 
-    /// Goes on with another step where this one throws an error that `other` has one for; the others it throws again.
+    /// Continues with another operation if this one throws an error; `other` may rethrow it.
     func recover(_ other: @escaping (TandemError) throws -> Step) -> Step {
         func guarded(_ body: () throws -> Step) throws -> Step {
             let next: Step
@@ -67,7 +72,9 @@ enum Step<Output> {
         }
     }
 
-    /// Asks, and goes on with what `read` takes from the answer; a failure is thrown.
+    /// Sends a request, and continues with the value that `read` extracts from the answer.
+    ///
+    /// Throws the error of a failed request.
     static func ask<Answer>(
         _ message: ClientMessage, into parts: AnswerParts? = nil,
         _ read: @escaping (DaemonMessage) -> Answer?,
@@ -80,7 +87,7 @@ enum Step<Output> {
         }
     }
 
-    /// Runs to the end on the calling thread, which waits for answers.
+    /// Runs to the end on the calling thread, which blocks while it waits for answers.
     func run(on connection: Connection) throws -> Output {
         var step = self
         while true {
@@ -110,7 +117,7 @@ enum Step<Output> {
         return try orElse(error)
     }
 
-    /// The step after waiting for a connection.
+    /// Returns the next step after waiting for a connection.
     private nonisolated(nonsending) static func connected(
         _ connection: Connection, _ more: (Session) throws -> Step,
         _ orElse: ((TandemError) throws -> Step)?
@@ -124,7 +131,7 @@ enum Step<Output> {
         return try more(session)
     }
 
-    /// Runs as long as its outcome is wanted; the caller's actor is free while answers are awaited.
+    /// Runs while the outcome is wanted; does not block the caller's actor.
     nonisolated(nonsending) func runAsync(
         on connection: Connection, while isWanted: () -> Bool
     ) async throws {
@@ -147,9 +154,10 @@ enum Step<Output> {
         }
     }
 
-    /// Runs to the end unless the task is cancelled; the caller's actor is free while answers are awaited.
+    /// Runs to the end unless the task is cancelled; does not block the caller's actor.
     ///
-    /// Throws `CancellationError` when it is, and the question under way ends at the daemon as well.
+    /// Throws `CancellationError` if the task is cancelled; the daemon then ends the request in
+    /// flight as well.
     nonisolated(nonsending) func runUnlessCancelled(
         on connection: Connection
     ) async throws -> Output {
@@ -171,7 +179,7 @@ enum Step<Output> {
         }
     }
 
-    /// Runs to the end; the caller's actor is free while answers are awaited.
+    /// Runs to the end; does not block the caller's actor.
     nonisolated(nonsending) func runAsync(on connection: Connection) async throws -> Output {
         var step = self
         while true {

@@ -1,23 +1,23 @@
 import TandemModel
 import TandemWire
 
-/// A save that was sent and is not settled: its request, and the objects whose edits are in flight.
+/// An in-flight save: its request, and the objects whose edits are in flight.
 final class UnansweredSave {
     var request: SaveRequest
     var records: [ObjectRecord]
-    /// What of it a new model has no place for, if it has not happened.
+    /// The edits that do not exist in a new model, to be reported if the save did not happen.
     var lost = LostEdits()
-    /// The model that the request's slots are of.
+    /// The model to which the request's slots belong.
     var model: CompiledModel
-    /// The last position that was known when it was sent first.
+    /// The last known position when the save was first sent.
     let sentAt: UInt64
-    /// Whether its id was made for it, so that nobody else saves under it.
+    /// Whether its id was generated for it, so that no other save can have it.
     let hasOwnID: Bool
-    /// Whether the outcome is unknown, so that it has to be repeated before the next save.
+    /// Whether the outcome is unknown, so that the save has to be retried before the next one.
     var isUnknown = false
     /// Whether its transaction was merged.
     var isMerged = false
-    /// Whether it is known, too, what its inserts became: only the answer itself is to come.
+    /// Whether the outcomes of its inserts are known as well, so that only the answer is missing.
     var isSettled = false
 
     init(
@@ -31,12 +31,12 @@ final class UnansweredSave {
         self.hasOwnID = hasOwnID
     }
 
-    /// Whether it is this save that a transaction is of.
+    /// Returns whether a transaction is that of this save.
     func isMade(by transaction: Transaction) -> Bool {
         transaction.saveID == request.saveID && transaction.contentHash == request.contentHash
     }
 
-    /// What the inserts became, by the header of this save's own transaction.
+    /// Returns the outcomes of the inserts, from the header of this save's transaction.
     func outcomes(by exceptions: [InsertException]) -> [ObjectReference?] {
         var outcomes: [ObjectReference?] = request.inserts
         for exception in exceptions where exception.index < outcomes.count {

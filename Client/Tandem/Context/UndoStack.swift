@@ -1,10 +1,12 @@
 import TandemModel
 
-/// What was edited, in groups that are undone and redone as one.
+/// The edits in groups, each of which is undone and redone as one step.
 ///
-/// An entry holds the edits that an object had before; taking a group back exchanges them, which gives the group of the other direction.
+/// An entry has the earlier edits of an object. Undoing a group exchanges them with the present
+/// ones, which produces the group to redo, and vice versa.
 final class UndoStack {
-    /// The edits that an object had; as long as there is one the context does not forget the object's record.
+    /// The earlier edits of an object; the context keeps the object's record while there is an
+    /// entry.
     final class Entry {
         let record: ObjectRecord
         fileprivate(set) var edits: Edits
@@ -20,9 +22,9 @@ final class UndoStack {
         deinit { record.steps -= 1 }
     }
 
-    /// Whether edits are noted at all.
+    /// Whether edits are recorded.
     var isEnabled = false
-    /// How many groups are kept, see ``ClientLimits/undoSteps``; the oldest go first.
+    /// The largest number of groups, see ``ClientLimits/undoSteps``; the oldest are removed first.
     private let limit: Int
     private(set) var undone: [[Entry]] = []
     private(set) var done: [[Entry]] = []
@@ -42,7 +44,7 @@ final class UndoStack {
         if depth == 0 { close() }
     }
 
-    /// Notes what an object was like before an edit.
+    /// Records the state of an object before an edit.
     func note(_ record: ObjectRecord) {
         guard isEnabled else { return }
         open.append(Entry(record))
@@ -57,7 +59,10 @@ final class UndoStack {
         if done.count > limit { done.removeFirst(done.count - limit) }
     }
 
-    /// Takes the last group off to be exchanged; ``push(_:isUndo:)`` puts its counterpart on the other stack.
+    /// Removes and returns the last group.
+    ///
+    /// The caller exchanges its edits and pushes the inverse group to the other stack with
+    /// ``push(_:isUndo:)``.
     func pop(isUndo: Bool) -> [Entry]? {
         close()
         return isUndo ? done.popLast() : undone.popLast()
@@ -67,7 +72,7 @@ final class UndoStack {
         if isUndo { undone.append(group) } else { done.append(group) }
     }
 
-    /// Forgets an object that is gone for good.
+    /// Removes the entries of an object that no longer exists.
     func forget(_ record: ObjectRecord) {
         guard canUndo || canRedo else { return }
         func without(_ groups: [[Entry]]) -> [[Entry]] {
@@ -78,13 +83,13 @@ final class UndoStack {
         open.removeAll { $0.record === record }
     }
 
-    /// Lets relationships lead to another object.
+    /// Replaces a reference in all relationships.
     func replace(_ old: ObjectReference, by new: ObjectReference) {
         for entry in (done + undone + [open]).joined() { entry.edits.replace(old, by: new) }
     }
 
     func clear() {
-        // Without it nothing is noted.
+        // If undo is disabled, nothing was recorded.
         guard isEnabled else { return }
         done.removeAll()
         undone.removeAll()
@@ -95,7 +100,7 @@ final class UndoStack {
 extension ManagedObjectContext {
     /// Whether edits can be undone; off by default.
     ///
-    /// Turning it off forgets what was noted.
+    /// Setting it to false discards all steps.
     public var allowsUndo: Bool {
         get { undoStack.isEnabled }
         set {
@@ -104,27 +109,27 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Whether there is something to undo.
+    /// Whether there is a step to undo.
     public var canUndo: Bool { undoStack.canUndo }
 
-    /// Whether there is something to redo.
+    /// Whether there is a step to redo.
     public var canRedo: Bool { undoStack.canRedo }
 
-    /// Makes all edits in `body` one step of ``undo()``; groups may lie in each other.
+    /// Makes all edits in `body` one step of ``undo()``; groups may be nested.
     ///
-    /// Outside of a group every call is a step of its own.
+    /// Outside of a group, every call is a separate step.
     public func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {
         undoStack.begin()
         defer { undoStack.end() }
         return try body()
     }
 
-    /// Takes back the last step; nothing happens if there is none.
+    /// Undoes the last step; does nothing if there is none.
     ///
-    /// A save, a rollback and a reset forget all steps. What others saved stays merged.
+    /// Saves, rollbacks and resets discard all steps. Merged changes of others are not undone.
     public func undo() { exchange(isUndo: true) }
 
-    /// Does the last step that was undone again.
+    /// Redoes the step that was undone last; does nothing if there is none.
     public func redo() { exchange(isUndo: false) }
 
     private func exchange(isUndo: Bool) {

@@ -1,10 +1,12 @@
 import TandemModel
 
-/// Deletions that were merged while a property was read, and the edits that they met.
+/// Deletions that were merged while a property was being read, and the dropped edits of these
+/// objects.
 ///
-/// Reading a property may merge what others saved, so `object.count += 1` may find the object deleted. No program can check for that
-/// in between, so until the job is over such an edit does not trap. It is dropped, and the next save under the policy `error` throws the
-/// conflict that the edit would have met if the merge had come later.
+/// Reading a property may merge saves of others, so `object.count += 1` may find the object
+/// deleted. No program can check for that between the read and the write, so until the end of the
+/// job such an edit does not trap. It is dropped. The next save under the policy `error` throws the
+/// conflict that the edit would have had with a later merge.
 struct UnseenDeletions {
     private var objects: Set<ObjectNumber> = []
     private var edited: Set<ObjectID> = []
@@ -12,16 +14,16 @@ struct UnseenDeletions {
     /// Whether the next save has to report dropped edits.
     var hasDropped: Bool { !edited.isEmpty }
 
-    /// Whether no deletion is unseen.
+    /// Whether there are no unseen deletions.
     var isEmpty: Bool { objects.isEmpty }
 
     /// Records a deletion.
     mutating func insert(_ number: ObjectNumber) { objects.insert(number) }
 
-    /// Whether the deletion of an object is unseen.
+    /// Returns whether the deletion of an object is unseen.
     func contains(_ number: ObjectNumber) -> Bool { objects.contains(number) }
 
-    /// Ends the job; from now on edits of these objects trap.
+    /// Ends the job, after which edits of these objects trap.
     mutating func endJob() { objects = [] }
 
     /// Records that an edit was dropped.
@@ -35,7 +37,7 @@ struct UnseenDeletions {
 }
 
 extension ManagedObjectContext {
-    /// Records that others deleted an object, if that was merged while a property was read.
+    /// Records that others deleted an object, if this was merged while a property was being read.
     func recordDeletion(of record: ObjectRecord) {
         guard standing.loads > 0 else { return }
         let root = root
@@ -45,7 +47,7 @@ extension ManagedObjectContext {
         root.unseenDeletions.insert(record.reference.number)
     }
 
-    /// Drops an edit of a deleted object, if its deletion is unseen; returns whether it is.
+    /// Drops an edit of an object whose deletion is unseen; returns whether it did.
     func discardsEdit(of record: ObjectRecord) -> Bool {
         guard record.isGone, root.unseenDeletions.contains(record.reference.number) else {
             return false
@@ -54,7 +56,7 @@ extension ManagedObjectContext {
         return true
     }
 
-    /// Throws `conflict` under the policy `error` if edits were dropped, once.
+    /// Throws `conflict` under the policy `error` if edits were dropped; reports them only once.
     func checkUnseenDeletions(_ policy: MergePolicy?) throws(TandemError) {
         let dropped = unseenDeletions.drainDropped()
         guard !dropped.isEmpty, policy ?? mergePolicy == .error else { return }
