@@ -1,5 +1,5 @@
-# Tandem's two commands are `make demo` and `make test`; `make` lists all.
-# Every one works without a terminal and leaves nothing behind but the build in .build; `make install` leaves what it says.
+# The two main commands are `make demo` and `make test`; `make` lists all of them.
+# None needs a terminal. Only `make install` creates files outside .build.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,23 +8,24 @@ SHELL := /bin/bash
 .PHONY: help demo test check format format-check dependencies clean install uninstall
 
 SOURCES := Package.swift Sources Client Daemon Tests
-# Debian packages without which it does not build.
+# Debian packages required for the build.
 PACKAGES := liblmdb-dev pkg-config
-# And what the tests compare fetches with.
+# Also required for the tests: SQLite, with which fetches are compared.
 ORACLE_PACKAGES := libsqlite3-dev
-# With what the tests look at the units and at system calls, if it shall be installed; tests that miss it are skipped.
+# Optional packages by which tests check the units and system calls. Tests that lack one are skipped.
 TEST_PACKAGES ?=
 
-# Where `make install` puts things; DESTDIR stands before it, for whoever makes packages.
+# The target of `make install`; DESTDIR is prepended to all paths, for packaging.
 PREFIX ?= /usr/local
 DESTDIR ?=
-# A folder with built tandem and tandemd; without it they are built for release.
+# A folder with tandem and tandemd; if it is empty, both are built for release.
 BINARIES ?=
-# As the benchmarks build tandemd; overlapping accesses to a variable, which this does not look for at run time, trap in tests.
+# The flags with which the benchmarks build tandemd. Overlapping accesses to a variable are not
+# checked at run time; in the build for tests they trap.
 RELEASE := -c release -Xswiftc -enforce-exclusivity=unchecked --static-swift-stdlib --scratch-path .build/install
 LIB := $(PREFIX)/lib
 SHARE := $(PREFIX)/share
-# Every file that is installed, below DESTDIR; `make uninstall` removes these.
+# Every installed file, below DESTDIR; `make uninstall` removes these.
 INSTALLED := $(PREFIX)/bin/tandem $(PREFIX)/bin/tandemd \
     $(LIB)/systemd/system/tandemd@.service $(LIB)/systemd/system/tandemd@.socket \
     $(LIB)/systemd/user/tandemd@.service $(LIB)/systemd/user/tandemd@.socket \
@@ -54,8 +55,9 @@ demo: dependencies
 	echo "== the World Cup of 2022: a daemon, a process that plays, a process that shows the table"
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
-# TEST='REGULAR EXPRESSION' runs only tests whose ids match, ALL=1 also those that passed and did not change since;
-# EVERY_FAULT=1 fails when a test that Faults.md names is skipped, for want of a program or of root's rights.
+# TEST='REGULAR EXPRESSION' runs only tests whose ids match. ALL=1 also runs tests that passed and did
+# not change since. With EVERY_FAULT=1 the run fails if a test that Faults.md names is skipped, because
+# a program or root's rights are missing.
 test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
@@ -69,7 +71,7 @@ test: dependencies format-check
 	[[ -z $${TEST:-} ]] || options+=(--filter "$$TEST")
 	exec "$$(swift build --show-bin-path)/TestRunner" test "$${options[@]}"
 
-# KINDS=worlds,images runs only these; SEED=N begins with another seed; Tests/README.md has the list.
+# KINDS=worlds,images runs only these kinds; SEED=N sets the first seed. Tests/README.md lists the kinds.
 check: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 check: dependencies
 	swift build --product TestRunner
@@ -85,7 +87,7 @@ format-check:
 format:
 	swift format format --in-place --parallel --recursive $(SOURCES)
 
-# Installs what is missing: as root at once, else by sudo, else it says what to do.
+# Installs missing packages as root or with sudo; without either, prints the command to run.
 dependencies:
 	if ! command -v swift >/dev/null; then
 	    echo "no swift: install a Swift 6.3 toolchain (https://www.swift.org/install/linux/) and put it on PATH" >&2
@@ -112,7 +114,7 @@ dependencies:
 clean:
 	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build
 
-# Nothing is started or enabled: README.md says how. The units name the binaries where they were put.
+# Starts and enables nothing; README.md describes how. The units refer to the installed binaries.
 install:
 	bin="$(BINARIES)"
 	if [[ -z $$bin ]]; then
@@ -132,7 +134,8 @@ install:
 	    complete zsh "$(SHARE)/zsh/site-functions/_$$name"
 	    complete fish "$(SHARE)/fish/vendor_completions.d/$$name.fish"
 	done
-	# Pages of the manual say what the programs say of themselves; the page of the file is the daemon's, which has its keys.
+	# Manual pages are generated from the programs' help. The page of the configuration file is an alias of
+	# the daemon's page, which lists the keys.
 	page() {
 	    "$$bin/$$1" --experimental-dump-help | "$$bin/tandem" manual --section "$$2" --see "$$3" --see "$$4" \
 	        | put 644 /dev/stdin "$(SHARE)/man/man$$2/$$1.$$2"
@@ -156,11 +159,11 @@ install:
 	done
 	echo "== installed below $(DESTDIR)$(PREFIX)"
 
-# Stores, users and what an administrator wrote stay.
+# Keeps stores, users and files written by an administrator.
 uninstall:
 	for file in $(INSTALLED); do
 	    rm -f "$(DESTDIR)$$file"
-	    # Folders that it emptied go too, but none outside DESTDIR except its own.
+	    # Emptied folders are removed, too; without DESTDIR only those that belong to Tandem.
 	    if [[ -n "$(DESTDIR)" ]]; then
 	        (cd "$(DESTDIR)" && rmdir -p ".$${file%/*}") 2>/dev/null || true
 	    fi

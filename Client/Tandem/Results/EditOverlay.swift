@@ -38,7 +38,7 @@ struct EditOverlay {
 
     subscript(number: ObjectNumber) -> OverlaidEdits? { laid[number] }
 
-    // MARK: What to look at
+    // MARK: Objects to place again
 
     mutating func touch(_ object: ObjectReference) { touched.insert(object) }
 
@@ -83,7 +83,7 @@ struct EditOverlay {
         return plan.compiled.usesToMany && reachesMembers ? found.union(laid.keys) : found
     }
 
-    // MARK: Laying
+    // MARK: Entries
 
     /// Adds and removes objects on which the placement of other rows may depend.
     mutating func noteRelated(_ came: Set<ObjectNumber>, gone: Set<ObjectNumber>) {

@@ -192,7 +192,7 @@ extension FetchedResultsController {
         return !outbox.isEmpty || follower != nil
     }
 
-    // MARK: A list that is fetched anew
+    // MARK: Fetched lists
 
     /// Returns the rows of an answer with the context's edits applied, and these edits.
     func laid(

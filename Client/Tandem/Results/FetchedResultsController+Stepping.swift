@@ -28,7 +28,7 @@ extension FetchedResultsController: ResultsParticipant {
         isRefused && opening == nil ? nil : (opening ?? plan)?.verdictItem
     }
 
-    // MARK: Asking
+    // MARK: Verdicts
 
     func needs(_ group: MergedGroup) -> Bool {
         if let prefetched, prefetched.covers(group) {
@@ -270,14 +270,14 @@ extension FetchedResultsController: ResultsParticipant {
 }
 
 extension Prefetched {
-    /// Whether merging the group brings the context past the answer's position.
+    /// Whether merging the group brings the context to the answer's position or beyond.
     func covers(_ group: MergedGroup) -> Bool {
         group.from <= answer.position && answer.position <= group.to
     }
 }
 
 extension MergedGroup {
-    /// The net changes of the transactions after a position.
+    /// Returns the net changes of the transactions after a position.
     func tail(after position: UInt64, _ model: CompiledModel) -> [Change] {
         if position >= to { return [] }
         if position <= from { return changes }

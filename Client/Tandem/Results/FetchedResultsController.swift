@@ -185,8 +185,9 @@ public final class FetchedResultsController {
     /// lost during the answer, the request is repeated (``ClientLimits/requestAttempts``).
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
-    /// `outOfOrderSection`, `disconnected`, `limitExceeded`. After an error, the list and what it
-    /// follows are unchanged.
+    /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
+    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the list and what it follows
+    /// are unchanged.
     public func performFetch() throws {
         defer { opening = nil }
         try openStep().run(on: source.connection)

@@ -24,7 +24,10 @@ public struct FetchedResultsSnapshot: Hashable, Sendable {
 ///
 /// Apart from failures, it receives no other notifications.
 ///
-///     func controller(_ controller: FetchedResultsController, didChangeContentWith snapshot: FetchedResultsSnapshot) {
+///     func controller(
+///         _ controller: FetchedResultsController,
+///         didChangeContentWith snapshot: FetchedResultsSnapshot
+///     ) {
 ///         dataSource.apply(snapshot, animating: !snapshot.isFirstLoad)
 ///     }
 public protocol FetchedResultsSnapshotDelegate: FetchedResultsControllerDelegate {

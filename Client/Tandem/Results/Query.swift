@@ -4,7 +4,8 @@ public import TandemQuery
 /// Declares a list of objects of an app's model, with predicate and order; its source is set later.
 ///
 ///     @Observable final class Standings {
-///         @ObservationIgnored @Query("wins > 0", sort: ["-wins"]) var teams: FetchedResults<TeamRow>
+///         @ObservationIgnored @Query("wins > 0", sort: ["-wins"])
+///         var teams: FetchedResults<TeamRow>
 ///         init(_ source: ResultsSource<TeamRow>) { teams.source = source }
 ///     }
 ///     let live = Standings(.store(container.viewContext))

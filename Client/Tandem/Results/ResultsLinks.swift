@@ -210,7 +210,7 @@ struct ResultsLinks {
         if pinsRows, pinned.insert(number).inserted { context.records[number]?.pins += 1 }
     }
 
-    // MARK: Following
+    // MARK: Following hops
 
     /// The rows on the path from one row, by node; empty if all paths have one hop.
     private struct Reached {
@@ -252,7 +252,7 @@ struct ResultsLinks {
     }
 }
 
-// MARK: In a cache
+// MARK: Caching
 
 extension ResultsLinks {
     /// The number of links a row may have.

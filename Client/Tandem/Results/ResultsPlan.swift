@@ -207,7 +207,7 @@ final class ResultsPlan: Sendable {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
     }
 
-    // MARK: Facts
+    // MARK: Derived properties
 
     static func watched(_ compiled: CompiledRequest) -> [EntityTag: PropertyMask] {
         var watched: [EntityTag: PropertyMask] = [:]

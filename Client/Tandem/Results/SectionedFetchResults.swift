@@ -21,8 +21,12 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 ///
 ///     let teams = SectionedFetchResults<String, Team>(
 ///         source: .store(context),
-///         request: ResultsRequest(sort: ["group.name", "-wins"], sectionNameKeyPath: "group.name"))
-///     for section in teams.sections { print(section.id, section.count); for team in section { print(team.name) } }
+///         request: ResultsRequest(
+///             sort: ["group.name", "-wins"], sectionNameKeyPath: "group.name"))
+///     for section in teams.sections {
+///         print(section.id, section.count)
+///         for team in section { print(team.name) }
+///     }
 public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: Observable {
     let definition: ResultsDefinition<SectionIdentifier, Element>
     let registrar = ObservationRegistrar()

@@ -25,7 +25,7 @@ extension ImportedRows {
     let rejects: RejectFile
     /// The name of the file in its folder; empty for a single file.
     var file = ""
-    /// Whether to continue if the first rows are all refused for one reason.
+    /// Whether to continue if the first rows are all rejected for one reason.
     var keepsGoing = false
     /// The name that distinguishes this batch from all others.
     let name: String
