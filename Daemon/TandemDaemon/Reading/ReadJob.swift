@@ -17,9 +17,9 @@ struct EncodedMessage: Sendable {
 /// No snapshot is held, and no reader is blocked, while a client is slow: with ``bufferedBytes``
 /// encoded bytes the job rests until it is submitted again.
 final class ReadJob: @unchecked Sendable {
-    // `run` and `answer` are used by one thread at a time: by a reader's from the time it pops the
-    // job off the pool's queue until it sets the phase in `state` to resting or done, and by the
-    // daemon's before and after. `state` has its own lock.
+    // `run` and `answer` are used by one thread at a time. A reader's thread uses them from the
+    // time it pops the job off the pool's queue until it sets the phase in `state` to resting or
+    // done. The daemon's thread uses them before and after. `state` has its own lock.
 
     /// The use of the result.
     enum Purpose {
