@@ -8,14 +8,14 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-// The client side of the benchmarks; run.sh starts it beside the release build of tandemd.
+// The client side of the benchmarks; run.sh runs it with the release build of tandemd.
 let package = Package(
     name: "benchmarks",
     dependencies: [.package(name: "tandem", path: "../..")],
     targets: [
-        // Debian's liblmdb, for what its pages cost by themselves.
+        // Debian's liblmdb, to measure the cost of its pages alone.
         .systemLibrary(name: "CLMDBFloor"),
-        // Debian's SQLite, which other apps read with.
+        // Debian's SQLite, which other apps use for reading.
         .systemLibrary(name: "CSQLiteFloor"),
         .executableTarget(
             name: "tandembench",

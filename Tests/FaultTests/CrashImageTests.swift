@@ -3,7 +3,7 @@ import Testing
 
 /// Power cuts at random moments of real daemons' lives: journal and LMDB together.
 @Suite(.ownThread) struct CrashImageTests {
-    /// Recorded stores; each gives its part of the images.
+    /// The number of recorded stores, which share the images evenly.
     static let worlds = max(4, imageCount / 125)
 
     @Test(arguments: 0..<worlds)
@@ -11,7 +11,7 @@ import Testing
         _ number: Int
     ) throws {
         var world = try World(seed: seed &+ UInt64(number), in: try Scratch(inMemory: true))
-        // Some stores have a past whose writes the page cache still holds.
+        // Some stores have earlier lives whose writes are still in the page cache.
         for _ in 0..<number % 3 {
             try world.live(World.Life(steps: Volume.of(8, deep: 15), isStopped: false))
         }
@@ -21,7 +21,7 @@ import Testing
         guard let reference else { return }
         var (count, full) = (0, 0)
         try world.images(max(1, imageCount / Self.worlds)) { image in
-            // Some recoveries are crashed themselves.
+            // Some recoveries are crashed as well.
             let problems =
                 count % 12 == 5
                 ? try world.violationsAfterCrashedRecovery(of: image, against: reference, cuts: 4)
@@ -33,7 +33,7 @@ import Testing
         #expect(full > count / 2, "most images have something to lose")
     }
 
-    @Test func `law 3: images of stores that were hardly begun recover too`() throws {
+    @Test func `law 3: images of nearly new stores recover too`() throws {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))
         try world.live(World.Life(steps: 0, isStopped: false))
         let (found, reference) = world.violations()
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: 0..<max(1, imageCount / 500))
-    func `laws 1, 3 and 6: a store lives on after a power cut, and survives the next ones`(
+    func `laws 1, 3 and 6: a store works after a power cut, and survives further ones`(
         _ number: Int
     ) throws {
         var random = SplitMix64(seed: seed &+ UInt64(number) &* 77)
@@ -71,8 +71,9 @@ import Testing
         }
     }
 
-    /// What was answered may be lost then, but only from the end, and the store is never ahead.
-    @Test func `laws 1 and 6: images with relaxed durability are a beginning of what was`() throws {
+    /// With relaxed durability, acknowledged saves may be lost, but only the latest ones, and the
+    /// store is never ahead of the journal.
+    @Test func `laws 1 and 6: images with relaxed durability are a prefix of the history`() throws {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))
         try world.live(
             World.Life(steps: Volume.of(30, deep: 60), isStopped: false, durability: "relaxed"))

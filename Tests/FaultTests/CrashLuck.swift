@@ -1,26 +1,26 @@
 import TandemIO
 import TestSupport
 
-/// What a crash keeps of what was not synced: a pure function of its seed.
+/// The part of the unsynced data that a crash keeps: a pure function of a seed.
 struct CrashLuck {
-    /// The ways to lose power.
+    /// A way to lose power.
     enum Kind: UInt64, CaseIterable {
-        /// Nothing that was not synced is there.
+        /// All unsynced data is lost.
         case losesAll
-        /// Everything is there, as when only the process died.
+        /// Everything is kept, as if only the process died.
         case keepsAll
-        /// Everything up to some moment is there.
+        /// Everything up to some moment is kept.
         case keepsBeginning
-        /// Every sector for itself; names of a directory in order.
+        /// Each sector is kept independently; names of a directory are kept in order.
         case tears
-        /// Every sector and every name for itself.
+        /// Each sector and each name is kept independently.
         case tearsNames
     }
 
     let kind: Kind
     private let seed: UInt64
     private let played: Int
-    /// How likely a sector is kept whole, in tenths.
+    /// The probability that all writes of a sector are kept, in tenths.
     private let odds: UInt64
     private let moment: Int
 
@@ -28,7 +28,7 @@ struct CrashLuck {
         var random = SplitMix64(seed: seed)
         self.seed = random.next()
         self.played = played
-        // Tears find the most, so they are made the most.
+        // Torn images find the most defects, so they are made most often.
         let kinds: [Kind] = [
             .losesAll, .keepsAll, .keepsBeginning, .tears, .tears, .tears, .tearsNames, .tearsNames,
         ]
@@ -37,7 +37,7 @@ struct CrashLuck {
         moment = Int.random(in: max(0, played - 12)...played, using: &random)
     }
 
-    /// The last record whose write of a sector is kept.
+    /// Returns the number of the last record whose write to a sector is kept.
     func writes(file: UInt64, sector: Int) -> Int {
         switch kind {
         case .losesAll: return -1
@@ -46,15 +46,15 @@ struct CrashLuck {
         case .tears, .tearsNames:
             let dice = roll(file, UInt64(bitPattern: Int64(sector)))
             guard dice % 10 >= odds else { return .max }
-            // Some of the rest is older, most is not there at all.
+            // Some of the other sectors keep an older state; most lose all writes.
             return dice >> 8 & 3 == 0 ? played - Int(dice >> 16 & 15) : -1
         }
     }
 
-    /// The last record whose change of a file's size is kept.
+    /// Returns the number of the last record whose change of a file's size is kept.
     func size(file: UInt64) -> Int { writes(file: file, sector: -1) }
 
-    /// Whether a change of a directory's names is kept.
+    /// Returns whether a change of a directory's names is kept.
     func keepsName(_ number: Int, of directory: String) -> Bool {
         switch kind {
         case .losesAll: false

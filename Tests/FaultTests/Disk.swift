@@ -2,12 +2,12 @@ import FoundationEssentials
 import TandemIO
 import TestSupport
 
-/// A disk that plays a recording and can lose its power after any record.
+/// A disk that replays a recording and can lose its power after any record.
 ///
 /// State:
-/// - `names`: what programs see; `durableNames`: what is certain to survive.
+/// - `names`: the names that programs see; `durableNames`: the names that are certain to survive.
 /// - `pendingNames`: changes of names not yet synced, in order, each with its directory.
-/// - `open`: what the recorded process's descriptors mean.
+/// - `open`: the meaning of the recorded process's descriptors.
 struct Disk {
     enum Node {
         case file(DiskFile)
@@ -16,7 +16,7 @@ struct Disk {
 
     private struct NameChange {
         var directory: String
-        /// Set together or not at all; nil takes the name away.
+        /// The names that change together; nil removes a name.
         var names: [(path: String, node: Node?)]
     }
 
@@ -25,19 +25,19 @@ struct Disk {
         case directory(String)
     }
 
-    /// The directory that the recording was limited to; it exists.
+    /// The directory to which the recording was limited; it exists.
     let root: String
     private var names: [String: Node] = [:]
     private var durableNames: [String: Node] = [:]
     private var pendingNames: [(number: Int, change: NameChange)] = []
     private var open: [Int32: Descriptor] = [:]
-    /// How many records were played.
+    /// The number of records that were replayed.
     private(set) var played = 0
 
-    /// An empty disk.
+    /// Creates an empty disk.
     init(root: String) { self.root = root }
 
-    /// A disk with the files of a directory, all durable, in place of the root.
+    /// Creates a disk with the files of a directory, all durable, in place of the root.
     init(root: String, filledFrom source: String) throws {
         self.root = root
         for name in try FileManager.default.subpathsOfDirectory(atPath: source) {
@@ -51,7 +51,7 @@ struct Disk {
         durableNames = names
     }
 
-    // MARK: Playing
+    // MARK: Replay
 
     mutating func play(_ record: Recording.Record) {
         played += 1
@@ -121,9 +121,9 @@ struct Disk {
 
     // MARK: Losing power
 
-    /// Writes what a crash at this moment leaves below a directory, which is made.
+    /// Writes the files that survive a crash at this moment into a new directory.
     ///
-    /// The seed decides what becomes of everything that was not synced.
+    /// The seed decides which unsynced data survives.
     func crash(into directory: String, seed: UInt64) throws {
         let luck = CrashLuck(seed: seed, played: played)
         let survivors = survivingNames(luck)
@@ -154,7 +154,7 @@ struct Disk {
         return survivors
     }
 
-    /// A name below a directory that was lost is lost.
+    /// Returns whether no directory above a path was lost.
     private func isReachable(_ path: String, _ names: [String: Node]) -> Bool {
         var parent = Self.directory(of: path)
         while parent.count > root.count {

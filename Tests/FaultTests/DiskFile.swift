@@ -1,20 +1,23 @@
-/// A file on the simulated disk: what is durable, what programs see, and the writes in between.
+/// A file on the simulated disk: its durable content, the content that programs see, and the writes
+/// in between.
 ///
-/// A sector of 512 bytes reaches the disk whole, as it was after one of the writes to it: so a crash
-/// keeps of each sector some first part of the unsynced writes, each sector another.
+/// A sector of 512 bytes reaches the disk as a whole, in its state after one of the writes to it.
+/// So a crash keeps a prefix of the unsynced writes to each sector, and the prefixes of different
+/// sectors are independent.
 final class DiskFile {
     static let sectorBytes = 512
 
     private enum Change {
         case write(offset: Int, bytes: [UInt8])
-        /// The size becomes this.
+        /// A change to this size.
         case truncate(Int)
     }
 
     private var durable: [UInt8]
     private(set) var content: [UInt8]
     private var pending: [(number: Int, change: Change)] = []
-    /// Sectors that were synced alone: pending writes up to this number are on the disk there.
+    /// The sectors that were synced singly, with the number up to which pending writes are durable
+    /// there.
     private var settled: [Int: Int] = [:]
 
     init(_ bytes: [UInt8] = []) {
@@ -38,14 +41,14 @@ final class DiskFile {
         if size > content.count { truncate(to: size, number: number) }
     }
 
-    /// Everything written is durable.
+    /// Makes all writes durable.
     func sync() {
         durable = content
         pending.removeAll()
         settled.removeAll()
     }
 
-    /// A write that was durable when it returned: its sectors are, nothing else.
+    /// Makes only the sectors of a range durable, as a synchronous write does.
     func sync(_ range: Range<Int>, number: Int) {
         let sectors =
             range.lowerBound / Self.sectorBytes...(range.upperBound - 1) / Self.sectorBytes
@@ -58,7 +61,10 @@ final class DiskFile {
         }
     }
 
-    /// What a crash leaves: `keeps` says up to which write a sector is kept, `keepsSize` which truncations.
+    /// Returns the content after a crash.
+    ///
+    /// `keeps` returns the number of the last write that is kept of a sector, and `keepsSize` is
+    /// the number of the last size change kept.
     func survivor(keeps: (Int) -> Int, keepsSize: Int) -> [UInt8] {
         guard !pending.isEmpty else { return durable }
         var bytes = durable
@@ -66,7 +72,7 @@ final class DiskFile {
             switch change {
             case .truncate: if number <= keepsSize { Self.apply(change, to: &bytes) }
             case .write(let offset, let written):
-                // The size may be on the disk where the bytes are not.
+                // The size may be on the disk without the bytes.
                 let end = offset + written.count
                 if number <= keepsSize, end > bytes.count { Self.apply(.truncate(end), to: &bytes) }
                 apply(written, at: offset, number, to: &bytes, keeps)

@@ -2,12 +2,12 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A blocking client that may have several requests on their way.
+/// A blocking client that may have several requests in flight.
 final class FaultClient {
     /// The daemon closed the connection, because it ends.
     struct Closed: Error {}
 
-    /// The daemon refused the client for lack of room, and continues.
+    /// The daemon rejected the client for lack of space, and continues.
     struct Refused: Error {}
 
     private let socket: Socket
@@ -44,7 +44,7 @@ final class FaultClient {
         }
     }
 
-    /// Sends a request; its id is for ``answer(to:)``.
+    /// Sends a request, and returns its id for ``answer(to:)``.
     func send(_ message: ClientMessage) throws -> UInt32 {
         lastID += 1
         var bytes: [UInt8] = []
@@ -53,7 +53,7 @@ final class FaultClient {
         return lastID
     }
 
-    /// Waits for an answer; pushes are passed over.
+    /// Waits for an answer, and ignores pushes.
     func answer(to id: UInt32) throws -> DaemonMessage {
         while true {
             if let answer = answers.removeValue(forKey: id) { return answer }
@@ -69,7 +69,7 @@ final class FaultClient {
     func close() { socket.shutdown() }
 }
 
-/// Unique keys, an index, every kind of link.
+/// A model with unique keys, an index, and every kind of link.
 let faultModel = Model {
     Entity("Note", uniqueness: [["key"]], indexes: [["rank"]]) {
         Attribute("key", .string)

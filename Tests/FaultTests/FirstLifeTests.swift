@@ -1,10 +1,11 @@
 import TestSupport
 import Testing
 
-/// The shrunk cases of what the images found.
+/// Regression tests: minimal cases of defects found by crash images.
 @Suite(.ownThread) struct FirstLifeTests {
-    /// LMDB never syncs the name of its file: the journal then stood beside a new store of another log.
-    @Test func `law 3: a power cut after the first saves leaves store and journal together`()
+    /// LMDB never syncs the name of its file, so the journal remained beside a new store of another
+    /// log.
+    @Test func `law 3: a power cut after the first saves leaves a matching store and journal`()
         throws
     {
         var world = try World(seed: seed, in: try Scratch(inMemory: true))
@@ -12,7 +13,7 @@ import Testing
         try expectNoLoss(world)
     }
 
-    /// Who finds a directory has to sync its name too.
+    /// A process that finds an existing directory has to sync the directory's name too.
     @Test(arguments: 1...4)
     func `law 3: a kill between making a directory and syncing its name, then a power cut`(
         _ number: Int

@@ -2,12 +2,12 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Calls that fail: the first, the second, … until a life passes without.
+/// Calls that fail: the first, the second, and so on, until a life completes without a failure.
 @Suite(.ownThread) struct InjectionTests {
-    /// How many calls are passed over between two that fail; 1 with a large TANDEM_IMAGES.
+    /// The distance between two calls that fail; 1 with a large TANDEM_IMAGES.
     static let stride = imageCount > 1_000 ? 1 : Volume.of(29, deep: 4)
 
-    /// What goes wrong, and whether a life with it may go on.
+    /// The faults to inject, as the recorder reads them.
     static let faults = [
         "sync,/journal/,N,eio", "write,/journal/,N,eio", "write,/journal/,N,short",
         "write,/journal/,N,torn", "write,/journal/,N,enospc", "dwrite,/journal/,N,eio",
@@ -19,7 +19,7 @@ import Testing
     static let remedies = ["start again", "try again", "open the log again", "free room"]
 
     @Test(arguments: faults)
-    func `laws 1, 3 and 6: after any failed call the daemon ends or goes on, and nothing is lost`(
+    func `laws 1, 3 and 6: after any failed call the daemon ends or continues, and nothing is lost`(
         _ fault: String
     ) throws {
         let number = Self.faults.firstIndex(of: fault) ?? 0
@@ -30,9 +30,9 @@ import Testing
             let outcome = try world.live(World.Life(faults: faults, steps: 12))
             let what = "TANDEM_SEED=\(seed) \(faults): \(outcome.status) \(outcome.text)"
             if outcome.status != .exited(0) {
-                // 75 where only room was missing.
+                // 75 if only space was missing.
                 #expect([.exited(78), .exited(75)].contains(outcome.status), "\(what)")
-                // The store's, or the directory that it is created in.
+                // The store's path, or that of the directory in which it is created.
                 #expect(outcome.text.contains(world.place.disk), "names no file: \(what)")
                 #expect(Self.remedies.contains { outcome.text.contains($0) }, "no remedy: \(what)")
             }
@@ -48,7 +48,7 @@ import Testing
         for problem in try world.violations(ofImages: 10, against: reference) {
             Issue.record("TANDEM_SEED=\(seed) \(fault): \(problem)")
         }
-        // Nobody was told of anything whose flush had failed.
+        // No client received anything whose flush had failed.
         try world.imagesOfEnds { image in
             for problem in world.violations(of: image, against: reference) {
                 Issue.record("TANDEM_SEED=\(seed) \(fault): \(problem)")
@@ -56,7 +56,8 @@ import Testing
         }
     }
 
-    /// Found with `TANDEM_SEED=20261124`: the refusal of the client was taken for the end of the daemon.
+    /// Found with `TANDEM_SEED=20261124`: the test took the rejection of the client for the
+    /// daemon's end.
     @Test func `law 3: a daemon without room for its first segment refuses models and continues`()
         throws
     {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Calls that no library of ours wraps.
+/// System calls that none of our libraries wraps.
 enum Kernel {
-    /// Reads from a descriptor; 0 at its end or when it failed.
+    /// Reads from a descriptor; returns 0 at its end or after an error.
     static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {
         while true {
             let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)

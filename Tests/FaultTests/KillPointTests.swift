@@ -2,8 +2,8 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// A process that ends itself at its n-th call, for every n: while it recovers, saves, begins a segment,
-/// makes a checkpoint, answers.
+/// Processes that kill themselves at their n-th call, for every n: during recovery, saves, segment
+/// creation, checkpoints and answers.
 @Suite(.ownThread) struct KillPointTests {
     static let stride = imageCount > 1_000 ? 1 : Volume.of(29, deep: 9)
 
@@ -26,7 +26,8 @@ import Testing
         let (found, reference) = world.violations()
         #expect(found.isEmpty, "TANDEM_SEED=\(seed) \(fault): \(found)")
         guard let reference else { return }
-        // The power may go as well, while the page cache still holds what the killed ones wrote.
+        // The power may fail as well, while the page cache still holds the writes of killed
+        // processes.
         for problem in try world.violations(ofImages: Volume.of(20, deep: 60), against: reference) {
             Issue.record("TANDEM_SEED=\(seed) \(fault): \(problem)")
         }

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A flush that does nothing has to be found: else the images prove nothing.
+/// Flushes without effect must be detected; otherwise the images would prove nothing.
 @Suite(.ownThread) struct NegativeControlTests {
     @Test(arguments: ["sync,/journal/,1+,lie", "dirsync,/,1+,lie"])
     func `a journal whose flushes do nothing is caught`(_ faults: String) throws {
@@ -17,7 +17,7 @@ import Testing
         #expect(caught > 4, "\(caught) of 80 images broke a law")
     }
 
-    /// In a process of its own, for a store with lost pages may take the process with it.
+    /// In a separate process, because a store with lost pages may crash it.
     @Test func `an LMDB whose flushes do nothing is caught`() async throws {
         let scratch = try Scratch(inMemory: true)
         await #expect(processExitsWith: .failure) { [path = scratch.path as String] in
@@ -25,14 +25,15 @@ import Testing
         }
     }
 
-    @Test func `the same LMDB with real flushes is not`() async throws {
+    @Test func `an LMDB whose flushes work is not caught`() async throws {
         let scratch = try Scratch(inMemory: true)
         await #expect(processExitsWith: .success) { [path = scratch.path as String] in
             exit(NegativeControlTests.status("", path, unmade: 4))
         }
     }
 
-    /// 0 if all images recover, 3 if one breaks a law, `unmade` if no world could be made, which shows neither.
+    /// Returns 0 if all images recover, 3 if one violates a law, and `unmade` if no world could be
+    /// made, which proves neither.
     private static func status(_ faults: String, _ path: String, unmade: Int32) -> Int32 {
         do {
             let world = try World.ordinary(

@@ -3,12 +3,13 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The recorder, built once per run of the tests by the system's compiler.
+/// The recorder, built once per test run by the system's compiler.
 enum Recorder {
-    /// The path of the library that is preloaded.
+    /// The path of the library to preload.
     static let library: Result<String, any Error> = Result {
         let source = String(#filePath.prefix(upTo: #filePath.lastIndex(of: "/") ?? "".startIndex))
-        // Beside the executables, so that nothing is left elsewhere; renamed, so that others see it whole.
+        // Built next to the executables, so that no files are left elsewhere; renamed, so that
+        // other processes only see it complete.
         let path = RecordedDaemon.products + "/tandem-recorder.so"
         let part = "\(path).\(ThisProcess.processID)"
         let words = ["-shared", "-fPIC", "-O1", "-o", part, source + "/Recorder/recorder.c"]
@@ -28,10 +29,10 @@ enum Recorder {
     }
 }
 
-/// A place for a store, a socket beside it, and what is recorded of the store's files.
+/// The location of a store, its socket, and the recording of the store's files.
 struct FaultPlace {
     let scratch: Scratch
-    /// The directory whose files are recorded; the store lies in it.
+    /// The directory whose files are recorded; the store is in it.
     let disk: String
     var store: String { disk + "/store" }
     var socket: String { scratch.path + "/socket" }
@@ -43,17 +44,17 @@ struct FaultPlace {
     }
 }
 
-/// A `tandemd` of this build in a process of its own, under the recorder.
+/// A `tandemd` of this build in a separate process, under the recorder.
 final class RecordedDaemon {
-    /// The size of its segments: small, so that many are begun.
+    /// The segment size: small, so that many segments are created.
     static let segmentBytes = 32 << 10
 
     private let child: ChildProcess
     private var output: [UInt8] = []
-    /// Whether it came as far as serving.
+    /// Whether the daemon became ready.
     private(set) var isServing = false
 
-    /// Starts it under the recorder and waits until it serves or ends.
+    /// Starts the daemon under the recorder, and waits until it is ready or ends.
     convenience init(
         _ place: FaultPlace, faults: String = "", durability: String = "full"
     ) throws {
@@ -65,7 +66,7 @@ final class RecordedDaemon {
         try self.init(place, under: environment, durability: durability)
     }
 
-    /// Starts it behind some words that end in a program's start, and waits until it serves or ends.
+    /// Starts the daemon with a command prefix, and waits until it is ready or ends.
     init(_ place: FaultPlace, under words: [String], durability: String = "full") throws {
         let daemon = [
             Self.products + "/tandemd", "--store", place.store, "--socket", place.socket,
@@ -83,25 +84,25 @@ final class RecordedDaemon {
         return String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
     }()
 
-    /// What it said.
+    /// The daemon's output.
     var text: String { String(decoding: output, as: UTF8.self) }
 
-    /// Ends it at once.
+    /// Kills the daemon.
     func kill() {
         child.kill()
         child.wait()
     }
 
-    /// Asks it to end.
+    /// Asks the daemon to stop.
     func terminate() { child.terminate() }
 
-    /// Waits until it has ended and reads what it still said.
+    /// Waits for the daemon's end, and reads the rest of its output.
     func wait() -> ChildProcess.Status {
         _ = read { _ in false }
         return child.wait()
     }
 
-    /// Reads until it is enough or nothing more comes; true when it was enough.
+    /// Reads output until `isEnough` returns true; returns false at the end of the output.
     private func read(until isEnough: (String) -> Bool) -> Bool {
         guard let descriptor = child.output else { return false }
         var buffer = [UInt8](repeating: 0, count: 4_096)

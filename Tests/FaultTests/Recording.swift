@@ -1,31 +1,32 @@
-/// What a recorded process did, in the order of effect; see `Recorder/recorder.c`.
+/// The calls of a recorded process, in the order of their effects; see `Recorder/recorder.c`.
 struct Recording: Sendable {
     /// One call that had an effect.
     enum Record: Sendable {
-        /// A file or directory got a descriptor.
+        /// A file or directory was opened.
         case open(fd: Int32, path: String, isNew: Bool, isDirectory: Bool, isCut: Bool)
-        /// Bytes at an offset; on the disk at once when `isSynced`.
+        /// Bytes were written at an offset; immediately durable if `isSynced`.
         case write(fd: Int32, offset: Int, bytes: [UInt8], isSynced: Bool)
-        /// A file's bytes or a directory's names are on the disk.
+        /// A file's bytes or a directory's names were made durable.
         case sync(fd: Int32)
         case truncate(fd: Int32, size: Int)
-        /// Room for a file up to a size.
+        /// Space for a file was allocated up to a size.
         case allocate(fd: Int32, size: Int)
         case rename(old: String, new: String)
         case unlink(path: String)
         case makeDirectory(path: String)
-        /// Bytes for a client.
+        /// Bytes were sent to a client.
         case send(fd: Int32, bytes: [UInt8])
         case close(fd: Int32)
-        /// Something was made to go wrong.
+        /// A fault was injected.
         case fault(String)
-        /// Another process goes on: descriptors and connections are gone, the page cache is not.
+        /// Another process takes over: descriptors and connections are lost, the page cache is
+        /// kept.
         case restart
     }
 
     private(set) var records: [Record] = []
 
-    /// Reads a recorder's log; a record that a kill cut off is left out.
+    /// Reads a recorder's log; a record truncated by a kill is ignored.
     init(log: [UInt8]) {
         log.withUnsafeBytes { bytes in
             var offset = 0
@@ -66,7 +67,7 @@ struct Recording: Sendable {
         }
     }
 
-    /// What was made to go wrong.
+    /// The injected faults.
     var faults: [String] {
         records.compactMap { if case .fault(let text) = $0 { text } else { nil } }
     }

@@ -5,10 +5,10 @@ import TandemModel
 import TandemStore
 import TestSupport
 
-/// What is in the journal, and the hash that the store has to have at each of its positions.
+/// The transactions of a journal, and the store's expected hash at each position.
 struct Reference: Sendable {
     let encoded: [EncodedTransaction]
-    /// The hash of the dump at position 0, 1, ….
+    /// The hashes of the dumps at positions 0, 1, ….
     let hashes: [StableHash]
 
     /// Applies a journal's transactions one by one to an empty store.
@@ -28,17 +28,17 @@ struct Reference: Sendable {
     }
 }
 
-/// Journal and store as a recovery leaves them.
+/// Journal and store after a recovery.
 struct Recovered {
     let encoded: [EncodedTransaction]
     let hash: StableHash
     let applied: UInt64
     let nextNumber: UInt64
     let consumers: [Consumer]
-    /// Blobs that the store holds with other bytes than the journal.
+    /// The number of blobs whose bytes in the store differ from the journal's.
     let wrongBlobs: Int
 
-    /// Recovers a store the way the daemon does, without a socket, and stops it in order.
+    /// Recovers a store as the daemon does, without a socket, and stops it regularly.
     static func recover(_ store: String) throws {
         var configuration = DaemonConfiguration(store: store)
         configuration.segmentBytes = RecordedDaemon.segmentBytes
@@ -47,7 +47,7 @@ struct Recovered {
         try daemon.run()
     }
 
-    /// Looks at what a stopped daemon left.
+    /// Reads the journal and the store of a stopped daemon.
     init(_ place: String) throws {
         var options = JournalOptions()
         options.segmentBytes = RecordedDaemon.segmentBytes
@@ -78,14 +78,14 @@ struct Recovered {
     }
 }
 
-/// One image after a crash, and what must be true of it.
+/// The conditions that a crash image must satisfy after its recovery.
 struct ImageCheck {
     /// The store's directory.
     let store: String
     let told: Told
     let reference: Reference
 
-    /// Recovers the image and says what is wrong with it; empty when all laws hold.
+    /// Recovers the image, and returns the violations; empty if all laws hold.
     func violations() -> [String] {
         do {
             try Recovered.recover(store)

@@ -1,4 +1,4 @@
 import TestSupport
 
-/// How many crash images are looked at: TANDEM_IMAGES, or what fits into every run of the tests.
+/// The number of crash images to check: TANDEM_IMAGES, or as many as fit into every test run.
 let imageCount = Volume.variable("TANDEM_IMAGES", or: 160, deep: 1_000)

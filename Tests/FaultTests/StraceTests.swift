@@ -3,9 +3,9 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The same faults made by the kernel's own means: nothing of ours is preloaded.
+/// The same faults made by the kernel itself, without a preloaded library.
 @Suite(.ownThread) struct StraceTests {
-    /// Whether strace is there and may trace.
+    /// Whether strace is installed and may trace.
     static let isThere: Bool = {
         let words = ["-qq", "-o", "/dev/null", "/bin/true"]
         guard FileManager.default.fileExists(atPath: "/usr/bin/strace") else { return false }
@@ -18,7 +18,7 @@ import Testing
             ("fdatasync:error=EIO:when=8+", 78), ("fdatasync:error=EIO:when=15+", 78),
             ("pwrite64:error=EIO:when=16+", 78), ("pwrite64:error=ENOSPC:when=22", 0),
         ])
-    func `laws 1 and 3: a call that the kernel fails ends the daemon and loses nothing`(
+    func `laws 1 and 3: a call failed by the kernel ends the daemon and loses nothing`(
         _ injection: String, _ code: Int32
     ) throws {
         let place = try FaultPlace(try Scratch(inMemory: true))
@@ -33,17 +33,19 @@ import Testing
         let end = Result {
             try #require(daemon.isServing)
             try workload.begin()
-            // One that is no failure of the daemon, as of a spare segment's write, may come first; the last ends it.
+            // Failures that the daemon tolerates, such as of a spare segment's write, may come
+            // first; the last one ends it.
             for _ in 0..<(code == 0 ? 400 : 4_000) { try workload.step() }
         }
         let goesOn = (try? end.get()) != nil
         if goesOn || code == 0 { daemon.terminate() }
         let status = daemon.wait()
-        // Without a next segment it takes no saves, and loses nothing by that.
+        // Without a next segment the daemon accepts no saves, and loses nothing.
         let isReadOnly = daemon.text.contains("tandemd: read-only:")
         #expect(
             !goesOn || code == 0 || isReadOnly, "\(injection): the daemon went on: \(daemon.text)")
-        // LMDB's meta pages are allocated when the store is made, so a full disk never fails their write, but the injection may.
+        // LMDB's meta pages are allocated when the store is made, so a full disk never fails their
+        // write, but the injection may.
         let isMetaPage = code == 0 && daemon.text.contains("meta page")
         #expect(status == .exited(isMetaPage ? 78 : code), "\(injection): \(daemon.text)")
         #expect(daemon.text.contains(place.store) || code == 0, "\(daemon.text)")

@@ -1,19 +1,20 @@
 import TandemModel
 import TandemWire
 
-/// What other processes know at a moment of a recording, read from the bytes that the daemon sent.
+/// The knowledge of other processes at a moment of a recording, read from the bytes that the daemon
+/// sent.
 ///
-/// Every position that is named in any message counts: nobody may learn of one that can be lost.
+/// Every position named in any message counts: no process may learn of a position that can be lost.
 struct Told {
-    /// The highest position that was named.
+    /// The highest position named in a message.
     private(set) var position: UInt64 = 0
-    /// All numbers below may have been handed out.
+    /// The bound below which all numbers may have been leased.
     private(set) var numbersBelow: UInt64 = 0
     /// Whether a consumer was registered.
     private(set) var hasConsumer = false
     private var streams: [Int32: DaemonMessageDecoder] = [:]
 
-    /// Takes what was known before.
+    /// Creates the knowledge at the beginning of a recording.
     init(_ position: UInt64 = 0, numbersBelow: UInt64 = 0) {
         self.position = position
         self.numbersBelow = numbersBelow

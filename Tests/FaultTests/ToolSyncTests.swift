@@ -3,7 +3,8 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem backup`, `restore`, `rebuild` and `import` under the recorder: what they have told is on the disk by then.
+/// `tandem backup`, `restore`, `rebuild` and `import` under the recorder: reported work is on the
+/// disk by then.
 @Suite(.ownThread) struct ToolSyncTests {
     let place: FaultPlace
     private let files = RealFileSystem()
@@ -18,7 +19,7 @@ import Testing
         return path
     }
 
-    /// Runs the tool and returns what it did.
+    /// Runs the tool, and returns its recorded calls.
     private func tandem(_ arguments: [String], code: Int32 = 0) throws -> [Recording.Record] {
         try? FileManager.default.removeItem(atPath: place.log)
         let environment = [
@@ -32,7 +33,7 @@ import Testing
         return Recording(log: log).records
     }
 
-    /// A store with a model and a row, and its daemon, still running.
+    /// Makes a store with a model, and returns its running daemon.
     private func serve() throws -> RecordedDaemon {
         let daemon = try RecordedDaemon(place, under: [])
         #expect(daemon.isServing, "\(daemon.text)")
@@ -46,7 +47,9 @@ import Testing
         _ = daemon.wait()
     }
 
-    /// Expects that a path came by a rename, and that its name and everything below the old name was flushed in the right order.
+    /// Expects that a path was created by a rename, with flushes in the right order.
+    ///
+    /// Everything below the old name must be flushed before the rename, and the new name after it.
     private func expectDurable(_ path: String, _ records: [Recording.Record]) {
         var names: [Int32: (path: String, isDirectory: Bool)] = [:]
         var dirty: Set<String> = []
@@ -79,7 +82,7 @@ import Testing
         #expect(isDurable, "the directory of \(path) was not flushed after the rename")
     }
 
-    @Test func `law 3: backup, restore, salvage and rebuild end with what they made on the disk`()
+    @Test func `law 3: backup, restore, salvage and rebuild end after their output is durable`()
         throws
     {
         let daemon = try serve()
@@ -99,7 +102,7 @@ import Testing
     /// The upper bytes occur nowhere else in a message.
     private static let firstValue: Int64 = 0x5EED_5EED << 32
 
-    /// The highest index of a row in the bytes of a message.
+    /// Returns the highest index of a row in the bytes of a message.
     private static func lastRow(in bytes: [UInt8]) -> Int? {
         let mark: [UInt8] = [0xED, 0x5E, 0xED, 0x5E]
         return bytes.ranges(of: mark).compactMap { range -> Int? in
@@ -128,7 +131,8 @@ import Testing
         var rejects: Int32?
         var directories: Set<Int32> = []
         var (isDirty, isNamed, isWritten) = (false, false, false)
-        // Lines of the file of rejects: all, and those that are flushed.
+        // The numbers of lines in the file of rejects: all, and flushed ones; and the last row
+        // sent.
         var (lines, flushedLines, lastSent) = (0, 0, -1)
         for record in records {
             switch record {

@@ -2,20 +2,20 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// A batch and how it was answered, if it was and came to its end.
+/// A batch, and its answer if it ended.
 struct BatchRecord {
     let batch: Batch
-    /// Whether it is to be repeated in the next life.
+    /// Whether the batch is to be repeated in the next life.
     var isOpen = true
     var answer: Batched?
 }
 
-/// Batches of a workload, with saves in between, and a consumer that moves on.
+/// Batches of a workload, with saves in between, and a consumer that acknowledges positions.
 extension Workload {
-    /// So many that a batch of them takes two transactions.
+    /// The number of tags; a batch over all of them takes two transactions.
     private static let tags = 70
 
-    /// Changes, deletes or inserts objects by a batch.
+    /// Changes, deletes or inserts objects with a batch.
     mutating func batch() throws {
         switch Int.random(in: 0..<5, using: &random) {
         case 0: try deleteNotes()
@@ -80,7 +80,8 @@ extension Workload {
         batches[index].answer = answer
     }
 
-    /// Lets those go on that were not answered; the last one that was gets the same answer again.
+    /// Repeats the unanswered batches, and the last answered one, which must get the same answer
+    /// again.
     mutating func repeatBatches() throws {
         let answered = batches.lastIndex { $0.answer != nil }
         for index in batches.indices where batches[index].isOpen || index == answered {
@@ -88,7 +89,7 @@ extension Workload {
         }
     }
 
-    /// Registers a consumer, or says how far it has come.
+    /// Registers a consumer, or acknowledges its position.
     mutating func acknowledge() throws {
         let (client, name) = (clients[0], "reader")
         if !hasConsumer {
@@ -103,7 +104,7 @@ extension Workload {
             .consumer(ConsumerRequest(name: name, action: .acknowledge(position))))
     }
 
-    /// What is wrong with a journal's batches against what was answered.
+    /// Returns the contradictions between a journal's batches and the answers.
     func violations(ofBatchesIn transactions: [Transaction]) -> [String] {
         var violations: [String] = []
         var last: [[UInt8]: (progress: BatchProgress, position: UInt64)] = [:]
@@ -118,7 +119,7 @@ extension Workload {
             last[transaction.saveID] = (progress, position)
         }
         for record in batches {
-            // One without effect is not in the journal.
+            // A batch without effect is not in the journal.
             guard let answer = record.answer, let known = last[record.batch.batchID] else {
                 continue
             }

@@ -1,24 +1,24 @@
 import TandemModel
 import TandemWire
 
-/// A batch insert, part by part.
+/// A batch insert, sent in chunks.
 struct InsertRecord {
     let id: [UInt8]
-    /// How many rows each part has: the first takes two transactions.
+    /// The numbers of rows of the chunks; the first chunk takes two transactions.
     let parts = [70, 9]
-    /// Whether it is to be repeated in the next life.
+    /// Whether the batch is to be repeated in the next life.
     var isOpen = true
     var answer: BatchInserted?
 
     var rows: Int { parts.reduce(0, +) }
 
-    /// What stands for so many rows.
+    /// Returns a hash that stands in for the hash of the first `rows` rows.
     func hash(_ rows: Int) -> StableHash { StableHash(id + [UInt8(rows)]) }
 }
 
-/// Batch inserts of a workload, with saves between their parts.
+/// Batch inserts of a workload, with saves between their chunks.
 extension Workload {
-    /// How many there are: their rows make the images larger.
+    /// The maximum number of batch inserts, since their rows make the images larger.
     private static let insertsAtMost = 2
 
     mutating func insertRows() throws {
@@ -70,12 +70,13 @@ extension Workload {
         inserts[index].answer = answer
     }
 
-    /// Sends those once more that were not answered to their end, with other numbers.
+    /// Repeats the batch inserts that were not answered completely, with other numbers.
     mutating func repeatInserts() throws {
         for index in inserts.indices where inserts[index].isOpen { try run(index) }
     }
 
-    /// What is wrong with a journal's batch inserts: each row is there once, and all that was answered is.
+    /// Returns the violations in a journal's batch inserts: each row must occur once, and all
+    /// answered rows must exist.
     func violations(ofInsertsIn transactions: [Transaction]) -> [String] {
         inserts.flatMap { record -> [String] in
             let parts = transactions.filter { $0.saveID == record.id }

@@ -2,16 +2,16 @@ import TandemModel
 import TandemWire
 import TestSupport
 
-/// Random saves, batches, leases, acknowledgements and pauses of two clients; keeps what was answered.
+/// Random saves, batches, leases, acknowledgements and pauses of two clients; records the answers.
 struct Workload {
     var random: SplitMix64
     private let place: FaultPlace
     private(set) var clients: [FaultClient] = []
     private var numbers: Range<UInt64> = 0..<0
     var live: [ObjectReference] = []
-    /// Saves and batches so far.
+    /// The number of saves and batches so far.
     var saves = 0
-    /// What tells this workload's save ids from others'.
+    /// The prefix of this workload's save ids, different from other workloads'.
     let name: String
     var batches: [BatchRecord] = []
     var inserts: [InsertRecord] = []
@@ -19,11 +19,11 @@ struct Workload {
     var hasConsumer = false
     /// Answers that contradict earlier ones.
     var problems: [String] = []
-    /// The saves that were answered with success, by save id.
+    /// The positions of the saves that were answered with success, by save id.
     private(set) var answered: [[UInt8]: UInt64] = [:]
-    /// The saves whose answer never came, which are repeated in the next life.
+    /// The saves without an answer, which are repeated in the next life.
     private var open: [SaveRequest] = []
-    /// All numbers that were handed out.
+    /// All leases that were granted.
     private(set) var leases: [Lease] = []
 
     init(_ place: FaultPlace, seed: UInt64, name: String = "w") {
@@ -32,7 +32,7 @@ struct Workload {
         self.name = name
     }
 
-    /// Connects and repeats what was not answered; throws when the daemon is gone.
+    /// Connects, and repeats unanswered requests; throws if the daemon has ended.
     mutating func begin() throws {
         numbers = 0..<0
         clients = [try connect(["Note", "Tag"]), try connect([])]
@@ -55,7 +55,7 @@ struct Workload {
         return client
     }
 
-    /// Does something; throws when the daemon is gone.
+    /// Performs one random action; throws if the daemon has ended.
     mutating func step() throws {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<62: try save(count: 1)
@@ -68,7 +68,7 @@ struct Workload {
         }
     }
 
-    /// Waits until the store has made everything so far durable.
+    /// Waits until everything so far is durable in the store.
     mutating func checkpoint() throws {
         while true {
             guard case .status(let text) = try clients[0].ask(.status) else { return }
@@ -77,7 +77,7 @@ struct Workload {
         }
     }
 
-    /// Takes so many leases; enough of them make the store reserve more.
+    /// Takes `count` leases; enough of them make the store reserve more numbers.
     mutating func lease(_ count: Int) throws {
         for _ in 0..<count {
             guard case .lease(let lease) = try clients[0].ask(.lease(count: 4_096)) else { return }
@@ -86,7 +86,7 @@ struct Workload {
         }
     }
 
-    /// Sends saves of both clients without waiting in between.
+    /// Sends saves of both clients without waiting for answers in between.
     mutating func save(count: Int) throws {
         var ids: [(client: FaultClient, id: UInt32)] = []
         for number in 0..<count {
@@ -129,7 +129,7 @@ struct Workload {
         return operations
     }
 
-    /// A number for a new object, from a lease.
+    /// Returns a leased number for a new object.
     mutating func number() throws -> UInt64? {
         if numbers.isEmpty { try lease(1) }
         return numbers.popFirst()
@@ -160,7 +160,7 @@ struct Workload {
                 repeating: "x\(number % 10)", count: Int.random(in: 100...2_000, using: &random))
             values.append(SlotValue(slot: text, value: .string(long)))
         } else if Int.random(in: 0..<25, using: &random) == 0 {
-            // A text that is a blob.
+            // A text that is stored as a blob.
             let long = String(repeating: "\(number % 7)", count: BlobReference.inlineLimit + 700)
             values.append(SlotValue(slot: text, value: .string(long)))
         }
@@ -178,7 +178,7 @@ struct Workload {
 }
 
 extension Workload {
-    /// What is wrong with a store against what was answered.
+    /// Returns the contradictions between a store and the answers.
     func violations(in found: Recovered) throws -> [String] {
         let transactions = try found.encoded.map { try $0.decoded() }
         var violations =

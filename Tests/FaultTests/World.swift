@@ -8,21 +8,21 @@ import Testing
 struct World {
     /// One life of a daemon.
     struct Life {
-        /// What goes wrong; see `Recorder/recorder.c`.
+        /// The faults to inject; see `Recorder/recorder.c`.
         var faults = ""
-        /// Things that clients do.
+        /// The number of client actions.
         var steps = 20
-        /// Whether it is stopped in order; otherwise it is killed.
+        /// Whether the daemon is stopped regularly; otherwise it is killed.
         var isStopped = true
         var durability = "full"
     }
 
-    /// How a life ended.
+    /// The end of a life.
     struct Outcome {
         let status: ChildProcess.Status
-        /// What the daemon said.
+        /// The daemon's output.
         let text: String
-        /// What was made to go wrong.
+        /// The faults that were injected.
         let faults: [String]
     }
 
@@ -31,12 +31,12 @@ struct World {
     let place: FaultPlace
     private(set) var records: [Recording.Record] = []
     private var workload: Workload
-    /// What clients had been told before.
+    /// The knowledge of clients before the recording.
     private let past: Told
-    /// A copy of the files that were there at the beginning, if any were.
+    /// A copy of the files at the beginning, if there were any.
     private let beginning: String?
 
-    /// A store that nobody has opened yet.
+    /// Creates a world with a new store.
     init(seed: UInt64, in scratch: Scratch) throws {
         self.seed = seed
         self.scratch = scratch
@@ -46,7 +46,7 @@ struct World {
         beginning = nil
     }
 
-    /// A store as a power cut left it.
+    /// Creates a world with a store in its state after a power cut.
     init(after image: Image, seed: UInt64) throws {
         self.seed = seed
         scratch = try Scratch(inMemory: true)
@@ -60,7 +60,7 @@ struct World {
         beginning = copy
     }
 
-    /// One life that nothing goes wrong in.
+    /// Creates a world after one life, by default without faults.
     static func ordinary(seed: UInt64, steps: Int, faults: String = "") throws -> World {
         try ordinary(seed: seed, steps: steps, faults: faults, in: try Scratch(inMemory: true))
     }
@@ -78,7 +78,7 @@ struct World {
 
     // MARK: Lives
 
-    /// Runs a daemon until its clients are done or it dies.
+    /// Runs a daemon until its clients are done or it ends.
     @discardableResult
     mutating func live(_ life: Life) throws -> Outcome {
         let daemon = try RecordedDaemon(place, faults: life.faults, durability: life.durability)
@@ -92,7 +92,7 @@ struct World {
             } catch is FaultClient.Refused {
                 // The daemon continues, read-only, until it is ended below.
             } catch {
-                // The fault; the daemon ends.
+                // The fault ended the daemon.
                 isAlive = false
             }
         }
@@ -104,7 +104,7 @@ struct World {
         return Outcome(status: status, text: daemon.text, faults: recording.faults)
     }
 
-    /// Recovers the store and says what is wrong with it against what clients were answered.
+    /// Recovers the store, and returns the contradictions to the answers that clients received.
     func violations() -> (found: [String], reference: Reference?) {
         do {
             try Recovered.recover(place.store)
@@ -122,7 +122,7 @@ struct World {
 
     // MARK: Images
 
-    /// An image: where it was cut and what a crash kept.
+    /// A crash image: the moment of the crash, and what the crash kept.
     struct Image {
         let place: FaultPlace
         let told: Told
@@ -130,14 +130,14 @@ struct World {
         let luck: UInt64
     }
 
-    /// Calls `body` with images of cuts at random moments, in the order of the recording.
+    /// Calls `body` with images of random moments, in the order of the recording.
     func images(_ count: Int, _ body: (Image) throws -> Void) throws {
         var random = SplitMix64(seed: seed ^ 0xfeed)
         let cuts = (0..<count).map { _ in Int.random(in: 0...records.count, using: &random) }
         try images(at: cuts, nil, body)
     }
 
-    /// Calls `body` with images of the moments when a life had ended, without what was not synced.
+    /// Calls `body` with images of the end of each life, without unsynced data.
     func imagesOfEnds(_ body: (Image) throws -> Void) throws {
         let ends = records.indices.filter { if case .restart = records[$0] { true } else { false } }
         try images(at: ends + [records.count], .losesAll, body)
@@ -166,7 +166,7 @@ struct World {
         }
     }
 
-    /// Recovers images and says what is wrong with them.
+    /// Recovers images, and returns the violations.
     func violations(ofImages count: Int, against reference: Reference) throws -> [String] {
         var found: [String] = []
         try images(count) { found += violations(of: $0, against: reference) }
@@ -183,15 +183,16 @@ struct World {
         return "seed \(seed), cut at \(image.cut) of \(records.count), luck \(image.luck) (\(kind))"
     }
 
-    /// Recovers an image under the recorder, crashes that recovery at random moments, and says what is
-    /// wrong with what is left.
+    /// Recovers an image under the recorder, crashes that recovery at random moments, and returns
+    /// the violations in the results.
     func violationsAfterCrashedRecovery(
         of image: Image, against reference: Reference, cuts: Int
     ) throws -> [String] {
         var disk = try Disk(root: image.place.disk, filledFrom: image.place.disk)
         let daemon = try RecordedDaemon(image.place)
         guard daemon.isServing else { return ["\(name(image)): refused: \(daemon.text)"] }
-        // A lease; a store without a model would be given one, which is another history.
+        // Connecting takes a lease; a store without a model would also receive one, which is
+        // another history.
         if image.told.position > 0 { try FaultClient(image.place.socket).close() }
         daemon.kill()
         let records = Recording(log: Scratch.file(image.place.log) ?? []).records

@@ -1,9 +1,11 @@
 import TandemModel
 import TandemQuery
 
-/// What holds for fetches of values.
+/// The properties of fetches of values.
 enum ColumnProperties {
-    /// If the sample's model takes the columns, every row has as many values, and there are no more rows than the request may have.
+    /// Checks the columns, if they fit the sample's model.
+    ///
+    /// Every row must have as many values, and there must not be more rows than the request allows.
     static func check(_ columns: FetchColumns, _ request: FetchRequest) throws {
         let graph = try SampleGraph.get()
         guard let compiled = try? CompiledColumns(columns, of: request, in: graph.model) else {

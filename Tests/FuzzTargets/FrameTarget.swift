@@ -3,9 +3,9 @@ import TandemModel
 import TandemWire
 
 extension FuzzTarget {
-    /// The incremental decoder: however a stream is cut, the messages and the error are the same.
+    /// The incremental decoder: however a stream is split, the messages and the error are the same.
     ///
-    /// The first byte says how it is cut, the rest is the stream.
+    /// The first byte determines how the stream is split, the rest is the stream.
     static let frames = FuzzTarget("frames", seeds: frameSeeds) { input in
         var input = FuzzInput(input)
         let cut = UInt64(input.byte())
@@ -36,9 +36,10 @@ extension FuzzTarget {
     }
 }
 
-/// What holds for the streams of one direction.
+/// The properties of the streams of one direction.
 enum FrameProperties<Message: WireMessage> {
-    /// What came of a stream; messages in their binary form, in which not-a-number equals itself.
+    /// The result of decoding a stream, with messages in their binary form, in which not-a-number
+    /// equals itself.
     private struct Outcome: Equatable {
         var messages: [[UInt8]] = []
         var error: WireError?

@@ -1,4 +1,4 @@
-/// Reads choices from an input; when nothing is left, every choice is 0.
+/// Reads choices from an input; after its end, every choice is 0.
 struct FuzzInput {
     private var left: ArraySlice<UInt8>
 
@@ -8,18 +8,18 @@ struct FuzzInput {
 
     mutating func byte() -> UInt8 { left.popFirst() ?? 0 }
 
-    /// A number below `bound`.
+    /// Reads a number below `bound`.
     mutating func choice(_ bound: Int) -> Int { Int(byte()) % bound }
 
-    /// Two bytes, the least significant first.
+    /// Reads two bytes as a little-endian number.
     mutating func word() -> Int { Int(byte()) | Int(byte()) << 8 }
 
-    /// At most so many bytes.
+    /// Reads at most `count` bytes.
     mutating func take(_ count: Int) -> [UInt8] {
         defer { left = left.dropFirst(count) }
         return Array(left.prefix(count))
     }
 
-    /// All that is left.
+    /// Reads the rest.
     mutating func rest() -> [UInt8] { take(left.count) }
 }

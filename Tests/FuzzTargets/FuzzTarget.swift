@@ -1,14 +1,15 @@
-/// A property of code that takes bytes from outside, held for any bytes whatever.
+/// A property of code that processes external bytes, which must hold for any bytes.
 ///
-/// The same targets are run by `Tests/Fuzzing` under libFuzzer, and by `FuzzTests` over the committed corpus.
+/// `Tests/Fuzzing` runs the same targets under libFuzzer, and `FuzzTests` runs them on the
+/// committed corpus.
 public struct FuzzTarget: Sendable {
-    /// The name, which is also its corpus's.
+    /// The name of the target and its corpus.
     public let name: String
-    /// Tries one input; throws ``FuzzFinding`` when a property does not hold.
+    /// Tries one input; throws ``FuzzFinding`` if a property does not hold.
     ///
-    /// What is wrong with the input itself is no finding: that it is refused is what is wanted.
+    /// An error in the input itself is not a finding: such an input must be rejected.
     public let run: @Sendable ([UInt8]) throws -> Void
-    /// Inputs made by the real encoders, to begin with.
+    /// Returns initial inputs made by the real encoders.
     public let seeds: @Sendable () -> [[UInt8]]
 
     init(
@@ -20,18 +21,18 @@ public struct FuzzTarget: Sendable {
         self.seeds = seeds
     }
 
-    /// All of them.
+    /// All targets.
     public static let all: [FuzzTarget] = [
         .frames, .messages, .predicates, .requests, .rows, .transactions, .journal, .models, .texts,
     ]
 
-    /// The target of a name.
+    /// Returns the target with a name.
     public static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }
 }
 
 /// A property that did not hold.
 public struct FuzzFinding: Error, CustomStringConvertible {
-    /// What was expected.
+    /// The violation.
     public let description: String
 
     init(_ description: String) { self.description = description }

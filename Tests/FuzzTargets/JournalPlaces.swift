@@ -1,13 +1,13 @@
 import TandemIO
 import TandemJournal
 
-/// Where things lie in a journal's directory and files, as the page `SegmentFormat` has it.
+/// The layout of a journal's directory and files, according to the page `SegmentFormat`.
 enum JournalPlaces {
     static let directory = "/journal"
     static let headerBytes = 4_096
     static let identity = LogIdentity(high: 0x1122_3344_5566_7788, low: 0x99AA_BBCC_DDEE_FF00)
 
-    /// Small segments, and the same salt always.
+    /// Options with small segments and a fixed salt.
     static let options: JournalOptions = {
         var options = JournalOptions()
         options.segmentBytes = 8_192
@@ -20,7 +20,8 @@ enum JournalPlaces {
             .map { directory + "/" + $0 }
     }
 
-    /// What a batch at an offset takes, by its own account; nil when none begins there.
+    /// Returns the size of the batch at an offset according to its header; nil if no batch begins
+    /// there.
     static func frameBytes(_ bytes: [UInt8], _ offset: Int) -> Int? {
         guard offset + 40 <= bytes.count, Array(bytes[offset..<(offset + 4)]) == Array("BTCH".utf8)
         else { return nil }
@@ -29,7 +30,7 @@ enum JournalPlaces {
         return offset + frame <= bytes.count ? frame : nil
     }
 
-    /// Makes a batch's checksum right.
+    /// Corrects a batch's checksum.
     static func sealBatch(_ bytes: inout [UInt8], at offset: Int) {
         guard bytes.count >= headerBytes, let count = frameBytes(bytes, offset) else { return }
         let salt = (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[56 + $1]) << UInt32(8 * $1) }
@@ -37,7 +38,7 @@ enum JournalPlaces {
             CRC32C.checksum(bytes[(offset + 8)..<(offset + count)], salt: salt), &bytes, offset + 4)
     }
 
-    /// Makes a segment header's checksum right.
+    /// Corrects a segment header's checksum.
     static func sealHeader(_ bytes: inout [UInt8]) {
         store(CRC32C.checksum(bytes[12..<headerBytes], salt: 0), &bytes, 8)
     }

@@ -1,14 +1,14 @@
 import TandemIO
 import TandemJournal
 
-/// What holds for a journal's directory, whatever lies in it.
+/// The properties of a journal's directory, whatever its content.
 struct JournalProperties {
     private let disk: SimulatedFileSystem
     private let damaged: DamagedJournal?
     private let options: JournalOptions
     private let applied: UInt64?
 
-    /// `damaged` is what is known of the journal; nil for one that was made up.
+    /// Creates the properties; `damaged` describes the journal, and is nil for a forged one.
     init(_ disk: SimulatedFileSystem, choices: UInt8, _ damaged: DamagedJournal?) {
         self.disk = disk
         self.damaged = damaged
@@ -32,7 +32,7 @@ struct JournalProperties {
         try checkLater(opened.journal.bounds)
     }
 
-    /// Whether checksums may be right and what they are of may not.
+    /// Whether content may be invalid although its checksum is right.
     private var isForged: Bool { damaged?.isForged ?? true }
 
     private func open(
@@ -50,9 +50,9 @@ struct JournalProperties {
         return content
     }
 
-    // MARK: Refused
+    // MARK: A journal that is not opened
 
-    /// A refusal names the place and has changed nothing.
+    /// Checks that an error names the location, and that nothing was changed.
     private func checkRefusal(_ error: JournalError, _ before: [String: [UInt8]]) throws {
         try hold(
             error.path.hasPrefix(JournalPlaces.directory) && !error.message.isEmpty,
@@ -62,7 +62,7 @@ struct JournalProperties {
         try hold(!isUntouched, "a whole journal is refused: \(error)")
     }
 
-    // MARK: Opened
+    // MARK: An opened journal
 
     private func check(_ journal: Journal, _ report: RecoveryReport) throws {
         let bounds = journal.bounds
@@ -79,7 +79,7 @@ struct JournalProperties {
         try journal.close()
     }
 
-    /// All entries; nil when one can't be read, and nobody could know at the start.
+    /// Returns all entries; nil if one can't be read and that could not be known on opening.
     private func entries(_ journal: Journal) throws -> [Entry]? {
         guard !journal.bounds.isEmpty else { return [] }
         var entries: [Entry] = []
@@ -87,7 +87,8 @@ struct JournalProperties {
             let cursor = try journal.read(from: journal.bounds.first)
             while let entry = try cursor.next() { entries.append(entry) }
         } catch {
-            // Segments before the last are read when they are wanted, and right checksums say nothing of what is within.
+            // Segments before the last are only read when needed, and right checksums don't imply
+            // valid content.
             try hold(isForged || options.verification != .full, "it was opened, and then \(error)")
             try hold(error.code == .damaged && error.offset != nil, "no damage named: \(error)")
             try check(entries)
@@ -96,7 +97,7 @@ struct JournalProperties {
         return entries
     }
 
-    /// What is read is what was written there, unless a checksum was forged.
+    /// Checks that entries equal the written ones, unless a checksum was forged.
     private func check(_ entries: [Entry]) throws {
         guard let damaged, !damaged.isForged else { return }
         for entry in entries {
@@ -107,17 +108,18 @@ struct JournalProperties {
         }
     }
 
-    /// Opened once more it is the same, and takes another batch that is read back.
+    /// Checks that the journal is the same after opening it again, and accepts another batch that
+    /// can be read back.
     private func checkLater(_ bounds: LogBounds) throws {
         let (journal, report) = try open()
         try hold(journal.bounds == bounds, "opened again it has \(journal.bounds), not \(bounds)")
         try hold(report.cutOffset == nil, "it was cut twice")
         var batch = BatchBuilder()
         batch.append([1, 2, 3])
-        // At the very last position there is no room for another; that is for the caller to see.
+        // After the highest possible position nothing can be appended; callers have to check that.
         guard bounds.last < UInt64(Int64.max) else { return try journal.close() }
         _ = try journal.append(expected: bounds.last, batch: &batch)
-        // On its way there a reader comes across payloads that only a right checksum vouches for.
+        // Before that entry, the reader may meet invalid payloads with right checksums.
         let last = try? journal.read(from: bounds.last + 1).next()
         try hold(
             isForged && last == nil
@@ -126,9 +128,9 @@ struct JournalProperties {
         try journal.close()
     }
 
-    // MARK: Read beside
+    // MARK: Concurrent reading
 
-    /// A reader without lock goes through everything once, forward, and ends.
+    /// Checks that a reader without a lock visits everything once, in ascending order, and ends.
     private func checkReader() throws {
         let reader = JournalReader(
             directory: JournalPlaces.directory, fileSystem: disk, from: 1)

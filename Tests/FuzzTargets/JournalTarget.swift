@@ -2,10 +2,11 @@ import TandemIO
 import TandemJournal
 
 extension FuzzTarget {
-    /// A journal whose files were changed: it is refused with the place named, or gives what was written.
+    /// A journal with changed files: opening it fails with the location of the damage, or yields
+    /// the written entries.
     ///
-    /// The first byte chooses between a segment made of the input and a real journal that the input damages;
-    /// see ``ForgedSegment`` and ``DamagedJournal``.
+    /// The first byte selects between a segment made of the input and a real journal that the input
+    /// damages; see ``ForgedSegment`` and ``DamagedJournal``.
     static let journal = FuzzTarget("journal", seeds: journalSeeds) { input in
         var input = FuzzInput(input)
         let choices = input.byte()
@@ -36,20 +37,20 @@ extension FuzzTarget {
     }
 }
 
-/// A journal of some batches, and what was done to its files since.
+/// A journal of some batches, and the damage done to its files.
 struct DamagedJournal {
     static let operations = 9
 
     let disk: SimulatedFileSystem
-    /// The payloads that were appended; the first is that of position 1.
+    /// The appended payloads, beginning at position 1.
     private(set) var payloads: [[UInt8]] = []
-    /// Where each batch begins, by the first position of its segment.
+    /// The offsets of the batches, with the paths of their segments.
     private var batches: [(path: String, offset: Int)] = []
-    /// Whether bytes were changed in a way that no checksum can tell.
+    /// Whether bytes were changed in a way that no checksum can detect.
     private(set) var isForged = false
     private(set) var isChanged = false
 
-    /// Appends as many batches as the input says, each of a size that it says.
+    /// Appends batches; the input determines their number and sizes.
     init(_ disk: SimulatedFileSystem, _ input: inout FuzzInput) throws {
         self.disk = disk
         let (journal, _) = try Journal.open(
@@ -78,7 +79,7 @@ struct DamagedJournal {
         }
     }
 
-    /// Does what the rest of the input says.
+    /// Damages the files as the rest of the input determines.
     mutating func damage(_ input: inout FuzzInput) {
         while !input.isEmpty {
             let operation = input.choice(Self.operations)
@@ -119,7 +120,7 @@ struct DamagedJournal {
         }
     }
 
-    /// Changes a byte of a batch and makes its checksum right again.
+    /// Changes a byte of a batch, and corrects its checksum.
     private mutating func seal(_ bytes: inout [UInt8], _ offset: Int, field: UInt8, value: UInt8) {
         let place = offset + 8 + Int(field)
         guard place < bytes.count else { return }
@@ -136,7 +137,7 @@ struct DamagedJournal {
     }
 }
 
-/// A single segment whose content is the input, with right checksums.
+/// A single segment made of the input, with correct checksums.
 enum ForgedSegment {
     /// The fields of a header, and two batches.
     static let example: [UInt8] = {
@@ -147,7 +148,9 @@ enum ForgedSegment {
         return bytes + [0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4]
     }()
 
-    /// 48 bytes become the fields of the header; of the rest every batch begins where one should, as far as lengths allow.
+    /// Creates a segment: 48 bytes become the fields of the header, and the rest becomes batches.
+    ///
+    /// Every batch begins where the previous one ends, as far as the lengths allow.
     static func place(on disk: SimulatedFileSystem, _ input: inout FuzzInput) {
         var bytes = Array("TANDEMJ1".utf8) + [0, 0, 0, 0] + input.take(48)
         bytes += [UInt8](repeating: 0, count: JournalPlaces.headerBytes - bytes.count)

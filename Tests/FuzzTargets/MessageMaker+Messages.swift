@@ -292,7 +292,7 @@ extension MessageMaker {
             until: maybe { Int64(bitPattern: $0.u64()) })
     }
 
-    /// An id that goes with a type.
+    /// Returns a random id that is valid for a message's type.
     package mutating func id<Message: WireMessage>(_ message: Message) -> UInt32 {
         switch Message.requestID(type: message.type) {
         case .zero: 0
@@ -301,14 +301,14 @@ extension MessageMaker {
         }
     }
 
-    /// A message of any kind.
+    /// Returns a random client message.
     package mutating func clientEnvelope() -> Envelope<ClientMessage> {
         let kinds = ClientMessage.Kind.allCases
         let message = message(kinds[int(0...(kinds.count - 1))])
         return Envelope(id: id(message), message: message)
     }
 
-    /// A message of any kind.
+    /// Returns a random daemon message.
     package mutating func daemonEnvelope() -> Envelope<DaemonMessage> {
         let kinds = DaemonMessage.Kind.allCases
         let message = message(kinds[int(0...(kinds.count - 1))])
@@ -317,6 +317,6 @@ extension MessageMaker {
 }
 
 extension MessageMaker {
-    /// Made once: their contents are hashed.
+    /// Made once, because their contents are hashed.
     static let blobs = [1, 2].map { BlobReference(of: [UInt8](repeating: $0, count: 70_000)) }
 }

@@ -4,7 +4,7 @@ package import TandemModel
 package import TandemQuery
 package import TandemWire
 
-/// Makes random messages; small ones with every part present now and then.
+/// A generator of random messages: small ones in which every optional part is present at times.
 package struct MessageMaker {
     package var random: SeededGenerator
 
@@ -88,7 +88,7 @@ package struct MessageMaker {
             rank: bool() ? rank() : nil)
     }
 
-    /// A rank; there always is one.
+    /// Returns a rank, which is never nil.
     package mutating func rank() -> Rank? {
         Rank(bytes(Rank.byteLimit - 1) + [UInt8(int(1...255))])
     }

@@ -2,7 +2,8 @@ import TandemModel
 import TandemWire
 
 extension FuzzTarget {
-    /// Every message of both sides: what is decoded is encoded, decoded and encoded again to the same bytes.
+    /// All messages of both sides: decoding, encoding, decoding and encoding again give the same
+    /// bytes.
     ///
     /// The first byte is the type, the rest is the payload.
     static let messages = FuzzTarget("messages", seeds: messageSeeds) { input in
@@ -34,7 +35,7 @@ extension FuzzTarget {
         return writer.bytes
     }
 
-    // MARK: What lies within
+    // MARK: Contents
 
     private static func look(_ message: ClientMessage) throws {
         switch message {
@@ -73,9 +74,9 @@ extension FuzzTarget {
     }
 }
 
-/// What holds for the messages of one direction.
+/// The properties of the messages of one direction.
 enum MessageProperties<Message: WireMessage> {
-    /// The message, if it is one.
+    /// Checks the payload of a message; returns the message, or nil if the payload is invalid.
     static func check(_ type: UInt8, _ payload: [UInt8]) throws -> Message? {
         guard Message.maximumBytes(type: type) != nil else { return nil }
         guard let message = decode(type, payload) else { return nil }

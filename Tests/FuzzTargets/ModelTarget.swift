@@ -3,7 +3,8 @@ import TandemModel
 import TandemStore
 
 extension FuzzTarget {
-    /// Models: one in binary form behind a byte 1, else one as JSON, or two with a zero byte between, of which the second follows the first.
+    /// Models: a binary one after a byte 1, or one as JSON, or two separated by a zero byte, the
+    /// second replacing the first.
     static let models = FuzzTarget("models", seeds: modelSeeds) { input in
         if input.first == 1 {
             return _ = try ModelProperties.check(binary: Array(input.dropFirst()))
@@ -35,9 +36,10 @@ extension FuzzTarget {
     }
 }
 
-/// What holds for models.
+/// The properties of models.
 enum ModelProperties {
-    /// A model that is read prints as a text that is read as the same model, and compiles to sound layouts.
+    /// Checks that a parsed model prints as a text that parses to the same model, and compiles to
+    /// valid layouts.
     static func check(text: String) throws -> CompiledModel? {
         let model: Model
         do throws(ModelError) {
@@ -81,7 +83,7 @@ enum ModelProperties {
         }
     }
 
-    /// A row of the defaults can be written; what it holds is what was declared.
+    /// Checks that a row of the defaults can be written, and has the declared values.
     private static func checkDefaults(of entity: CompiledEntity, _ model: CompiledModel) throws {
         for (property, value) in zip(entity.properties, entity.defaults) where !property.isToMany {
             try hold(
@@ -94,7 +96,7 @@ enum ModelProperties {
 
     // MARK: Changes
 
-    /// A model that may follow another keeps its numbers and takes over its rows.
+    /// Checks that a model which may replace another one keeps its numbers and can adopt its rows.
     static func check(change first: CompiledModel, to second: CompiledModel) throws {
         try hold(
             first.model.differences(to: first.model).isEmpty, "a model differs from itself")
@@ -117,7 +119,7 @@ enum ModelProperties {
         }
     }
 
-    /// What was taken over is there, and taking it over again changes nothing.
+    /// Checks that adopted properties exist, and that adopting them again changes nothing.
     private static func check(adopting declared: Model, by store: Model) throws {
         let merged = store.adopting(declared)
         try hold(declared.missing(in: merged).isEmpty, "something that was taken over is missing")

@@ -1,18 +1,18 @@
 import TandemIO
 
-/// Changes inputs at random, the same way for the same seed: what a fuzzer does, without looking at the code.
+/// Changes inputs at random, reproducibly by seed, as a fuzzer does without coverage.
 package struct Mutator {
     private var random: SeededGenerator
     private let corpus: [[UInt8]]
 
-    /// A mutator of a corpus, which must not be empty.
+    /// Creates a mutator of a corpus, which must not be empty.
     package init(_ corpus: [[UInt8]], seed: UInt64) {
         precondition(!corpus.isEmpty, "There is nothing to change.")
         self.corpus = corpus
         random = SeededGenerator(seed: seed)
     }
 
-    /// Another input: one of the corpus with one to four changes.
+    /// Returns another input: one of the corpus with one to four changes.
     package mutating func next() -> [UInt8] {
         var bytes = pick()
         for _ in 0...below(4) { change(&bytes) }

@@ -1,16 +1,17 @@
 import TandemModel
 import TandemQuery
 
-/// What holds for predicates and the requests around them.
+/// The properties of predicates and of requests with them.
 enum PredicateProperties {
-    /// A parsed predicate prints as a text that parses to it again.
+    /// Checks that a parsed predicate prints as a text that parses to the same predicate.
     static func checkText(_ predicate: ObjectPredicate) throws {
         let text = predicate.format
         let again: ObjectPredicate
         do throws(TandemError) {
             again = try ObjectPredicate(format: text)
         } catch {
-            // Printed, a predicate near the limit may be a little deeper than it was written.
+            // A predicate near the limit may be nested slightly deeper when printed than as
+            // written.
             if error.code == .limitExceeded { return }
             throw FuzzFinding("`\(text)` was printed and does not parse: \(error)")
         }
@@ -24,7 +25,8 @@ enum PredicateProperties {
         return writer.bytes
     }
 
-    /// The binary form comes back; and if the sample's model takes the request, its answers are consistent.
+    /// Checks the binary form, and that the request's answers are consistent if it fits the
+    /// sample's model.
     static func check(_ request: FetchRequest) throws {
         try checkCoding(request)
         let graph = try SampleGraph.get()
@@ -71,7 +73,7 @@ enum PredicateProperties {
 
     // MARK: Constraints
 
-    /// Whether a planner that goes by a constraint would come across a row.
+    /// Returns whether a planner that uses a constraint would find a row.
     private static func holds(
         _ constraint: SlotConstraint, _ row: Row, _ entity: CompiledEntity
     ) -> Bool {

@@ -4,7 +4,7 @@ import TandemQuery
 extension FuzzTarget {
     /// The parser of predicates, with and without arguments.
     ///
-    /// The first byte says which arguments go with the text, which is the rest.
+    /// The first byte selects the arguments, the rest is the text.
     static let predicates = FuzzTarget("predicates", seeds: predicateSeeds) { input in
         var input = FuzzInput(input)
         let choice = input.choice(arguments.count)
@@ -22,7 +22,7 @@ extension FuzzTarget {
         try PredicateProperties.check(FetchRequest(entity: "Team", predicate: predicate))
     }
 
-    /// Requests to fetch, in their binary form.
+    /// Fetch requests in their binary form.
     static let requests = FuzzTarget("requests", seeds: requestSeeds) { input in
         var reader = ByteReader(input)
         guard let request = try? FetchRequest(from: &reader) else { return }

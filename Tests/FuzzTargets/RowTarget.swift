@@ -1,9 +1,10 @@
 import TandemModel
 
 extension FuzzTarget {
-    /// Rows of an entity: what has the shape of one can be read, what is valid can be written again.
+    /// Rows of an entity: a row with the right shape can be read, and a valid one can be written
+    /// again.
     ///
-    /// The first byte chooses the entity, the rest is the row.
+    /// The first byte selects the entity, the rest is the row.
     static let rows = FuzzTarget("rows", seeds: rowSeeds) { input in
         let graph = try SampleGraph.get()
         var input = FuzzInput(input)
@@ -22,7 +23,7 @@ extension FuzzTarget {
     }
 }
 
-/// What holds for rows.
+/// The properties of rows.
 enum RowProperties {
     static func check(_ row: Row, _ entity: CompiledEntity) throws {
         let isValid = row.isValid(for: entity)
@@ -37,7 +38,7 @@ enum RowProperties {
         if isValid { try rewrite(row, values, entity) }
     }
 
-    /// Every way to read a column.
+    /// Reads a column in every way.
     private static func read(_ slot: Int, of row: Row, _ entity: CompiledEntity) {
         _ = row.isNull(slot, in: entity)
         _ = row.reference(slot, in: entity)
@@ -47,7 +48,8 @@ enum RowProperties {
         key.append(row.uncheckedValue(slot, in: entity), ascending: false)
     }
 
-    /// The row that is made of a valid row's values holds them, and so does one with a value put in again.
+    /// Checks that a row made of a valid row's values has these values, also after a value is
+    /// replaced by itself.
     private static func rewrite(_ row: Row, _ values: [Value], _ entity: CompiledEntity) throws {
         let written = Row(values, of: entity, version: row.modelVersion)
         try hold(written.isValid(for: entity), "a row made of a valid one's values is not valid")

@@ -2,18 +2,19 @@ import FoundationEssentials
 import TandemModel
 import TandemQuery
 
-/// A small graph in memory with every type of attribute and kind of relationship, and odd values.
+/// A small graph in memory with every type of attribute and kind of relationship, and unusual
+/// values.
 struct SampleGraph: GraphReader {
     let model: CompiledModel
     private(set) var rows: [ObjectReference: Row] = [:]
     private var links: [ObjectReference: [ObjectReference]] = [:]
-    /// In the order in which they were added.
+    /// The objects in the order in which they were added.
     private(set) var objects: [ObjectReference] = []
 
-    /// The one graph of all targets; nil only when its model is wrong.
+    /// The graph shared by all targets; nil only if its model is invalid.
     static let shared = try? SampleGraph()
 
-    /// The graph, or a finding when there is none.
+    /// Returns the graph; throws a finding if there is none.
     static func get() throws -> SampleGraph {
         guard let shared else { throw FuzzFinding("the sample graph can't be made") }
         return shared

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// A model with every type of attribute and kind of relationship, of leagues, teams and players.
+/// A model of leagues, teams and players, with every type of attribute and kind of relationship.
 public let sampleModel = Model {
     Entity("League") {
         Attribute("name", .string)

@@ -3,7 +3,8 @@ import TandemQuery
 import TandemStore
 
 extension FuzzTarget {
-    /// The texts that people and programs hand in: lines of JSON, positions, ids, sort keys, manifests of backups.
+    /// Texts supplied by people and programs: lines of JSON, positions, ids, sort keys, manifests
+    /// of backups.
     static let texts = FuzzTarget("texts", seeds: textSeeds) { input in
         let text = String(decoding: input, as: UTF8.self)
         try TextProperties.checkWords(text)
@@ -32,7 +33,7 @@ extension FuzzTarget {
     @Sendable private static func textSeeds() -> [[UInt8]] { examples.map { Array($0.utf8) } }
 }
 
-/// What holds for texts: what is read, prints as what is read as the same.
+/// The properties of texts: a parsed value prints as a text that parses to the same value.
 enum TextProperties {
     static func checkWords(_ text: String) throws {
         try comesBack(ObjectID(text)) { ObjectID($0) }
@@ -50,7 +51,8 @@ enum TextProperties {
         try hold(read(text)?.description == text, "`\(text)` was printed and is read otherwise")
     }
 
-    /// Every value of every type that a JSON value stands for goes out as JSON that stands for it.
+    /// Checks that every value that can be read from JSON, as any type, prints as JSON that reads
+    /// as the same value.
     static func checkValues(_ json: JSON, depth: Int = 0) throws {
         for type in AttributeType.allCases {
             guard let value = Value(json: json, type: type), !value.isNull else { continue }
@@ -66,7 +68,9 @@ enum TextProperties {
         }
     }
 
-    /// Whether two values are the same; a whole double may be read back as the integer whose nearest double it is.
+    /// Returns whether two values are the same.
+    ///
+    /// A whole double may be read back as the integer that it is nearest to.
     static func isSame(_ a: JSON, _ b: JSON) -> Bool {
         switch (a, b) {
         case (.array(let a), .array(let b)):
@@ -92,7 +96,7 @@ enum TextProperties {
         try hold(again == manifest, "a manifest changes on its way")
     }
 
-    /// The same for a manifest whose hash is right whatever it says.
+    /// Checks the same for a manifest with a correct hash.
     static func checkSealed(_ json: JSON) throws {
         guard var members = json.object else { return }
         members["check"] = nil

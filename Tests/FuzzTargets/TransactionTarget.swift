@@ -1,7 +1,7 @@
 import TandemModel
 
 extension FuzzTarget {
-    /// Change sets as they lie in the journal and travel on the wire.
+    /// Encoded transactions, as in the journal and on the wire.
     static let transactions = FuzzTarget("transactions", seeds: transactionSeeds) { input in
         guard let transaction = try? EncodedTransaction(bytes: input) else { return }
         try TransactionProperties.check(transaction)
@@ -33,7 +33,7 @@ extension FuzzTarget {
     }
 }
 
-/// What holds for transactions.
+/// The properties of transactions.
 enum TransactionProperties {
     static func check(_ encoded: EncodedTransaction) throws {
         let header = try? encoded.decodedHeader()
@@ -51,7 +51,7 @@ enum TransactionProperties {
         try hold(again.changes.count == decoded.changes.count, "a change is lost on its way")
     }
 
-    /// Filters take out whole chunks and leave something that can be read.
+    /// Checks that filters remove whole chunks and leave a readable transaction.
     private static func checkParts(_ encoded: EncodedTransaction) throws {
         try hold(encoded.filtered { _ in true }?.bytes != [], "all was filtered out")
         let parts = [

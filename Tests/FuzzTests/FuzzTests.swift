@@ -4,7 +4,8 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The targets of `Tests/Fuzzing`, without libFuzzer: all of the committed corpus, and some thousand changes of it.
+/// The targets of `Tests/Fuzzing`, without libFuzzer: the committed corpus, and some thousand
+/// mutations of it.
 @Suite(.ownThread) struct FuzzTests {
     private static let folder: String = {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)

@@ -1,53 +1,58 @@
 import TestSupport
 import Testing
 
-/// What the worlds found, each as the seed that showed it, when no clients looked back.
+/// Regression tests: seeds of worlds that found defects, from before clients read the past.
 @Suite(.ownThread) struct FoundTests {
-    /// A save names properties by slot, so it has to say of which model.
+    /// A save names properties by slot, so it has to name the model of the slots.
     ///
-    /// One that was under way while another model was installed was taken for one of that: its values landed in other
-    /// properties, and it was acknowledged.
+    /// A save in flight during a model change was applied under the new model: its values were
+    /// stored in other properties, and it was acknowledged.
     @Test(arguments: Volume.of([2, 21, 19], deep: [2, 21, 53, 54, 19]) as [UInt64])
-    func `law 3: a save made under the model before does not land in other properties`(
+    func `law 3: a save made under the previous model does not change other properties`(
         seed: UInt64
     ) throws {
         let violation = try Shrinker.run(World.Plan(seed: seed, looks: false)).violation
         #expect(violation == nil, "seed \(seed)")
     }
 
-    /// A save without effect has no transaction of its own: it may be sent at the position that it is answered with.
+    /// A save without effect has no transaction of its own: it may be sent at the position that it
+    /// is answered with.
     ///
-    /// Its answer was forgotten one position before its repeat would have been an unknown outcome, so it was carried out again.
-    @Test func `law 3: a save without effect is answered alike until its outcome is unknown`()
+    /// Its answer was discarded one position before its repeat would have been an unknown outcome,
+    /// so the save was carried out again.
+    @Test func `law 3: a save without effect gets the same answer until its outcome is unknown`()
         throws
     {
         #expect(try Shrinker.run(World.Plan(seed: 437, looks: false)).violation == nil)
     }
 
-    /// Who needs what was trimmed is told so and starts again; the world took that for a daemon that throws clients out.
+    /// A client that needs trimmed transactions is expired and starts again.
+    ///
+    /// The world reported that as a daemon that disconnects clients without reason.
     @Test(
         arguments: Volume.of([213, 461, 857], deep: [213, 434, 461, 477, 486, 766, 857]) as [UInt64]
     )
-    func `law 2: who needs what is gone is expired and comes back`(seed: UInt64) throws {
+    func `law 2: a client that needs removed history is expired and restarts`(seed: UInt64) throws {
         #expect(
             try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
     }
 
-    /// Fetches in steps of one took more rounds than the world waited for.
+    /// Fetches with slices of one object took more rounds than the world allowed.
     @Test(arguments: [722, 941] as [UInt64])
-    func `law 7: many fetches in small steps come to their end`(seed: UInt64) throws {
+    func `law 7: many fetches with small slices complete`(seed: UInt64) throws {
         #expect(
             try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
     }
 
-    /// The zeros of a cut were flushed in vain, and the next power cut brought the torn batch back into a sealed segment.
-    @Test func `law 3: a torn batch that was cut does not come back`() throws {
+    /// Flushing the zeros over a cut tail failed, and the next power cut brought the torn batch
+    /// back into a sealed segment.
+    @Test func `law 3: a torn batch that was cut off does not reappear`() throws {
         #expect(try Shrinker.run(World.Plan(seed: 2032, looks: false)).violation == nil)
     }
 
-    /// The end of a batch changes nothing, and a history of everything has it all the same.
+    /// The end of a batch changes nothing, but a history without interests includes it.
     @Test(arguments: [2041, 2063] as [UInt64])
-    func `law 2: a history without interests is the log itself`(seed: UInt64) throws {
+    func `law 2: a history without interests is the complete log`(seed: UInt64) throws {
         #expect(
             try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
     }

@@ -1,9 +1,9 @@
 import TestSupport
 import Testing
 
-/// What is broken on purpose has to be found; otherwise the oracle's silence means nothing.
+/// Sabotaged worlds have to be reported; otherwise the oracle's silence would mean nothing.
 @Suite(.ownThread) struct NegativeControlTests {
-    /// The law that the oracle reports in one of a few worlds.
+    /// Returns the laws that the oracle reports as broken in a few worlds.
     private func found(_ sabotage: Sabotage, steps: Int = 160) throws -> Set<Int> {
         var laws: Set<Int> = []
         for seed in UInt64(1)...8 {
@@ -20,12 +20,12 @@ import Testing
         #expect(laws.contains(1), "\(laws)")
     }
 
-    @Test func `law 2: a push that a client never gets is found`() throws {
+    @Test func `law 2: a push that a client never receives is found`() throws {
         let laws = try found(.clientLosesPush)
         #expect(laws == [2], "\(laws)")
     }
 
-    @Test func `law 3: a batch that is gone after a crash is found`() throws {
+    @Test func `law 3: a batch that is lost in a crash is found`() throws {
         let laws = try found(.losesLastBatch)
         #expect(laws.contains(3), "\(laws)")
     }
@@ -40,12 +40,12 @@ import Testing
         #expect(laws.contains(3), "\(laws)")
     }
 
-    @Test func `law 3: a read from the past is found`() throws {
+    @Test func `law 3: a stale read is found`() throws {
         let laws = try found(.readsOldAnswers)
         #expect(laws == [3], "\(laws)")
     }
 
-    @Test func `law 4: a verdict that says the opposite is found`() throws {
+    @Test func `law 4: an inverted verdict is found`() throws {
         let laws = try found(.turnsVerdicts)
         #expect(laws == [4], "\(laws)")
     }
@@ -55,7 +55,7 @@ import Testing
         #expect(laws.contains(6), "\(laws)")
     }
 
-    @Test func `law 7: a client that is expired for nothing is found`() throws {
+    @Test func `law 7: a client that is expired without reason is found`() throws {
         let laws = try found(.expiresSession)
         #expect(laws == [7], "\(laws)")
     }

@@ -4,16 +4,18 @@ import Testing
 
 /// Machines that crash, with a daemon and clients on them: the laws hold in every world.
 ///
-/// Clients send saves, batches, fetches, reads, syncs, leases, and questions for history without a condition, for status and
-/// schema; in a third of the worlds verdicts, reads at earlier positions, and pins, too. They never send conditions on history, blobs, and
-/// what consumers say; and the journal is trimmed by a step of the world, not by `RetentionPolicy`. So what pins and consumers
-/// hold back rests on `PinTests`, `PinLawTests` and `ConsumerTests`, whose disks don't fail.
+/// Clients send saves, batches, fetches, reads, syncs, leases, and requests for history without a
+/// condition, for status and schema. In a third of the worlds they also send verdict requests,
+/// reads at earlier positions, and pins. They never send conditions on history, blob requests, or a
+/// consumer's messages. The journal is trimmed by a step of the world, not by `RetentionPolicy`. So
+/// retention for pins and consumers is covered by `PinTests`, `PinLawTests` and `ConsumerTests`,
+/// whose disks don't fail.
 @Suite(.ownThread) struct WorldTests {
-    /// How many worlds the normal suite runs; TANDEM_WORLDS overrides it.
+    /// The number of worlds in the normal suite; TANDEM_WORLDS overrides it.
     static let worlds = UInt64(Volume.variable("TANDEM_WORLDS", or: 12, deep: 80))
-    /// The seed of the first one; TANDEM_FIRST_WORLD overrides it.
+    /// The seed of the first world; TANDEM_FIRST_WORLD overrides it.
     static let first = ThisProcess.environment("TANDEM_FIRST_WORLD").flatMap { UInt64($0) } ?? 1
-    /// One world alone.
+    /// The seed of the only world to run, if given.
     static let seed = TestSeed.given
 
     static func seeds(_ count: UInt64) -> [UInt64] {
@@ -21,7 +23,9 @@ import Testing
         return (0..<count).map { $0 + first }
     }
 
-    /// Runs the worlds of some seeds; the first that breaks a law is shrunk, as that takes many runs.
+    /// Runs the worlds of some seeds.
+    ///
+    /// Only the first one that breaks a law is shrunk, as that takes many runs.
     private func run(_ seeds: [UInt64], isHarsh: Bool) throws -> WorldCounters {
         var sum = WorldCounters()
         var failures = 0
@@ -43,19 +47,19 @@ import Testing
     @Test func `laws 1, 2, 3, 4, 6, 7 and 8 hold in every world`() throws {
         let sum = try run(Self.seeds(Self.worlds), isHarsh: false)
         guard Self.seed == nil, Self.worlds >= 20 else { return }
-        // The worlds have to be worth something.
+        // The worlds must have reached the interesting states often enough.
         #expect(sum.crashes > 10 && sum.trims > 3 && sum.full > 3, "\(sum)")
         #expect(sum.batches > 3 && sum.looks > 20 && sum.jobs > 50, "\(sum)")
     }
 
-    /// Half as many, as each takes longer.
+    /// Half as many worlds, as each takes longer.
     @Test func `laws 1, 2, 3, 4, 6, 7 and 8 hold under small limits and many restarts`() throws {
         let sum = try run(Self.seeds(max(1, Self.worlds / 2)), isHarsh: true)
         guard Self.seed == nil, Self.worlds >= 20 else { return }
         #expect(sum.crashes > 30 && sum.trims > 10, "\(sum)")
     }
 
-    @Test func `a world is the same twice`() throws {
+    @Test func `the same seed runs the same world twice`() throws {
         for seed in Self.seed.map({ [$0] }) ?? Array(1...Volume.of(2, deep: 6)) {
             let first = try Shrinker.run(World.Plan(seed: seed))
             let second = try Shrinker.run(World.Plan(seed: seed))

@@ -55,17 +55,17 @@ extension KnownCase {
 
     private static let comingAndGoing: [KnownCase] = [
         KnownCase(
-            "a row that comes first into an empty list brings its section", "CoreStore, RBQ", [],
+            "the first row of an empty list inserts its section", "CoreStore, RBQ", [],
             [.insert(row(5, "a"))], ["section a comes to 0", "new comes to 0.0"]),
         KnownCase(
-            "the last row of the list takes its section with it", "CoreStore, bignerdranch",
+            "deleting the last row of the list deletes its section", "CoreStore, bignerdranch",
             [row(10, "a")], [.delete(0)], ["section a goes from 0", "0 goes from 0.0"]),
         KnownCase(
-            "all rows of a section that goes are told of", "CoreStore, DungeonMaster",
+            "all rows of a deleted section are reported", "CoreStore, DungeonMaster",
             [row(10, "b"), row(20, "b"), row(30, "a")], [.delete(0), .delete(1)],
             ["section b goes from 0", "0 goes from 0.0", "1 goes from 0.1"]),
         KnownCase(
-            "one row comes and others only shift", "GRDB, RZCollectionList",
+            "one row is inserted, and others only shift", "GRDB, RZCollectionList",
             [row(10, "a"), row(20, "a")], [.insert(row(5, "a"))], ["new comes to 0.0"]),
         KnownCase(
             "several deletes are one batch in the old space", "GRDB 618",
@@ -76,7 +76,7 @@ extension KnownCase {
             [row(10, "a"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(25, "a"))],
             ["0 goes from 0.0", "new comes to 0.1"]),
         KnownCase(
-            "writing what is there already is no change", "GRDB, openradar 23037698",
+            "writing equal values is no change", "GRDB, openradar 23037698",
             [row(10, "a"), row(20, "a")], [.set(0, row(10, "a"))], []),
         KnownCase(
             "insert at the top, delete at the end, all others shifted",
@@ -90,7 +90,7 @@ extension KnownCase {
 
     private static let moving: [KnownCase] = [
         KnownCase(
-            "a change beside the order is an update", "CoreDataPlus, bignerdranch",
+            "a change that does not affect the order is an update", "CoreDataPlus, bignerdranch",
             [row(10, "a"), row(20, "a")], [.set(1, row(20, "a", 1))], ["1 changes 0.1 to 0.1"]),
         KnownCase(
             "a sort key that leaves the row where it is is an update",
@@ -98,18 +98,18 @@ extension KnownCase {
             [row(10, "a"), row(20, "a"), row(30, "a")], [.set(1, row(25, "a"))],
             ["1 changes 0.1 to 0.1"]),
         KnownCase(
-            "a row that is moved and changed is told of once", "XLData 15, bignerdranch",
+            "a row that is moved and changed is reported once", "XLData 15, bignerdranch",
             [row(10, "a"), row(20, "a"), row(30, "a")], [.set(0, row(40, "a", 1))],
             ["0 moves 0.0 to 0.2"]),
         KnownCase(
-            "only the row that changed moves, none that it passes", "realm, unlike DifferenceKit",
+            "only the changed row moves, not those that it passes", "realm, unlike DifferenceKit",
             [row(10, "a"), row(20, "a")], [.set(0, row(30, "a"))], ["0 moves 0.0 to 0.1"]),
         KnownCase(
-            "an update stands elsewhere when a neighbour goes", "oleb.net, wangling.me",
+            "an update has another index if a neighbour is deleted", "oleb.net, wangling.me",
             [row(10, "a"), row(20, "a")], [.delete(0), .set(1, row(20, "a", 1))],
             ["0 goes from 0.0", "1 changes 0.1 to 0.0"]),
         KnownCase(
-            "a row pushed back by one that comes is an update all the same", "wangling.me",
+            "a changed row shifted by an insertion is an update", "wangling.me",
             [row(10, "a"), row(20, "a")], [.insert(row(5, "a")), .set(0, row(15, "a"))],
             ["new comes to 0.0", "0 changes 0.0 to 0.1"]),
         KnownCase(
@@ -121,7 +121,7 @@ extension KnownCase {
 
     private static let sections: [KnownCase] = [
         KnownCase(
-            "a row to a section that is there is one move", "bignerdranch, DungeonMaster",
+            "a row to an existing section is one move", "bignerdranch, DungeonMaster",
             [row(10, "b"), row(20, "b"), row(30, "a")], [.set(0, row(40, "a"))],
             ["0 moves 0.0 to 1.1"]),
         KnownCase(
@@ -129,7 +129,7 @@ extension KnownCase {
             [row(10, "b"), row(20, "a")], [.set(0, row(30, "a"))],
             ["section b goes from 0", "0 moves 0.0 to 0.1"]),
         KnownCase(
-            "a row into a section that is new", "bignerdranch, DungeonMaster, MDMCoreData 14",
+            "a row into a new section", "bignerdranch, DungeonMaster, MDMCoreData 14",
             [row(10, "b"), row(20, "b")], [.set(1, row(30, "a"))],
             ["section a comes to 1", "1 moves 0.1 to 1.0"]),
         KnownCase(
@@ -149,7 +149,7 @@ extension KnownCase {
                 "1 moves 0.1 to 0.1",
             ]),
         KnownCase(
-            "a section that passes another is made anew, the other one stays",
+            "a section that passes another is rebuilt, the other one stays",
             "YapDatabase, realm", [row(10, "b"), row(20, "a"), row(30, "a")],
             [.set(0, row(40, "b"))],
             ["section b goes from 0", "section b comes to 1", "0 moves 0.0 to 1.0"]),
@@ -158,7 +158,7 @@ extension KnownCase {
             [row(10, "b"), row(20, "a"), row(30, "a")], [.delete(0), .insert(row(5, "b"))],
             ["0 goes from 0.0", "new comes to 0.0"]),
         KnownCase(
-            "rows of a section that goes may stay in another one", "DungeonMaster, RBQ",
+            "rows of a deleted section may stay in another one", "DungeonMaster, RBQ",
             [row(10, "b"), row(20, "b"), row(30, "a")], [.delete(0), .set(1, row(35, "a"))],
             ["section b goes from 0", "0 goes from 0.0", "1 moves 0.1 to 0.1"]),
     ]

@@ -1,10 +1,10 @@
 import TandemModel
 import TandemStore
 
-/// The bytes of an answer that is collected, which are no more than fetches may hold.
+/// The size of an answer being collected, limited to the bytes that reads may hold.
 ///
-/// A question may name an object a million times, or ask what became of as many in each of its lists: without a bound a few bytes
-/// could make the daemon run out of memory.
+/// A request may name an object a million times, or require a million verdicts for each of its
+/// lists. Without a bound, a few bytes could make the daemon run out of memory.
 final class AnswerSize {
     private(set) var bytes = 0
     private var hops = 0
@@ -16,7 +16,7 @@ final class AnswerSize {
         self.counts = counts
     }
 
-    /// Counts a row, or that there is none.
+    /// Adds a row, or the absence of one.
     func add(_ row: Row?) throws(TandemError) {
         try add(Self.bytes(of: row))
     }
@@ -25,7 +25,7 @@ final class AnswerSize {
         MemoryLayout<Store.Stored>.stride + (row?.bytes.count ?? 0)
     }
 
-    /// Counts a hop of a key path that is followed for the answer.
+    /// Adds a hop of a related key path.
     func addHop() throws(TandemError) {
         hops += 1
         guard hops <= limits.requestReads else {
@@ -35,12 +35,12 @@ final class AnswerSize {
         }
     }
 
-    /// Counts references.
+    /// Adds references.
     func add(references count: Int) throws(TandemError) {
         try add(count * MemoryLayout<ObjectReference>.stride)
     }
 
-    /// Counts ranks.
+    /// Adds ranks.
     func add(ranks count: Int) throws(TandemError) { try add(count * (32 + Rank.byteLimit)) }
 
     private func add(_ more: Int) throws(TandemError) {
@@ -48,7 +48,7 @@ final class AnswerSize {
         try check(bytes)
     }
 
-    /// Throws `limitExceeded` for more bytes than an answer may hold.
+    /// Throws `limitExceeded` if `bytes` exceeds the limit.
     func check(_ bytes: Int) throws(TandemError) {
         guard bytes <= limits.readBytes else {
             throw counts.refusal(

@@ -2,16 +2,17 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Fetches by a unique value, the commonest of small questions.
+/// Fetches by a unique value, the most frequent kind of small request.
 extension Answerer {
-    /// The answer to a fetch of the rows that a unique value leads to, as any fetch would give it; nil for every other message.
+    /// Returns the answer to a fetch of rows by a unique value, the same as that of any fetch; nil
+    /// for other messages.
     func lookUp(_ message: ClientMessage) throws -> DaemonMessage? {
         guard case .fetch(let fetch) = message, fetch.kind == .rows, fetch.related.isEmpty,
             fetch.at == 0, fetch.lease == 0, let model = committer.store.model,
             let lookup = KeyLookup(fetch.request, in: model)
         else { return nil }
         let objects = try committer.store.objects(of: lookup)
-        // What is too much for an answer is refused where all such are.
+        // An answer that is too large is rejected where all such answers are.
         guard objects.byteCount <= limits.readBytes else { return nil }
         engine.follow(fetch.interests, session)
         return .fetched(

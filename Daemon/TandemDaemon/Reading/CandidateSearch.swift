@@ -2,20 +2,22 @@ import TandemModel
 import TandemQuery
 import TandemStore
 
-/// Looks for the objects whose verdict, order or row changes may have altered.
+/// A search for the objects whose verdict, order or row may be affected by changes.
 ///
-/// They are found by following the observed key paths of a request backwards over their inverses, hop by hop from all that changed
-/// at once, in the graph as it is.
+/// The search follows the observed key paths of a request backwards over their inverses. It goes
+/// hop by hop, from all changed objects at once, in the current graph.
 ///
-/// **Why not in the graph as it was, too.** Where a path no longer leads from an object to one that changed, one of its hops was
-/// altered. The owner of the first such hop changed in that relationship, and the hops before it are as they were: from that owner the
-/// search leads to the object. Deletions alter hops in the same way, whatever their rule, as no reference may dangle.
+/// **Why not in the previous graph too.** If a path no longer leads from an object to a changed
+/// one, one of its hops was altered. The owner of the first altered hop changed in that
+/// relationship, and the hops before it are unchanged. So the search finds the object from that
+/// owner. Deletions alter hops in the same way, whatever their rule, because references never
+/// dangle.
 struct CandidateSearch {
-    /// A way back from what changed: over the first hops of a path.
+    /// An inverse path from changed objects, over the first hops of a path.
     private struct Way {
         var path: Int
         var hops: Int
-        /// The property that has to have changed, and the entities that have it.
+        /// The property that must have changed, and the entities that have it.
         var slot: Int
         var tags: Set<EntityTag>
     }
@@ -25,7 +27,7 @@ struct CandidateSearch {
     private let reader: PastReader
     private let budget: ReadBudget
 
-    /// Looks for what changes mean for a request.
+    /// Creates the search for the effects of changes on a request.
     init(
         _ request: CompiledRequest, _ changes: [ChangedObject], _ reader: PastReader,
         _ budget: ReadBudget
@@ -36,9 +38,10 @@ struct CandidateSearch {
         self.budget = budget
     }
 
-    /// The objects, in order, each once.
+    /// Returns the distinct objects in ascending order.
     ///
-    /// Throws ``StoreError`` when that takes more than ``ReadBudget`` has, `storage` when something can't be read.
+    /// Throws ``StoreError`` if that exceeds the ``ReadBudget``, and `storage` if something can't
+    /// be read.
     func candidates() throws -> [ObjectReference] {
         budget.endObject()
         var found = Set(changes.lazy.map(\.object).filter { request.includes(tag: $0.tag) })
@@ -50,7 +53,7 @@ struct CandidateSearch {
         return found.sorted()
     }
 
-    /// Where a way leads to.
+    /// Returns the objects at the end of an inverse path.
     private func objects(at way: Way) throws -> Set<ObjectReference> {
         var objects = Set(
             changes.lazy.filter { $0.mask.contains(way.slot) && way.tags.contains($0.object.tag) }

@@ -2,15 +2,17 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Requests whose size alone makes them too expensive for each object that they look at.
+/// Limits for requests whose size alone makes each evaluated object expensive.
 extension Engine {
-    /// Throws `limitExceeded` for a fetch with too many sort keys or comparisons, or too long a constant.
+    /// Throws `limitExceeded` for a fetch with too many sort keys or comparisons, or with too long
+    /// a constant.
     func check(sizeOf fetch: Fetch) throws(TandemError) {
         try check(sizeOf: fetch.request)
         if let having = fetch.columns?.having { try check(sizeOf: having) }
     }
 
-    /// Throws `limitExceeded` for a request with too many sort keys or comparisons, or too long a constant.
+    /// Throws `limitExceeded` for a request with too many sort keys or comparisons, or with too
+    /// long a constant.
     func check(sizeOf request: FetchRequest) throws(TandemError) {
         guard request.sort.count <= limits.sortKeys else {
             throw limitCounts.refusal(

@@ -3,9 +3,9 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// What a fetch of a client is for the store.
+/// Translation of a client's fetch into a request to the store.
 extension Fetch {
-    /// What the store gives for it.
+    /// Returns the kind of result to request from the store.
     func part(of request: CompiledRequest) throws(TandemError) -> FetchPart {
         switch kind {
         case .count: .count
@@ -15,10 +15,11 @@ extension Fetch {
         }
     }
 
-    /// The request for the objects that the answer is made of, compiled.
+    /// Returns the compiled request for the objects that the answer is made of.
     func compiled(in model: CompiledModel) throws(TandemError) -> CompiledRequest {
         if let columns { return try CompiledColumns(columns, of: request, in: model).objects }
-        // What places objects or shows others is followed back from what changes while the fetch is carried out.
+        // Paths for placement and for refreshing are included: while the fetch runs, they are
+        // followed backwards from changed objects.
         return try CompiledRequest(
             request, sectionKeyPath: list?.sectionKeyPath,
             refreshKeyPaths: list?.refreshKeyPaths ?? [], in: model)

@@ -1,16 +1,18 @@
-/// When memory that large reads needed and that is free again goes back to the system.
+/// The schedule for returning memory freed by large reads to the system.
 ///
-/// Reads of many megabytes follow one another while somebody opens lists; to get their memory anew each time took a fifth of their
-/// time. So it stays for a while, and goes when no more came.
+/// While lists are opened, reads of many megabytes follow one another. To allocate their memory
+/// from the system each time took a fifth of their time. So freed memory is kept for a while, and
+/// released when no large read followed.
 ///
-/// Freed memory counts like the bytes that reads hold: beyond `limits.readBytes` it is released although reads follow one another.
+/// Freed memory counts like the bytes that reads hold: if both exceed `limits.readBytes`, it is
+/// released although reads follow one another.
 ///
 ///     freed.noteRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
 ///     if freed.takeDue(now, room: 50_000_000) { ThisProcess.releaseMemory() }
 struct FreedMemory {
-    /// When it goes; nil while there is nothing of which it is worth while.
+    /// The time of the next release; nil if there is not enough freed memory.
     private(set) var due: UInt64?
-    /// The bytes freed since memory was released last; memory that was used again meanwhile counts twice.
+    /// The bytes freed since the last release; memory that was reused meanwhile counts twice.
     private(set) var bytes = 0
 
     /// Records that a read freed `bytes`.
@@ -20,10 +22,10 @@ struct FreedMemory {
         self.bytes += bytes
     }
 
-    /// Whether freed memory is to be released: the time has come, or it takes more than `room`, which reads leave of their limit,
-    /// and more than is always kept.
+    /// Returns whether to release freed memory: it is due, or the freed bytes exceed `room`.
     ///
-    /// True once, until more is freed.
+    /// `room` is the part of the limit that reads leave. Bytes below the amount that is always kept
+    /// are not released early. Returns true once, until more memory is freed.
     mutating func takeDue(_ now: UInt64, room: Int) -> Bool {
         let isTooLarge = bytes > max(room, Int(DaemonLimits.keptMemoryBytes))
         guard let due, now >= due || isTooLarge else { return false }

@@ -2,14 +2,14 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Decides which transactions of a history are given.
+/// A filter for the transactions of a history request.
 struct HistoryFilter {
     let condition: HistoryCondition
     let entities: Set<EntityTag>
     private let authors: Set<String>
     let objects: Set<ObjectReference>
     let properties: [EntityTag: PropertyMask]
-    /// Slots of transactions up to here are of another model.
+    /// The position of the current model; earlier transactions have the slots of another one.
     let modelPosition: UInt64
 
     init(_ request: HistoryRequest, modelPosition: UInt64) {
@@ -23,11 +23,12 @@ struct HistoryFilter {
         self.modelPosition = modelPosition
     }
 
-    /// What is given of a transaction; nil for nothing.
+    /// Returns the transaction reduced to the requested entities; nil if it does not match.
     ///
-    /// Cost: nothing is decoded unless the condition asks for it.
+    /// Cost: nothing is decoded unless the condition requires it.
     func part(of transaction: EncodedTransaction) throws(CodingError) -> EncodedTransaction? {
-        // Without interests a history is the log itself: also the end of a batch, which changes nothing.
+        // A history without interests is the complete log, including the end of a batch, which
+        // changes nothing.
         let part =
             entities.isEmpty ? transaction.withoutBlobs : transaction.filtered(entities.contains)
         guard let part, !part.isModel else { return part }

@@ -1,23 +1,26 @@
 import TandemModel
 
-/// Which entities changed in stretches of the journal, and when, so that a question about others passes over them unread.
+/// The entities and times of transactions by range of positions, so that history requests can skip
+/// ranges.
 ///
-/// For what no index on the disk tells of: the newest segment, and one whose index is not made yet. It is learned from transactions
-/// as they become durable and as they are read, for what was saved before the daemon began.
-/// A stretch only ever says that nothing of it can be wanted: the journal alone is the truth, and without an index it is read.
+/// It covers positions without an index on disk: the newest segment, and one whose index is not
+/// made yet. It records transactions when they become durable. Transactions of earlier runs of the
+/// daemon are recorded when they are read. The index only rules ranges out; the journal remains the
+/// source of truth, and is read without an index as well.
 ///
-/// Cost: some hundred bytes a stretch of 1,024 positions; of more than 1,024 stretches the oldest are forgotten.
+/// Cost: some hundred bytes for a range of 1,024 positions. If there are more than 1,024 ranges,
+/// the oldest ones are discarded.
 struct HistoryIndex {
-    /// Positions that are known together.
+    /// The maximum number of positions in a range.
     static let stretchPositions: UInt64 = 1_024
-    /// More stretches are not kept.
+    /// The maximum number of ranges.
     static let maximumStretches = 1_024
     private var stretches: [UInt64: HistoryStretch] = [:]
 
-    /// Takes note of a transaction; counts only next to those that are known already.
+    /// Records a transaction, which has to be the next one of its range.
     mutating func note(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
-        // What lies before a stretch that is known begins it anew.
+        // A transaction before a known range begins that range again.
         if let known = stretches[number], transaction.position >= known.positions.lowerBound {
             stretches[number]?.note(transaction)
             return
@@ -28,7 +31,8 @@ struct HistoryIndex {
         stretches[number] = HistoryStretch(transaction)
     }
 
-    /// The last position of those from `position` on that surely don't meet a filter; nil if this one may.
+    /// Returns the last of the positions from `position` on that can't match a filter; nil if
+    /// `position` itself may.
     func end(ofUnwantedFrom position: UInt64, _ filter: HistoryFilter) -> UInt64? {
         guard let stretch = stretches[Self.number(of: position)],
             stretch.positions.contains(position), !filter.canMeet(stretch)
@@ -36,7 +40,7 @@ struct HistoryIndex {
         return stretch.positions.upperBound
     }
 
-    /// The last position that is known together with another.
+    /// Returns the last position of the range that contains `position`.
     static func end(ofStretchWith position: UInt64) -> UInt64 {
         (number(of: position) + 1) * stretchPositions
     }
@@ -46,17 +50,18 @@ struct HistoryIndex {
     }
 }
 
-/// What is known of positions that follow one another.
+/// A summary of consecutive positions.
 struct HistoryStretch {
-    /// More entities are not told apart.
+    /// The maximum number of entities; with more, the range can't be skipped.
     static let maximumEntities = 64
-    /// All these are known.
+    /// The positions that are summarised.
     private(set) var positions: ClosedRange<UInt64>
     /// The entities that changed.
     private(set) var entities: [EntityTag] = []
-    /// The times of the transactions, microseconds since 1970.
+    /// The times of the transactions, in microseconds since 1970.
     private(set) var times: ClosedRange<Int64>
-    /// Whether anything may be wanted of it: a model is, whatever is asked, and of too many entities none is kept.
+    /// Whether the range can't be skipped: it has a model, which every request receives, or too
+    /// many entities.
     private(set) var isOpaque = false
 
     init(_ transaction: EncodedTransaction) {
@@ -65,7 +70,7 @@ struct HistoryStretch {
         add(transaction)
     }
 
-    /// Takes note of the transaction behind the last; another one changes nothing.
+    /// Records a transaction if it directly follows the last one.
     fileprivate mutating func note(_ transaction: EncodedTransaction) {
         guard transaction.position == positions.upperBound + 1 else { return }
         positions = positions.lowerBound...transaction.position
@@ -84,7 +89,7 @@ struct HistoryStretch {
 }
 
 extension HistoryFilter {
-    /// Whether a transaction of a stretch may be given; false only where none is.
+    /// Returns false only if no transaction of the range matches.
     func canMeet(_ stretch: HistoryStretch) -> Bool {
         if stretch.isOpaque { return true }
         if let since = condition.since, stretch.times.upperBound < since { return false }
@@ -95,7 +100,7 @@ extension HistoryFilter {
     private func canMeet(_ tags: [EntityTag], changedIn positions: ClosedRange<UInt64>) -> Bool {
         if !entities.isEmpty, !tags.contains(where: entities.contains) { return false }
         if !objects.isEmpty, !objects.contains(where: { tags.contains($0.tag) }) { return false }
-        // Slots of transactions before the model say nothing.
+        // Transactions before the model have the slots of another model.
         guard !properties.isEmpty, positions.lowerBound > modelPosition else { return true }
         return tags.contains { properties[$0] != nil }
     }

@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// What a client reads by reference: rows, members of relationships, and the rows of these.
+/// A read by reference: rows, members of relationships, and the rows of the members.
 struct ObjectsRead {
     private let read: Read
     private let run: ReadRun
@@ -15,10 +15,10 @@ struct ObjectsRead {
         budget = run.budget()
     }
 
-    /// Reads all of it.
+    /// Reads all requested data.
     ///
-    /// Throws `schemaMismatch` for slots of another model, `limitExceeded` for more bytes than an answer may have, and
-    /// `unknownProperty` for what is no relationship to many.
+    /// Throws `schemaMismatch` for slots of another model, `limitExceeded` if the answer would be
+    /// too large, and `unknownProperty` for a slot that is not a to-many relationship.
     func answer() throws -> Objects {
         if !read.members.isEmpty {
             try run.model.check(slotsOf: read.modelVersion, "the read", "read again")
@@ -30,7 +30,7 @@ struct ObjectsRead {
         }
         for request in read.members { answer.members.append(try members(request)) }
         guard read.memberRows else { return answer }
-        // Each once, but for those of objects that were asked for.
+        // Each member once, except the objects that were requested themselves.
         var known = Set(read.objects.map(\.number))
         for member in answer.members.lazy.flatMap(\.members)
         where known.insert(member.number).inserted {
@@ -73,7 +73,7 @@ struct ObjectsRead {
 }
 
 extension StoreView {
-    /// The members of a relationship as they are or were.
+    /// Returns the members of a relationship, now or at an earlier position.
     fileprivate func members(
         _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?,
         _ budget: ReadBudget
@@ -86,7 +86,7 @@ extension StoreView {
         }
         let now = try places(of: owner.number, relationship, budget: budget)
         let places = past?.places(now, of: owner, slot: slot) ?? now
-        // A link without a rank was an error before.
+        // A link without a rank was reported as an error before.
         return MemberList(
             owner: owner, slot: slot, members: places.map(\.member),
             ranks: places.compactMap(\.rank))

@@ -2,36 +2,43 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// A read from when it was asked for until it is answered: it waits for a checkpoint and a reader, then its job is carried out.
+/// A read from its request to its answer.
+///
+/// It first waits for a checkpoint and a reader; then its job runs.
 final class PendingRead {
-    /// The number of the request.
+    /// The id of the request.
     let id: UInt32
     let message: ClientMessage
     let purpose: ReadJob.Purpose
-    /// Who asked.
+    /// The session that sent the request.
     let session: Session
-    /// The lowest position that it may be read at: what its client was told, and what was acknowledged to anybody before it asked.
+    /// The lowest position at which the read may run.
+    ///
+    /// It includes everything that was pushed to the client, and everything that was acknowledged
+    /// to any client before the request.
     let needed: UInt64
-    /// What happened between the positions that it names and its snapshot; nil for a read of the snapshot alone.
+    /// The transactions between the request's positions and its snapshot; nil for a read of the
+    /// snapshot alone.
     let window: ReadWindow?
-    /// When the model was installed that the question is of.
+    /// The position of the model for which the request was compiled.
     let modelPosition: UInt64
-    /// The bytes of the question.
+    /// The size of the request in bytes.
     let questionBytes: Int
-    /// When the question came.
+    /// The arrival time of the request.
     let arrival: UInt64
-    /// What the committer had committed when its snapshot began, in bytes, and when that was.
+    /// The bytes that the committer had committed when the snapshot was taken, and the time of
+    /// that.
     private(set) var start: (committedBytes: UInt64, time: UInt64)?
     private(set) var job: ReadJob?
-    /// The bytes that are counted for it.
+    /// The bytes that are counted for the read.
     var countedBytes = 0
     /// The interests of its session before the request, restored if the request is not answered.
     var interestsBefore: Set<EntityTag>?
-    /// Whether its answer is being encoded, so that it counts among those that are sent.
+    /// Whether the answer is being encoded, so that it counts as an outgoing answer.
     var isAnswered = false
-    /// Whether its client was sent the beginning of the answer.
+    /// Whether the beginning of the answer was sent.
     var hasSent = false
-    /// Whether it was answered or given up, so that nothing is counted for it any more.
+    /// Whether the read was answered or cancelled, so that nothing is counted for it any more.
     var isOver = false
 
     init(
@@ -48,32 +55,32 @@ final class PendingRead {
         }
     }
 
-    /// About the bytes that it holds, without those of a read that is being carried out (``ReadMemory``).
+    /// The approximate memory in bytes, without that of a running read (``ReadMemory``).
     var bytes: Int {
         guard let job else { return questionBytes + (window?.bytes ?? 0) }
         return questionBytes + (job.isReading ? 0 : job.heldBytes)
     }
 
-    /// About the bytes of what was read for it, without the messages that are encoded.
+    /// The approximate memory of the data read, without encoded messages, in bytes.
     var answerBytes: Int { job?.readBytes ?? 0 }
 
-    /// It needs every transaction behind this one.
+    /// The position after which all transactions are still needed; `.max` if none is.
     var retained: UInt64 { job == nil ? window?.position ?? .max : .max }
 
-    /// Whether it is a batch's.
+    /// Whether the read is a batch's search.
     var isSearch: Bool { if case .search = purpose { true } else { false } }
 
-    /// Notes that it is carried out.
+    /// Records that the read's job was created.
     func begin(_ job: ReadJob, committedBytes: UInt64, at time: UInt64) {
         precondition(self.job == nil, "A read is carried out once.")
         self.job = job
         start = (committedBytes, time)
     }
 
-    /// Takes in transactions up to a position, until `budget` is used up.
+    /// Adds transactions up to a position to the window, until `budget` is used up.
     ///
-    /// Returns whether the window ends exactly there. Throws `historyExpired` where verdicts would be about more than one
-    /// question may be, and `limitExceeded` for more bytes than a read may hold.
+    /// Returns whether the window ends exactly there. Throws `historyExpired` if there are too many
+    /// transactions for verdicts, and `limitExceeded` if there are more bytes than a read may hold.
     func follow(
         to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
         _ counts: LimitCounts, _ budget: inout Int,
@@ -85,29 +92,31 @@ final class PendingRead {
             let next = try transaction(window.position + 1)
             try window.add(next, model)
             try window.check(limits, counts)
-            // To decode a kilobyte takes about as long as to look at an object.
+            // Decoding a kilobyte takes about as long as evaluating an object.
             budget -= 1 + next.bytes.count / 1_024
         }
         return window.position == position
     }
 }
 
-/// Reads that wait for a reader: users take turns, so that none keeps the others out.
+/// The reads that wait for a reader.
+///
+/// Users take turns, so that none of them blocks the others.
 struct ReadQueue {
     private var waiting: [PendingRead] = []
-    /// At which turn users had theirs last.
+    /// The turn of each user's most recent read.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
     var isEmpty: Bool { waiting.isEmpty }
     var count: Int { waiting.count }
 
-    /// Whether one of them is of a kind.
+    /// Returns whether any waiting read satisfies a predicate.
     func contains(_ isIncluded: (PendingRead) -> Bool) -> Bool {
         waiting.contains(where: isIncluded)
     }
 
-    /// The highest position that one of a kind needs.
+    /// Returns the highest position needed by the reads that satisfy a predicate.
     func needed(_ isIncluded: (PendingRead) -> Bool) -> UInt64 {
         waiting.lazy.filter(isIncluded).map(\.needed).max() ?? 0
     }
@@ -116,7 +125,8 @@ struct ReadQueue {
 
     mutating func remove(_ read: PendingRead) { waiting.removeAll { $0 === read } }
 
-    /// Takes the first that is ready, of the user who has waited longest for a turn.
+    /// Removes and returns the first ready read, beginning with the user whose last turn is longest
+    /// ago.
     mutating func next(_ isReady: (PendingRead) throws -> Bool) rethrows -> PendingRead? {
         for read in waiting.sorted(by: { lastTurn($0) < lastTurn($1) }) where try isReady(read) {
             remove(read)

@@ -3,65 +3,70 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// A message of an answer as it goes out.
+/// An encoded message of an answer.
 struct EncodedMessage: Sendable {
     var bytes: [UInt8]
-    /// The position that the client is told by it.
+    /// The position that the message announces to the client.
     var position: UInt64?
     var isLast: Bool
 }
 
-/// A read on its way through the readers: the snapshot is read to the end, then the answer is encoded as the client takes it.
+/// A read that readers carry out: first the whole snapshot is read, then the answer is encoded at
+/// the client's pace.
 ///
-/// No snapshot is held while a client takes its time, and no reader waits: with ``bufferedBytes`` encoded the job rests until it is submitted again.
+/// No snapshot is held, and no reader is blocked, while a client is slow: with ``bufferedBytes``
+/// encoded bytes the job rests until it is submitted again.
 final class ReadJob: @unchecked Sendable {
-    // `run` and `answer` are used by one thread at a time: a reader's from when it takes the job out of the pool's queue until
-    // it notes in `state` that the job rests or is done, and the daemon's before and after. `state` has a lock of its own.
+    // `run` and `answer` are used by one thread at a time. A reader's thread uses them from the
+    // time it pops the job off the pool's queue until it sets the phase in `state` to resting or
+    // done. The daemon's thread uses them before and after. `state` has its own lock.
 
-    /// What is done with what is read.
+    /// The use of the result.
     enum Purpose {
-        /// It answers a client's request.
+        /// The answer to a client's request.
         case answer(ReadQuestion, id: UInt32)
-        /// A batch works it off.
+        /// The objects that a batch processes.
         case search(BatchSearch)
     }
 
-    /// How far a job is.
+    /// The progress of a job.
     struct Progress: Sendable {
         enum Phase: Sendable { case reading, encoding, resting, done }
 
         fileprivate(set) var phase = Phase.reading
-        /// The position that is read.
+        /// The position of the snapshot.
         fileprivate(set) var position: UInt64 = 0
-        /// The objects that a batch works off.
+        /// The objects that a batch processes.
         fileprivate(set) var found: [ObjectReference]?
-        /// Why there is no answer, or not the rest of it.
+        /// The reason why the answer is missing or incomplete.
         fileprivate(set) var failure: (any Error)?
-        /// About the bytes that it held when it failed.
+        /// The approximate memory that the job held when it failed, in bytes.
         fileprivate(set) var freedBytes = 0
     }
 
-    /// What both threads know.
+    /// The state shared by both threads.
     private struct State: Sendable {
         var progress = Progress()
         var messages: [EncodedMessage] = []
         var encodedBytes = 0
-        /// About the bytes that it holds, without the encoded ones.
+        /// The approximate memory of the job without encoded messages, in bytes.
         var readBytes = 0
-        /// The part of `readBytes` that is counted in ``ReadMemory``; 0 once the snapshot was read.
+        /// The part of `readBytes` that is counted in ``ReadMemory``; 0 after the snapshot was
+        /// read.
         var countedBytes = 0
-        /// Why it has to end before its end.
+        /// The error with which the job must end early.
         var ending: TandemError?
-        /// The time that it waited for turns, in nanoseconds, and the start of the present wait.
+        /// The total time spent waiting for turns, in nanoseconds, and the start of the current
+        /// wait.
         var waited: UInt64 = 0
         var waitsSince: UInt64?
-        /// Whether there is something that the daemon's thread has not looked at.
+        /// Whether the job has progress that the daemon's thread has not seen.
         var hasNews = false
     }
 
     private let purpose: Purpose
     private let memory: ReadMemory
-    /// Who asked.
+    /// The user who sent the request.
     let user: UInt32
     private let state = Locked(State())
     private var run: ReadRun?
@@ -69,10 +74,11 @@ final class ReadJob: @unchecked Sendable {
     private var answer: OutgoingAnswer?
     private let partBytes: Int
 
-    /// So many encoded bytes wait for the client before the job rests.
+    /// The number of encoded bytes at which the job rests.
     private var bufferedBytes: Int { 4 * partBytes }
 
-    /// A job that has not begun, on a snapshot, which it ends, or on the thread of the view's owner.
+    /// Creates a job that reads a snapshot, which it ends, or the store's own view on the owner's
+    /// thread.
     init(
         _ purpose: Purpose, of user: UInt32, _ run: ReadRun, snapshot: StoreSnapshot?,
         memory: ReadMemory = ReadMemory()
@@ -90,7 +96,7 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Records the memory of the read, and throws if the read has to end.
+    /// Records the memory of the read, and throws if the read must end.
     private static func check(
         _ held: Int, _ state: Locked<State>, _ memory: ReadMemory, _ limits: DaemonLimits,
         _ counts: LimitCounts
@@ -113,15 +119,17 @@ final class ReadJob: @unchecked Sendable {
         if isEnding { throw StoreError(.interrupted, "the read was ended") }
     }
 
-    /// If all reads together exceed the limit, only those end that hold more than this fraction of it.
+    /// If all reads together exceed the limit, only those end that hold more than this fraction of
+    /// it.
     private static let readsAtLimit = 32
 
     // MARK: On a reader's thread
 
-    /// Reads, and encodes what there is room for; calls `announce` when there is something for the daemon's thread.
+    /// Reads, and encodes messages while there is room; calls `announce` on progress for the
+    /// daemon's thread.
     ///
-    /// Passes its turn on when that is over; without a turn it runs to its end. With `copy`, rows are
-    /// read by the reader's copy of the model.
+    /// Passes its turn on when the turn is over; without a turn it runs to its end. With `copy`,
+    /// rows are read with the reader's copy of the model.
     func advance(
         during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
     ) {
@@ -200,7 +208,7 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Encodes the next message; false where there is none, or no room for it.
+    /// Encodes the next message; returns false if there is none, or no room for it.
     private func encodeNext() throws -> Bool {
         guard answer != nil, try hasRoom() else { return false }
         guard let message = try answer?.nextMessage() else {
@@ -224,7 +232,7 @@ final class ReadJob: @unchecked Sendable {
 
     private func note(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
-    /// Announces news that are not announced yet.
+    /// Announces progress, unless an announcement is pending.
     private func announceNews(_ announce: (ReadJob) -> Void) {
         let isNew = state.withLock { state in
             defer { state.hasNews = true }
@@ -235,7 +243,7 @@ final class ReadJob: @unchecked Sendable {
 
     // MARK: On the daemon's thread
 
-    /// How far it is, as of now; what comes later is announced again.
+    /// Returns the current progress; later progress is announced again.
     func takeNews() -> Progress {
         state.withLock { state in
             state.hasNews = false
@@ -243,12 +251,12 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Ends it, at the latest before the next object is looked at; it is done with the error as its failure.
+    /// Ends the job with an error, at the latest before the next object is evaluated.
     func end(_ error: TandemError) { note { $0.ending = $0.ending ?? error } }
 
     /// Ends the job, and drops its messages.
     ///
-    /// Returns true if it is done with that, false if a reader has it.
+    /// Returns true if the job is done with that, and false if a reader still has it.
     func cancel() -> Bool {
         end(TandemError(.cancelled, "the read was cancelled"))
         let isDone = state.withLock { state in
@@ -263,13 +271,14 @@ final class ReadJob: @unchecked Sendable {
         return isDone
     }
 
-    /// Drops what the job holds, its snapshot included, if no reader will take it any more.
+    /// Releases everything that the job holds, its snapshot included; only for a job that no reader
+    /// will run any more.
     func discard() {
         endReading()
         answer = nil
     }
 
-    /// The next message that is encoded.
+    /// Removes and returns the next encoded message.
     func takeMessage() -> EncodedMessage? {
         state.withLock { state in
             guard !state.messages.isEmpty else { return nil }
@@ -279,40 +288,43 @@ final class ReadJob: @unchecked Sendable {
         }
     }
 
-    /// Whether it announced something that the daemon's thread has yet to look at.
+    /// Whether the job announced progress that the daemon's thread has not seen.
     var hasNews: Bool { state.withLock(\.hasNews) }
 
-    /// Whether messages wait to be taken.
+    /// Whether any encoded message is queued.
     var hasMessages: Bool { state.withLock { !$0.messages.isEmpty } }
 
-    /// Whether it ended without an answer, or without the rest of it.
+    /// Whether the job failed before its answer was complete.
     var hasFailed: Bool { state.withLock { $0.progress.failure != nil } }
 
-    /// About the bytes that it holds.
+    /// The approximate memory of the job in bytes.
     var heldBytes: Int { state.withLock { $0.readBytes + $0.encodedBytes } }
 
-    /// About the bytes of what was read, without the messages that are encoded.
+    /// The approximate memory of the data read, without encoded messages, in bytes.
     var readBytes: Int { state.withLock(\.readBytes) }
 
-    /// Whether it has a thread of the pool; false while it waits for its client, and when it is done.
+    /// Whether the job has a thread of the pool; false while it rests, and after it is done.
     var isCarriedOut: Bool {
         state.withLock { $0.progress.phase == .reading || $0.progress.phase == .encoding }
     }
 
-    /// Records the time at which it begins to wait for a turn.
+    /// Records the time at which the job begins to wait for a turn.
     func waits(since time: UInt64) { note { $0.waitsSince = time } }
 
-    /// The time that it waited for turns until `now`, in nanoseconds.
+    /// Returns the total time spent waiting for turns until `now`, in nanoseconds.
     func waited(until now: UInt64) -> UInt64 {
         state.withLock { state in
             state.waited + (state.waitsSince.map { now - min(now, $0) } ?? 0)
         }
     }
 
-    /// Whether its snapshot is being read.
+    /// Whether the job is reading its snapshot.
     var isReading: Bool { state.withLock { $0.progress.phase == .reading } }
 
-    /// Whether it goes on when it is submitted again, which it is worth by now; then it is.
+    /// Ends the job's rest if at least half of its buffer is free; the caller then submits it
+    /// again.
+    ///
+    /// Returns false if the job is not resting, or the buffer is still too full.
     func takeRest() -> Bool {
         state.withLock { state in
             guard state.progress.phase == .resting, state.encodedBytes <= bufferedBytes / 2 else {
@@ -343,10 +355,10 @@ private struct OutgoingAnswer {
         }
     }
 
-    /// About the bytes that it holds.
+    /// The approximate size in bytes.
     var bytes: Int { (parts?.bytes ?? 0) + (list?.heldBytes ?? 0) }
 
-    /// The next message; nil when there is none.
+    /// Returns the next message; nil after the last one.
     mutating func nextMessage() throws -> EncodedMessage? {
         guard let message = next() else { return nil }
         var bytes: [UInt8] = []

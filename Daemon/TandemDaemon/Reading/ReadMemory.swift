@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The approximate memory in bytes of all reads that run, together.
+/// The approximate memory of all running reads together, in bytes.
 final class ReadMemory: Sendable {
     private let total = Atomic<Int>(0)
 
-    /// Records that the memory of one read changed; returns the memory of all.
+    /// Records a change of one read's memory; returns the memory of all reads.
     func change(from before: Int, to now: Int) -> Int {
         total.add(now - before, ordering: .relaxed).newValue
     }

@@ -2,14 +2,15 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a client wants to read: answered from one view of the store, whatever else goes on.
+/// A client's read request, which is answered from one view of the store regardless of other
+/// activity.
 enum ReadQuestion {
     case fetch(Fetch, CompiledRequest)
     case explain(Fetch, CompiledRequest)
     case objects(Read)
     case verdicts(VerdictRequest)
 
-    /// The question that a message is; nil for one that asks for something else.
+    /// Creates the read request of a message; nil if the message is of another kind.
     ///
     /// Throws ``TandemError`` for a request that does not fit the model.
     init?(_ message: ClientMessage, in model: CompiledModel) throws(TandemError) {
@@ -22,7 +23,7 @@ enum ReadQuestion {
         }
     }
 
-    /// The same question, compiled in a copy of the model.
+    /// Returns the same request, compiled with a copy of the model.
     func compiled(in model: CompiledModel) throws(TandemError) -> ReadQuestion {
         switch self {
         case .fetch(let fetch, let request): .fetch(fetch, try request.compiled(in: model))
@@ -31,7 +32,7 @@ enum ReadQuestion {
         }
     }
 
-    /// The position that it is about; 0 for that of the view.
+    /// The requested position; 0 for the view's.
     var position: UInt64 {
         switch self {
         case .fetch(let fetch, _), .explain(let fetch, _): fetch.at
@@ -40,7 +41,7 @@ enum ReadQuestion {
         }
     }
 
-    /// The entities that its client follows from the answer on.
+    /// The entities that the client subscribes to with the answer.
     var interests: [EntityTag] {
         switch self {
         case .fetch(let fetch, _): fetch.interests
@@ -55,7 +56,7 @@ enum ReadQuestion {
         }
     }
 
-    /// The predicates that are evaluated for it.
+    /// The predicates of the request.
     private var predicates: [ObjectPredicate] {
         switch self {
         case .fetch(let fetch, _), .explain(let fetch, _):
@@ -66,20 +67,20 @@ enum ReadQuestion {
         }
     }
 
-    /// How many times as much work each object is than one of which a number is compared.
+    /// The work for each object, relative to the comparison of one number.
     var weight: Int {
         let sizes = predicates.map { PredicateSize(of: $0) }
         return 1
             + sizes.reduce(0) { $0 + $1.comparisons / 8 + $1.textSearches * Self.textSearch }
     }
 
-    /// To search 64 bytes of a text takes as long as to compare so many numbers.
+    /// The cost of searching 64 bytes of a text, relative to the comparison of one number.
     private static var textSearch: Int { 16 }
 
-    /// The entities of all that is read for it at an earlier position; nil for all there are.
+    /// The entities of all objects that a read at an earlier position reads; nil for all entities.
     var observedTags: Set<EntityTag>? {
         switch self {
-        // What lies on paths to related objects may be of any entity.
+        // Paths to related objects may lead to any entity.
         case .fetch(let fetch, let request) where fetch.related.isEmpty: request.observedTags
         case .explain(_, let request): request.observedTags
         case .fetch, .objects, .verdicts: nil
@@ -95,7 +96,7 @@ extension Alongside {
 }
 
 extension CompiledRequest {
-    /// The entities of everything that it reads.
+    /// The entities of all objects that the request reads.
     fileprivate var observedTags: Set<EntityTag> {
         var tags = Set(entity.descendants)
         for hop in paths.flatMap(\.hops) {

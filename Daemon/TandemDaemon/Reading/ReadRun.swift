@@ -3,7 +3,7 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// Answers read requests from one view of the store.
+/// The execution of a read request on one view of the store.
 struct ReadRun {
     let view: StoreView
     var model: CompiledModel
@@ -11,29 +11,29 @@ struct ReadRun {
     let counts: LimitCounts
     /// The transactions between the positions of the request and the view's.
     var window: ReadWindow?
-    /// The work after which the read ends with `interrupted`, because it is not little; nil for a
-    /// read without such a bound.
+    /// The work after which the read ends with `interrupted`, because it is not little; nil for no
+    /// bound.
     var littleWork: Int?
-    /// The work of an object, relative to one of which a number is compared.
+    /// The work of an object, relative to one whose predicate compares one number.
     var weight = 1
     /// The number of related objects that verdicts may read, if it differs from a fetch's.
     var verdictReads: Int?
-    /// Throws if the read has to end.
+    /// Throws if the read must end.
     var check: ReadBudget.Check?
 
-    /// An answer; of a list in parts, what comes before its objects.
+    /// An answer; for a chunked list, its head.
     struct Answer {
         var message: DaemonMessage
         var list: ListInParts?
     }
 
-    /// The position that the answer is of.
+    /// The position of the answer.
     var position: UInt64 { past?.position ?? view.appliedPosition }
 
-    /// The graph at an earlier position that is read; nil for the view's.
+    /// The graph at an earlier position, if the request is for one; nil for the view's position.
     var past: PastGraph? { window?.end }
 
-    /// A budget of one read.
+    /// Returns a budget for one read.
     func budget(ofRequest reads: Int? = nil) -> ReadBudget {
         view.readBudget(
             ofRequest: reads, work: littleWork ?? .max, weight: weight,
@@ -56,7 +56,7 @@ struct ReadRun {
         }
     }
 
-    /// The references of the objects that a request finds.
+    /// Returns references to the objects that a request finds.
     func references(_ request: CompiledRequest) throws -> [ObjectReference] {
         try view.fetch(request, for: .references, budget: budget()).references
     }
@@ -84,7 +84,7 @@ struct ReadRun {
         return (try answer(fetch, found), found.list)
     }
 
-    /// The answer made of the objects that were found; of a list in parts, the head.
+    /// Returns the answer with the objects found; for a chunked list, its head.
     private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> Fetched {
         var answer = Fetched(position: position, count: 0)
         let size = AnswerSize(limits, counts)
@@ -114,7 +114,7 @@ struct ReadRun {
         return answer
     }
 
-    /// The rows of values made of the objects that were found.
+    /// Returns the rows of values made from the objects found.
     private func values(
         _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerSize
     ) throws -> [[Value]] {
@@ -142,13 +142,14 @@ struct ReadRun {
             ?? StoreError(.damaged, "a row could not be read while its values were fetched")
     }
 
-    /// The plan of a fetch, which is carried out, and what it read.
+    /// Carries out a fetch, and returns its plan with the numbers of rows and keys read.
     private func explained(_ fetch: Fetch, _ request: CompiledRequest) throws -> Explained {
         let found = try find(fetch, request, inParts: false)
         var fetch = fetch
         fetch.related = []
         let answer = try answer(fetch, found)
-        // A fetch whose answer is sent in chunks goes to a reader, however few objects it has.
+        // A fetch whose answer is sent in chunks goes to a reader, regardless of the number of
+        // objects.
         if littleWork != nil, FetchedParts(answer).bytes > limits.partBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")
         }
@@ -160,10 +161,10 @@ struct ReadRun {
 
     // MARK: Verdicts
 
-    /// Lists with more key paths take too long to compile on the daemon's thread.
+    /// The number of key paths above which lists take too long to compile on the daemon's thread.
     private static let littlePaths = 256
 
-    /// The verdicts on some lists, and the answer to the read that was sent along.
+    /// Returns the verdicts on lists, and the answer to the piggybacked read.
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         guard let window else { preconditionFailure("Verdicts are about a window.") }
         let paths = request.items.reduce(0) {
@@ -206,7 +207,7 @@ extension Fetch {
 }
 
 extension [[String]] {
-    /// Each once, without those that another begins with.
+    /// The distinct paths that are not a prefix of another path.
     fileprivate var longest: [[String]] {
         let sorted = Set(self).sorted { $0.lexicographicallyPrecedes($1) }
         return zip(sorted, sorted.dropFirst() + [[]]).compactMap { path, next in

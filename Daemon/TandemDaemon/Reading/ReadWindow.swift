@@ -1,27 +1,28 @@
 import TandemModel
 import TandemStore
 
-/// An object that transactions changed, and every property that they changed in it.
+/// A changed object, and all its properties that transactions changed.
 struct ChangedObject {
     let object: ObjectReference
     var mask: PropertyMask
 }
 
-/// What happened between the positions that a question names and the view that it is answered from.
+/// The transactions between a request's positions and the position of the view that answers it.
 ///
-/// State: all transactions up to ``position`` are taken in. `start` and `end` are the graph at the position that verdicts are asked from, and
-/// at the one that the answer is of, if that is not the view's; `changes` is what happened between the two.
+/// State: all transactions up to ``position`` were added. `start` is the graph at the position from
+/// which verdicts are requested, and `end` the graph at the answer's position, if that is not the
+/// view's. `changes` has the changes between these two positions.
 final class ReadWindow {
     let start: PastGraph?
     let end: PastGraph?
     private(set) var position: UInt64
     private var changes: [ObjectNumber: ChangedObject] = [:]
-    /// What is of no other entity counts; nil for all.
+    /// The entities whose changes count; nil for all.
     private let tags: Set<EntityTag>?
-    /// Behind this position nothing changes between `start` and `end`.
+    /// The last position whose changes lie between `start` and `end`.
     private let lastChange: UInt64
 
-    /// The window of a question; nil for one that is about the view alone.
+    /// Creates the window of a request; nil if the request concerns only the view's position.
     init?(_ question: ReadQuestion) {
         tags = question.observedTags
         let at = question.position
@@ -38,16 +39,16 @@ final class ReadWindow {
         }
     }
 
-    /// About the bytes that it holds.
+    /// The approximate size in bytes.
     var bytes: Int {
         (start?.window.bytes ?? 0) + (end?.window.bytes ?? 0)
             + changes.count * MemoryLayout<ChangedObject>.stride
     }
 
-    /// What changed between the two positions, by object.
+    /// The changes between the two positions, in the order of objects.
     var changedObjects: [ChangedObject] { changes.values.sorted { $0.object < $1.object } }
 
-    /// Takes in the next transaction.
+    /// Adds the next transaction.
     func add(_ transaction: EncodedTransaction, _ model: CompiledModel) throws(CodingError) {
         precondition(transaction.position == position + 1, "Transactions come in their order.")
         position += 1
@@ -60,7 +61,8 @@ final class ReadWindow {
         }
     }
 
-    /// Throws where it has become too much.
+    /// Throws if the window is too large: `historyExpired` for verdicts, `limitExceeded` beyond the
+    /// bytes that a read may hold.
     func check(_ limits: DaemonLimits, _ counts: LimitCounts) throws(TandemError) {
         if start != nil, bytes > DaemonLimits.windowBytes {
             throw TandemError(
@@ -84,7 +86,7 @@ final class ReadWindow {
 }
 
 extension EncodedTransaction {
-    /// What happened to objects of some entities; nil for all.
+    /// Returns the changes of objects of some entities; nil for all entities.
     fileprivate func changes(of tags: Set<EntityTag>?) throws(CodingError) -> [Change] {
         guard let tags else { return try changes() }
         return try filtered(tags.contains)?.changes() ?? []

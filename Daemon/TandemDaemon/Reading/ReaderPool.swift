@@ -1,31 +1,31 @@
 import TandemIO
 
-/// Carries out reads of snapshots.
+/// An executor of reads on snapshots.
 protocol ReadExecutor: AnyObject {
-    /// How many jobs it takes besides those it has.
+    /// The number of additional jobs that can be submitted.
     var room: Int { get }
 
-    /// Carries out a job, as far as that goes (``ReadJob/advance(_:)``).
+    /// Runs a job until it rests or is done (``ReadJob/advance(_:)``).
     func submit(_ job: ReadJob)
 
-    /// Carries out what is to be done on the daemon's thread.
+    /// Does the part of the work that belongs on the daemon's thread.
     func work()
 
-    /// Whether the daemon's next turn is waited for.
+    /// Whether there is work for the daemon's next turn.
     var hasWork: Bool { get }
 
-    /// The jobs that came on since this was last asked.
+    /// Returns the jobs with progress since the last call.
     func takeNews() -> [ReadJob]
 
-    /// Ends when no job is being carried out any more; all have to be cancelled before.
+    /// Closes the executor after all jobs have stopped; they must have been cancelled before.
     func close()
 }
 
 /// Threads that read snapshots, at normal priority: lowered ones would starve on a busy machine.
 ///
-/// They run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long read delays
-/// short ones for a turn only, and the daemon's thread keeps its share of the processor. Only the
-/// daemon's thread uses the pool: it submits jobs and takes their results.
+/// They run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long read
+/// delays short ones for a turn only, and the daemon's thread keeps its share of the processor.
+/// Only the daemon's thread uses the pool: it submits jobs and takes their results.
 final class ReaderPool: ReadExecutor {
     private let queue = WorkQueue<ReadJob>()
     private let news = Locked<[ReadJob]>([])
@@ -33,12 +33,13 @@ final class ReaderPool: ReadExecutor {
     private let turns: ReaderTurns
     private let wakeUp: WakeUp
     private var threads: [KernelThread] = []
-    /// The largest number of jobs that have a thread and a snapshot.
+    /// The maximum number of jobs that have a thread and a snapshot.
     private let capacity: Int
 
     private static let stackBytes = 4 << 20
 
-    /// A pool in which `count` jobs run at the same time, and that signals the progress of a job.
+    /// Creates a pool in which `count` jobs run at the same time, and that signals the progress of
+    /// jobs.
     ///
     /// Throws ``IOError`` if the threads can't be started.
     init(turns count: Int, _ wakeUp: WakeUp) throws(IOError) {
@@ -75,7 +76,7 @@ final class ReaderPool: ReadExecutor {
             return busy
         }
         job.waits(since: turns.now)
-        // If no thread can be started, the job waits for one of the others.
+        // If no thread can be started, the job waits for an existing one.
         if count > threads.count { try? startThread() }
         queue.add(job)
     }
@@ -97,15 +98,17 @@ final class ReaderPool: ReadExecutor {
     }
 }
 
-/// Carries out one job in each turn of the daemon, on its thread: for engines without a loop, and for simulations.
+/// An executor that runs one job in each turn of the daemon, on the daemon's thread.
+///
+/// It is meant for engines without a loop, and for simulations.
 final class ReadsInTurns: ReadExecutor {
     private var queue: [ReadJob] = []
     private var news: [ReadJob] = []
-    /// How many jobs it takes.
+    /// The maximum number of jobs.
     var capacity = 4
-    /// How many times it carried out a job, as far as that went.
+    /// The number of times that a job was run until it rested or was done.
     private(set) var carriedOut = 0
-    /// Whether the next job is carried out in this turn.
+    /// Returns whether to run the next job in this turn.
     var isDue: () -> Bool = { true }
 
     var room: Int { max(0, capacity - queue.count) }

@@ -1,12 +1,12 @@
 import Synchronization
 import TandemIO
 
-/// Decides which reads have a turn, and which read has the next one.
+/// The order in which reads have turns.
 ///
 /// New reads and continued reads have turns alternately, so that a new read starts soon and an old
 /// one still ends. Within each kind, the next turn is for the user whose last turn is longest ago.
-/// Among the reads of one user, the oldest one has it: so they end one after the other, and not all
-/// at last.
+/// Among the reads of one user, the oldest one is next: so they end one after the other, instead of
+/// all at the end.
 struct TurnOrder {
     /// A read that waits for its turn.
     private struct Waiter {
@@ -20,16 +20,17 @@ struct TurnOrder {
     private var (new, continued): ([Waiter], [Waiter]) = ([], [])
     private var wasNew = false
     private var lastTicket: UInt64 = 0
-    /// The last turn of each user, counted in turns.
+    /// The most recent turn of each user, as a turn number.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
-    /// An order in which at most `count` reads have a turn at the same time.
+    /// Creates an order in which at most `count` reads have a turn at the same time.
     init(turns count: Int) { free = count }
 
     var isEmpty: Bool { new.isEmpty && continued.isEmpty }
 
-    /// Takes a turn for a read; `age` is nil for a new read, and its first ticket for a continued one.
+    /// Takes a turn for a read; `age` is nil for a new read, and its first ticket for a continued
+    /// one.
     ///
     /// Returns a ticket, and whether the read has to wait until ``giveBack()`` returns that ticket.
     mutating func take(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
@@ -71,10 +72,10 @@ struct TurnOrder {
     }
 }
 
-/// Limits the number of reads that run at the same time; the threads of the others are blocked.
+/// Limits the number of reads that run at the same time, by blocking the threads of the others.
 ///
-/// A read that waits starts after ``sliceNanoseconds``, however long the running reads take. The
-/// limit leaves the processor to the daemon's thread.
+/// A waiting read starts after ``sliceNanoseconds``, however long the running reads take. The limit
+/// leaves the processor to the daemon's thread.
 final class ReaderTurns: Sendable {
     private struct State {
         var order: TurnOrder
@@ -141,10 +142,10 @@ final class ReaderTurn {
         began = turns.now
     }
 
-    /// The time by the clock of the turns, in nanoseconds.
+    /// The time of the turns' clock, in nanoseconds.
     var now: UInt64 { turns.now }
 
-    /// Whether another read waits, and this turn has had its length.
+    /// Whether another read waits, and this turn has reached its length.
     var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
 
     /// Gives the turn to another read; blocks until this read has a turn again.

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// Collects the rows that to-one key paths lead to, so that a client can evaluate them itself.
+/// The rows that to-one key paths refer to, for the client to evaluate those paths itself.
 struct RelatedRows {
     private let store: StoreView
     private let model: CompiledModel
@@ -23,10 +23,10 @@ struct RelatedRows {
         self.budget = budget
     }
 
-    /// The rows found, by number.
+    /// The rows found, in the order of their objects.
     var objects: [StoredObject] { found.values.sorted { $0.object < $1.object } }
 
-    /// Follows a key path from a row as far as it leads over to-one relationships.
+    /// Follows the leading to-one relationships of a key path from a row.
     mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
         try size.addHop()
         try budget.take(1, heldBytes: size.bytes)
@@ -37,7 +37,7 @@ struct RelatedRows {
         try follow(path.dropFirst(), from: next)
     }
 
-    /// Follows the to-one hops of an observed path.
+    /// Follows the leading to-one hops of an observed path.
     mutating func follow(_ hops: ArraySlice<ObservedHop>, from row: Row) throws {
         guard let hop = hops.first, !hop.isToMany, let entity = model.entity(tagged: row.tag),
             let target = row.reference(hop.slot, in: entity), let next = try load(target)
@@ -45,7 +45,7 @@ struct RelatedRows {
         try follow(hops.dropFirst(), from: next)
     }
 
-    /// Reads an object.
+    /// Adds the row of an object.
     mutating func read(_ object: ObjectReference) throws { _ = try load(object) }
 
     private mutating func load(_ target: ObjectReference) throws -> Row? {

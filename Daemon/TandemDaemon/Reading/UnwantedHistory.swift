@@ -1,24 +1,28 @@
 import TandemJournal
 import TandemModel
 
-/// Which positions of a history need not be read: those that the indexes of sealed segments leave out, and behind these what
-/// ``HistoryIndex`` remembers.
+/// The positions that a history request can skip.
+///
+/// The indexes of sealed segments rule positions out; after the last index, ``HistoryIndex`` does.
 struct UnwantedHistory {
     private let filter: HistoryFilter
     private let walk: IndexWalk
-    /// Not asked of the memory below it: what was unknown of a stretch stays so.
+    /// The position up to which `HistoryIndex` is not consulted again, because it had no
+    /// information there.
     private var unknown: UInt64
-    /// Whether no index told of the position that was asked last, so that it is worth remembering.
+    /// Whether no index covered the most recent position, so that recording its transaction is
+    /// useful.
     private(set) var isUnindexed = false
 
-    /// What a filter does not want behind a position.
+    /// Creates the skippable positions of a filter after `position`.
     init(_ filter: HistoryFilter, after position: UInt64, _ indexes: SegmentIndexes) {
         self.filter = filter
         walk = indexes.walk(filter.question(after: position))
         unknown = position
     }
 
-    /// The last position of those from `position` on that surely don't meet the filter; nil if this one may.
+    /// Returns the last of the positions from `position` on that can't match the filter; nil if
+    /// `position` itself may.
     mutating func end(from position: UInt64, _ memory: HistoryIndex) -> UInt64? {
         if let wanted = walk.next(from: position) {
             isUnindexed = false

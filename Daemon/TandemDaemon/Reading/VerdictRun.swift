@@ -3,17 +3,19 @@ import TandemQuery
 import TandemStore
 import TandemWire
 
-/// Decides for results controllers what they can't know themselves: which rows transactions may have brought in, taken out or refreshed
-/// through related objects, and what they are now.
+/// Decides on rows for results controllers, which can't evaluate conditions over related objects.
+///
+/// A verdict states whether an object belongs to a list after some transactions, whether it must be
+/// refreshed, and its row.
 struct VerdictRun {
     private let run: ReadRun
     private let window: ReadWindow
     private let changes: [ChangedObject]
     private let budget: ReadBudget
     private let size: AnswerSize
-    /// The graph that the verdicts are about, and the one before.
+    /// The graph at the verdicts' position, and the one at the earlier position.
     private let (now, before): (PastReader, PastReader)
-    /// The rows to which key paths lead from those that match.
+    /// The rows that the key paths of matching objects refer to.
     private(set) var related: RelatedRows
     private var isFirst = true
 
@@ -29,10 +31,12 @@ struct VerdictRun {
         related = RelatedRows(run.view, run.model, window.end, size, budget)
     }
 
-    /// What became of each object of a list that the changes concern, in the order of references.
+    /// Returns the verdicts on all objects of a list that may be affected by the changes, in the
+    /// order of references.
     ///
-    /// Throws ``StoreError`` when that takes more than ``ReadBudget`` has, `historyExpired` when the lists take too much together,
-    /// `limitExceeded` when verdicts are more than an answer has room for, and `storage` when something can't be read.
+    /// Throws ``StoreError`` if that exceeds the ``ReadBudget``, and `historyExpired` if only the
+    /// lists together do. Throws `limitExceeded` if an answer has no room for the verdicts, and
+    /// `storage` if something can't be read.
     mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
         defer { isFirst = false }
         do {
@@ -72,7 +76,7 @@ struct VerdictRun {
             row: stored.row)
     }
 
-    /// A long text whose content is gone, for instance.
+    /// The reason may be, for instance, a long text whose content is missing.
     private func unknown(_ object: ObjectReference) -> TandemError {
         TandemError(
             .storage,
@@ -90,8 +94,10 @@ struct VerdictRun {
 }
 
 extension ReadBudget {
-    /// Throws ``StoreError`` when something was not read because the budget is used up, `storage` when something can't be
-    /// read: nothing is decided by half of what there is.
+    /// Throws if an object was not read, because then no verdict would be reliable.
+    ///
+    /// The error is ``StoreError`` if the budget was exceeded, and `storage` if something could not
+    /// be read.
     func expectAllWasRead() throws {
         if let refusal { throw refusal }
         if let failure { throw TandemError(.storage, failure.message) }
@@ -99,7 +105,7 @@ extension ReadBudget {
 }
 
 extension Error {
-    /// Whether less at a time might be done.
+    /// Whether the same work could succeed in smaller steps.
     fileprivate var isTooMuch: Bool {
         if let error = self as? StoreError { return error.isTooMuch }
         return (self as? TandemError)?.code == .limitExceeded

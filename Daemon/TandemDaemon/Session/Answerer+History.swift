@@ -2,9 +2,10 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Answers about the journal.
+/// Answers to history requests.
 extension Answerer {
-    /// The transactions behind a position that meet a condition: some of them, and how far they reach.
+    /// Returns the transactions after a position that match a condition: some of them, and the
+    /// position that they reach.
     func history(_ request: HistoryRequest) throws -> History {
         let bounds = committer.journal.bounds
         let end = request.to == 0 ? committer.position : min(request.to, committer.position)
@@ -27,8 +28,9 @@ extension Answerer {
             request.limit == 0
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
-        // Where few interest, many are looked at for nothing: no more of them at a time than a fetch looks at objects, or
-        // than one answer may hold. A stretch that is passed over by an index counts as one, and what the index cost.
+        // If few transactions match, most are evaluated without a result. At most as many as a
+        // fetch evaluates objects, or as fit into one answer, are evaluated at a time. A range
+        // skipped by an index counts as one, plus the cost of the index.
         var (looked, steps) = (0, 0)
         var reads: Int { steps + indexes.work }
         while answer.position < end {
@@ -36,7 +38,7 @@ extension Answerer {
                 looked < limits.historyBytes
             else {
                 answer.isComplete = false
-                // What the client itself asked for is not ours.
+                // Only the daemon's own limits are counted, not the client's.
                 if looked >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
                 if reads >= limits.sliceReads { committer.limitCounts.note(.sliceReads) }
                 if answer.transactions.count >= limits.historyTransactions {

@@ -22,7 +22,7 @@ struct Answerer {
 
     // MARK: Reads
 
-    /// The answer to what is no read.
+    /// Returns the answer to a message that is not a read.
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
         case .history(let request): .history(try committer.telling { try history(request) })
@@ -34,7 +34,8 @@ struct Answerer {
         }
     }
 
-    /// The answer to a read that looks at a few objects; nil for what readers carry out.
+    /// Returns the answer to a little read, which evaluates a few objects; nil if a reader has to
+    /// carry it out.
     func answerLittle(_ question: ReadQuestion) throws -> DaemonMessage? {
         let window = ReadWindow(question)
         guard try follow(window) else { return nil }
@@ -56,7 +57,8 @@ struct Answerer {
         }
     }
 
-    /// Takes in what happened since the positions that a question names; false where that is much.
+    /// Adds the transactions since the request's positions to the window; returns false if there
+    /// are too many.
     private func follow(_ window: ReadWindow?) throws -> Bool {
         guard let window else { return true }
         guard committer.position - window.position <= DaemonLimits.littleHistory else {
@@ -74,7 +76,7 @@ struct Answerer {
         return true
     }
 
-    /// What a client wants to read, checked.
+    /// Validates a read request, and returns it.
     func question(_ message: ClientMessage) throws -> ReadQuestion {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
@@ -95,7 +97,10 @@ struct Answerer {
         return question
     }
 
-    /// Throws if nobody can tell what there was at a position.
+    /// Throws if the graph at a position can't be read.
+    ///
+    /// The error is `historyExpired` if the position is too old or in the future, and
+    /// `limitExceeded` if too many transactions had to be undone.
     func check(readingAt position: UInt64) throws {
         let (end, bounds) = (committer.position, committer.journal.bounds)
         guard position <= end else {
@@ -140,7 +145,8 @@ struct Answerer {
         }
     }
 
-    /// Throws `historyExpired` where what lies between a client and where it goes can't be told.
+    /// Throws `historyExpired` if the transactions between the client's position and the requested
+    /// one are not available.
     private func check(wayOf request: VerdictRequest) throws {
         let (from, to) = (request.from, request.at)
         guard to != 0 else { return try check(changesAfter: from) }
@@ -165,7 +171,7 @@ struct Answerer {
 }
 
 extension StoreError {
-    /// What a client is told of it; nil for what is no client's matter.
+    /// Returns the error that a client receives; nil if the error does not concern clients.
     func told(_ limits: DaemonLimits, _ counts: LimitCounts) -> TandemError? {
         switch code {
         case .tooMuch: counts.refusal(.requestReads, limits, message)
@@ -178,7 +184,7 @@ extension StoreError {
 }
 
 extension Committer {
-    /// Throws `limitExceeded` where more happened since a position than a read there may undo.
+    /// Throws `limitExceeded` if there are more transactions after a position than a read may undo.
     func checkLookBack(to position: UInt64) throws(TandemError) {
         let count = self.position - position
         guard count <= UInt64(limits.lookBackTransactions) else {
@@ -188,7 +194,7 @@ extension Committer {
         }
     }
 
-    /// Does something with the store, and lets who asks hear of what is no end of the daemon.
+    /// Runs `body`, and maps store errors that concern only the client to the client's error.
     func telling<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -197,7 +203,9 @@ extension Committer {
         }
     }
 
-    /// Reads what is needed to plan something; whoever wanted it is told of damage, and nobody else's work ends.
+    /// Runs `body`, which reads the store to plan a request, and maps damage to the client's error.
+    ///
+    /// So only that request fails, not the work of other clients.
     func reading<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -209,7 +217,7 @@ extension Committer {
         }
     }
 
-    /// The model in binary form, or nil in a store without one.
+    /// The model in binary form; nil in a store without one.
     var modelBytes: [UInt8]? {
         store.model.map { model in
             var writer = ByteWriter()

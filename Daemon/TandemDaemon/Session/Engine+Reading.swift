@@ -2,9 +2,10 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Reads: little ones are answered at once from the open write transaction, all others by readers from a snapshot.
+/// Reads: little ones are answered immediately from the open write transaction, all others by
+/// readers from a snapshot.
 extension Engine {
-    /// Answers a question, or lets it wait for a reader.
+    /// Answers a request, or queues it for a reader.
     func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         let answerer = Answerer(committer: committer, session: session, engine: self)
         guard message.isRead else {
@@ -24,7 +25,8 @@ extension Engine {
             message, id, .answer(question, id: id), of: session, needed: committer.position,
             modelPosition: committer.store.modelPosition)
         session.read = read
-        // Everything up to here was told it under the old interests, and the answer is of no earlier position.
+        // All earlier transactions were pushed under the former interests, and the answer is at
+        // this position or later.
         read.interestsBefore = session.interests
         follow(question.interests, session)
         if !admission()(read) { limitCounts.note(.readerThreads) }
@@ -34,7 +36,9 @@ extension Engine {
 
     // MARK: Beginning
 
-    /// Hands reads that wait to readers, as far as these have room; makes a checkpoint for them where they need one and it is time.
+    /// Submits waiting reads to readers with room.
+    ///
+    /// Makes a checkpoint for them if they need one and it is due.
     func startReads() throws {
         readers.work()
         readsDue = nil
@@ -57,19 +61,20 @@ extension Engine {
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
                 limitCounts.note(.storeReaders)
-                // Those of processes that were killed are free again.
+                // Frees the readers of killed processes.
                 _ = try committer.store.checkReaders()
                 readQueue.add(read)
-                // Another process may hold them, and does not say when it is done.
+                // Another process may hold the LMDB readers, and does not signal when it releases
+                // them.
                 readsDue = clock.monotonicNanoseconds + DaemonLimits.noReaderNanoseconds
                 break
             }
         }
-        // The queue must not change while it is searched.
+        // The queue must not change during the search.
         for (read, error) in failed { fail(read, error) }
     }
 
-    /// Whether a read can begin: its position is committed, and all transactions behind the positions that it names are taken in.
+    /// Returns whether a read can begin: its position is committed, and its window is complete.
     private func isReady(
         _ read: PendingRead, _ budget: inout Int, _ failed: inout [(PendingRead, TandemError)]
     ) throws -> Bool {
@@ -78,7 +83,8 @@ extension Engine {
             return false
         }
         do {
-            // Transactions before and after the change of the model are decoded by different models.
+            // Transactions before and after the change of the model are decoded by different
+            // models.
             guard read.modelPosition == committer.store.modelPosition else {
                 throw Self.otherModel(read)
             }
@@ -92,10 +98,11 @@ extension Engine {
         }
     }
 
-    /// The test of waiting reads that tells which ones the readers may start now.
+    /// Returns the test of waiting reads that tells which ones the readers may start now.
     ///
     /// A user's read may start while fewer reads of that user run than there is room for, so that
-    /// room is left for other users. A batch has one search at a time, and others wait for it.
+    /// room is left for other users. A batch has one search at a time, and other searches wait for
+    /// it.
     private func admission() -> (PendingRead) -> Bool {
         let room = readers.room
         let running = running.lazy.filter { $0.job?.isCarriedOut == true }
@@ -103,7 +110,7 @@ extension Engine {
         return { $0.isSearch ? room > 0 : counts[$0.session.peer.uid, default: 0] < room }
     }
 
-    /// Whether readers may start one of the reads that wait.
+    /// Whether readers may start one of the waiting reads.
     var hasReadToStart: Bool { !readQueue.isEmpty && readQueue.contains(admission()) }
 
     private func start(_ read: PendingRead) throws {
@@ -111,7 +118,8 @@ extension Engine {
         guard let model = committer.store.model else {
             preconditionFailure("A read is asked under a model.")
         }
-        // Where nothing can be committed the store's own thread reads: nobody saves meanwhile.
+        // If nothing can be committed, the read uses the store's own thread; there are no saves to
+        // delay.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounts,
@@ -132,16 +140,16 @@ extension Engine {
             return TandemError(
                 .schemaMismatch, "the model changed while the batch was under way; go on with it")
         }
-        // Who asks for verdicts fetches anew then, as after every other model.
+        // A client that requests verdicts then fetches again, as after any other model change.
         let isVerdicts = if case .verdicts = read.message { true } else { false }
         return TandemError(
             isVerdicts ? .historyExpired : .schemaMismatch,
             "the model changed while the read was carried out; read again")
     }
 
-    // MARK: Going on
+    // MARK: Progress
 
-    /// Looks at what came of jobs, and ends those that take too long.
+    /// Handles the progress of jobs, and ends those that take too long.
     func takeReads() throws {
         for job in readers.takeNews() {
             guard let read = running.first(where: { $0.job === job }) else { continue }
@@ -166,7 +174,7 @@ extension Engine {
         reading.append(read.session)
     }
 
-    /// Hands a batch the objects that were found for it.
+    /// Passes the objects found to the batch that searched for them.
     private func takeSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
         read.isOver = true
@@ -179,12 +187,12 @@ extension Engine {
         }
     }
 
-    /// Sends what is there of the answers that clients take.
+    /// Sends the available messages of answers that clients are receiving.
     func deliverReads() throws {
         for _ in 0..<reading.count {
             guard let session = reading.popFirst() else { return }
             if session.isWaitingToWrite { finish(session) }
-            // It has to be told of everything up to the answer's position.
+            // The session must have received every push up to the answer's position.
             if session.isReady { try pump(session) }
             deliver(session)
             finish(session)
@@ -195,9 +203,9 @@ extension Engine {
     private func deliver(_ session: Session) {
         guard let read = session.read, let job = read.job, !session.isClosing else { return }
         let state = job.takeNews()
-        // An answer goes out behind the pushes of all that it includes.
+        // An answer is sent after the pushes of all transactions that it includes.
         guard session.hasRoom, session.sent >= state.position else { return }
-        // The client has the new model by now, and would decode the rows by that one.
+        // The client has the new model by now, and would decode the rows with it.
         guard read.hasSent || read.modelPosition == committer.store.modelPosition else {
             return fail(read, Self.otherModel(read))
         }
@@ -214,7 +222,7 @@ extension Engine {
         if job.takeRest() { readers.submit(job) }
     }
 
-    /// The error that a client is told.
+    /// Returns the error that a client receives.
     private func told(_ failure: (any Error)?) -> TandemError {
         switch failure {
         case let error as TandemError: return error
@@ -244,9 +252,11 @@ extension Engine {
 
     // MARK: Bounds
 
-    /// When the next snapshot has been read for too long, or it is time to go on with reads that wait; nil for never.
+    /// The time at which the next snapshot exceeds its limit, or waiting reads are to be retried;
+    /// nil for never.
     ///
-    /// A read that is past its deadline ends in the turn after the next commit, so nothing has to be scheduled for it.
+    /// A read past its deadline ends in the turn after the next commit, so nothing has to be
+    /// scheduled for it.
     var nextReadDeadline: UInt64? {
         let (now, time) = (
             clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000
@@ -259,7 +269,8 @@ extension Engine {
         return [ends, readsDue].compactMap(\.self).min()
     }
 
-    /// Ends reads whose snapshots hold back pages for too long, or too many.
+    /// Ends reads whose snapshots have kept pages from being reused for too long, or too many
+    /// pages.
     private func endOldSnapshots() {
         let now = clock.monotonicNanoseconds
         for read in running {
@@ -286,12 +297,12 @@ extension Engine {
         }
     }
 
-    /// Makes room for an answer that begins, so that one that is read slowly does not keep out what others ask.
+    /// Makes room for a new answer, so that a slow client's answer does not block other requests.
     ///
-    /// Answers are ended of which clients have not taken a part for a while, then larger ones, the largest first. If that does not
-    /// make enough room, the new answer itself is refused.
+    /// First ends answers whose clients have not accepted a chunk for a while, then larger answers,
+    /// the largest first. If that does not make enough room, the new answer itself is rejected.
     private func makeRoom(for read: PendingRead) {
-        // What goes out at once takes nobody's room.
+        // An answer that is sent immediately needs no room.
         guard heldBytes > limits.readBytes, read.countedBytes > limits.partBytes else { return }
         limitCounts.note(.readBytes)
         let now = clock.monotonicNanoseconds
@@ -318,7 +329,7 @@ extension Engine {
 
     // MARK: Counting
 
-    /// Counts what a read holds by now.
+    /// Updates the bytes counted for a read.
     private func recount(_ read: PendingRead) {
         let bytes = read.bytes
         heldBytes += bytes - read.countedBytes
@@ -332,19 +343,19 @@ extension Engine {
         read.countedBytes = 0
     }
 
-    /// Records bytes that a read holds no more.
+    /// Records bytes that a read no longer holds.
     private func noteFreed(_ bytes: Int) {
         if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 
-    /// Whether memory that reads freed is to be released now; see ``FreedMemory``.
+    /// Returns whether memory that reads freed is to be released now; see ``FreedMemory``.
     func takeFreedDue() -> Bool {
         freed.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
     /// Removes a session's read.
     ///
-    /// If no part of the answer was sent, the session's former interests are restored.
+    /// If no chunk of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
         guard let read = session.read else { return }
         session.read = nil
@@ -352,7 +363,7 @@ extension Engine {
         forget(read)
     }
 
-    /// Ends a read that nobody waits for any more.
+    /// Ends a read whose result is no longer needed.
     func forget(_ read: PendingRead) {
         readQueue.remove(read)
         read.isOver = true
@@ -360,18 +371,18 @@ extension Engine {
         uncount(read)
     }
 
-    /// Ends all reads, and the readers; before the store is closed.
+    /// Ends all reads, and the readers; call it before the store is closed.
     func closeReaders() {
         for read in running { _ = read.job?.cancel() }
         readers.close()
-        // Some were never begun.
+        // Some jobs were never started.
         for read in running { read.job?.discard() }
         running = []
     }
 }
 
 extension ClientMessage {
-    /// Whether it is a question that one view of the store answers.
+    /// Whether the message is a read, which is answered from one view of the store.
     fileprivate var isRead: Bool {
         switch self {
         case .fetch, .explain, .read, .verdicts: true
@@ -381,6 +392,6 @@ extension ClientMessage {
 }
 
 extension PendingRead {
-    /// A batch may look for its objects for as long as it takes.
+    /// Whether the time of the read is limited; a batch's search may take as long as needed.
     fileprivate var isBoundByTime: Bool { !isSearch }
 }

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// Where the candidates of a fetch come from.
+/// The source of a fetch's candidates.
 enum AccessPath {
     /// All objects of the entities.
     case scan
@@ -9,18 +9,20 @@ enum AccessPath {
     case members(of: ObjectReference, link: UInt16, name: String)
     /// The holders of unique values.
     case unique(UniqueKeys)
-    /// The entries of an index in some ranges.
+    /// The entries of an index in key ranges.
     case index(CompiledIndex, ranges: [KeyRange])
-    /// The objects from which a relationship to many leads to one.
+    /// The objects whose to-many relationship has a given member.
     case holders(RequiredMember)
-    /// What any of some others leads to.
+    /// The objects of any of several paths.
     indirect case union([AccessPath])
-    /// The objects that a relationship leads back to from those that another fetch finds.
+    /// The objects whose relationship refers to an object found by another fetch.
     indirect case related(RelatedCondition, CompiledRequest, FetchPlan)
 }
 
 extension AccessPath {
-    /// What any of some paths leads to; ranges of one index are put together, and keys of one uniqueness constraint.
+    /// Returns the union of paths.
+    ///
+    /// Ranges of one index are merged, as are keys of one uniqueness constraint.
     static func any(of paths: [AccessPath]) -> AccessPath {
         var parts: [AccessPath] = []
         for path in paths {
@@ -36,7 +38,7 @@ extension AccessPath {
         return parts.count == 1 ? parts[0] : .union(parts)
     }
 
-    /// Both as one path; nil where they are over different things.
+    /// Returns both paths as one; nil if they have different sources.
     private func joined(with other: AccessPath) -> AccessPath? {
         switch (self, other) {
         case (.index(let index, let ranges), .index(let its, let more)) where index.id == its.id:
@@ -47,15 +49,15 @@ extension AccessPath {
         }
     }
 
-    /// How many unique values it looks up; nil for what leads elsewhere.
+    /// The number of unique values that are looked up; nil for other paths.
     var lookups: Int? { if case .unique(let unique) = self { unique.keys.count } else { nil } }
 
-    /// The parts of a union; of the others, itself.
+    /// The parts of a union; for other paths, the path itself.
     var parts: [AccessPath] { if case .union(let parts) = self { parts } else { [self] } }
 }
 
 extension AccessPath: CustomStringConvertible {
-    /// What `tandem explain` shows.
+    /// The text that `tandem explain` prints.
     var description: String {
         switch self {
         case .scan: "scan"

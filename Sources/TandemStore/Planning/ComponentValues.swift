@@ -1,11 +1,11 @@
 import TandemModel
 import TandemQuery
 
-/// What constraints leave of the values of one property, as the bytes of its component in a key.
+/// The values of one property that constraints allow, as the bytes of the property's key component.
 enum ComponentValues {
-    /// Some values.
+    /// Single values.
     case points([[UInt8]])
-    /// Everything between keys.
+    /// Ranges of components.
     case ranges([KeyRange])
 
     init(_ condition: SlotConstraint.Condition) {
@@ -13,14 +13,15 @@ enum ComponentValues {
         case .equals(let value): self = .points([Self.component(value)])
         case .anyOf(let values): self = .points(values.map(Self.component))
         case .prefix(let text):
-            // The key of a text without its end mark is the prefix of the keys of its continuations.
+            // The component of a text, without its end mark, is a prefix of the components of all
+            // its continuations.
             self = .ranges([KeyRange(prefix: Self.component(.string(text)).dropLast(2))])
         case .range(let lower, let upper):
             self = .ranges([KeyRange(lower: Self.start(lower), upper: Self.end(upper))])
         }
     }
 
-    /// What is left where all of some constraints on one property hold; nil without any.
+    /// Creates the values for which all of a property's constraints hold; nil without constraints.
     init?(of constraints: [SlotConstraint]) {
         guard let first = constraints.first else { return nil }
         self = constraints.dropFirst().reduce(ComponentValues(first.condition)) {
@@ -37,7 +38,7 @@ enum ComponentValues {
     /// The component of nil.
     static let null: [UInt8] = [0]
 
-    /// Nil is in no range.
+    /// Ranges exclude nil.
     private static func start(_ bound: SlotConstraint.Bound?) -> [UInt8] {
         guard let bound else { return [1] }
         let component = component(bound.value)
@@ -60,7 +61,7 @@ enum ComponentValues {
     func intersection(_ other: ComponentValues) -> ComponentValues {
         switch (self, other) {
         case (.points(let points), .points(let others)):
-            // Lists of values may be long.
+            // A set, since lists of values may be long.
             let others = Set(others)
             return .points(points.filter(others.contains))
         case (.points(let points), _):

@@ -1,16 +1,17 @@
 public import TandemQuery
 
-/// What is wanted of a fetch.
+/// The kind of result that a fetch returns.
 public enum FetchPart: Hashable, Sendable {
     /// The rows.
     case rows
-    /// The objects without their rows.
+    /// References to the objects, without their rows.
     case references
-    /// How many there are.
+    /// The number of objects.
     case count
-    /// What opens a list: the rows of a few, where the objects stand of many.
+    /// The content of a list to be opened: rows if there are few objects, placements if there are
+    /// many.
     case list(ListHops)
 
-    /// Whether it is what opens a list.
+    /// Whether the result is the content of a list.
     var isList: Bool { if case .list = self { true } else { false } }
 }

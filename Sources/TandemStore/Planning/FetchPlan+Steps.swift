@@ -1,7 +1,7 @@
 import TandemQuery
 
 extension FetchPlan {
-    /// The tree of the plan in preorder, as `tandem explain` shows it.
+    /// Returns the tree of the plan in preorder, as `tandem explain` prints it.
     func steps(
         of request: CompiledRequest, for part: FetchPart, depth: Int = 0
     ) -> [FetchPlanStep] {

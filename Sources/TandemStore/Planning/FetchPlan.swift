@@ -1,34 +1,36 @@
 import TandemModel
 import TandemQuery
 
-/// How a fetch is carried out: a value that says where candidates come from, what of the request that settles, and in what order they come.
+/// A way to carry out a fetch: the source of the candidates, their order, and whether all of them
+/// match.
 ///
-/// A request has several plans (``plans(for:_:isPast:)``), all of which give the same; ``FetchPlanner`` takes the cheapest.
+/// A request has several plans (``plans(for:_:isPast:)``), which all give the same answer;
+/// ``FetchPlanner`` chooses the cheapest.
 struct FetchPlan {
-    /// The order in which candidates come.
+    /// The order in which candidates are found.
     enum Order {
-        /// Not the request's.
+        /// An order other than the request's.
         case none
-        /// By number, and the request has no other order.
+        /// By number; the request has no other order.
         case number
-        /// The request's, by walking an index.
+        /// The request's order, by walking an index.
         case index(IndexOrder)
-        /// None; but the keys of an index say where each stands.
+        /// No order, but the keys of an index have the placement of each candidate.
         case keys(CompiledIndex, IndexPlaces)
     }
 
-    /// Where candidates come from.
+    /// The source of the candidates.
     var access: AccessPath
     /// Whether every candidate matches, so that the predicate need not be evaluated.
     var decides = false
-    /// The order in which they come.
+    /// The order in which candidates are found.
     var order = Order.none
-    /// Where the components of the request's sort key stand in the index's keys; nil where they have to be read from the row.
+    /// The maker of sort keys from the index's keys; nil if sort keys have to be made from rows.
     var keys: IndexSortKey?
-    /// What says by the index's keys where objects stand in the part of the answer; nil where rows have to be read for that.
+    /// The reader of placements from the index's keys; nil if placements have to be made from rows.
     var places: IndexPlaces?
 
-    /// Whether rows need not be read at all to give a part of the answer.
+    /// Returns whether a kind of result needs no rows at all.
     func needsNoRows(for part: FetchPart) -> Bool {
         switch part {
         case .count: decides
@@ -38,7 +40,7 @@ struct FetchPlan {
         }
     }
 
-    /// Whether candidates come in the request's order.
+    /// Whether candidates are found in the request's order.
     var isOrdered: Bool {
         switch order {
         case .none, .keys: false
@@ -46,10 +48,12 @@ struct FetchPlan {
         }
     }
 
-    /// Whether it is a scan that an index puts in order.
+    /// Whether the plan is a scan that an index puts in order.
     var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
 
-    /// Whether it can end before all that leads to candidates was read: what is collected before it is looked at can't.
+    /// Whether the search can end before all candidates were found.
+    ///
+    /// It can't if candidates are collected before they are evaluated.
     var endsEarly: Bool {
         switch (access, order) {
         case (.scan, .number), (_, .index): true
@@ -59,7 +63,10 @@ struct FetchPlan {
 }
 
 extension FetchPlan {
-    /// All plans for a request, the scan first; without those over related objects where what those were is not known.
+    /// Returns all plans for a request, the scan first.
+    ///
+    /// Plans over related objects are omitted for reads of the past, because former links are not
+    /// in the store.
     static func plans(
         for request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
     ) -> [FetchPlan] {
@@ -80,12 +87,16 @@ extension FetchPlan {
             + request.relatedConditions.prefix(mostRelated).compactMap { related($0, request) }
     }
 
-    /// So many conditions on related objects are planned for; each costs counting, all in one turn.
+    /// The maximum number of conditions on related objects that are planned for.
+    ///
+    /// Each has to be counted without interruption.
     private static let mostRelated = 8
 
-    /// The plans over disjunctions each of whose alternatives has an index, a relationship or a unique value: all that any of these leads to.
+    /// Returns the plans over disjunctions whose alternatives all have an index, a relationship or
+    /// a unique value.
     ///
-    /// Which of the paths of an alternative is taken is the caller's choice; the one that seems narrowest comes first.
+    /// `choose` selects the path of each alternative from those available; the presumably narrowest
+    /// is the first.
     static func unions<Failure: Error>(
         for request: CompiledRequest,
         _ choose: ([AccessPath]) throws(Failure) -> AccessPath
@@ -102,11 +113,15 @@ extension FetchPlan {
         return plans
     }
 
-    /// So many disjunctions of a request are planned for, with so many alternatives each; all of them are counted in one turn.
+    /// The maximum numbers of disjunctions that are planned for, and of alternatives in each.
+    ///
+    /// All are counted without interruption.
     private static let mostUnions = 2
     static let mostAlternatives = 32
 
-    /// The paths to what holds to some constraints, the narrowest first as far as that can be told without counting.
+    /// Returns the paths to the objects that satisfy constraints, the presumably narrowest first.
+    ///
+    /// Nothing is counted.
     private static func paths(
         _ constraints: [SlotConstraint], _ request: CompiledRequest
     ) -> [AccessPath] {
@@ -119,7 +134,8 @@ extension FetchPlan {
             + indexes.map { .index($0, ranges: $1.ranges) }
     }
 
-    /// The plan that looks up one unique value; nil for a request that asks for none, or for more.
+    /// Returns the plan that looks up one unique value; nil if the request has no such condition,
+    /// or several values.
     static func unique(_ request: CompiledRequest) -> FetchPlan? {
         for constraint in request.entity.uniqueness {
             if let keys = UniqueKeys(constraint, request.constraints, atMost: 1) {
@@ -143,7 +159,7 @@ extension FetchPlan {
             keys: IndexSortKey(ofNothing: request))
     }
 
-    /// The scan of all rows that an index puts in order, group by group, if there is such an index.
+    /// Returns the scan that an index puts in order group by group, if there is such an index.
     private static func ordered(
         _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart
     ) -> [FetchPlan] {
@@ -174,7 +190,8 @@ extension FetchPlan {
         }
     }
 
-    /// The inverse of a to-one relationship that has to lead to an object; nil for another constraint.
+    /// Returns the inverse of a to-one relationship that must refer to a given object; nil for
+    /// other constraints.
     private static func access(
         by constraint: SlotConstraint, _ request: CompiledRequest
     ) -> AccessPath? {
@@ -187,7 +204,8 @@ extension FetchPlan {
         return .members(of: target, link: inverse.linkID, name: property.name)
     }
 
-    /// The plans over an index: one for what it leads to, and one that walks it in the request's order, where that may end early.
+    /// Returns the plans over an index: one that reads its ranges, and one that also walks them in
+    /// the request's order if that may end early.
     private static func plans(
         over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchPart
     ) -> [FetchPlan] {
@@ -211,14 +229,14 @@ extension FetchPlan {
             walk.places = nil
             return bounds.used > 0 ? [walk, plan] : [walk]
         }
-        // Without anything to look for it saves reading rows, or nothing.
+        // Without a range, an index is useful only if no rows have to be read.
         return bounds.used > 0 || plan.needsNoRows(for: part) ? [plan] : []
     }
 
     private static func related(
         _ condition: RelatedCondition, _ request: CompiledRequest
     ) -> FetchPlan? {
-        // What fits a relationship's end as part of a path may not fit as a request of its own.
+        // A condition may be valid as part of a path, but not as a request of its own.
         guard let target = try? CompiledRequest(condition.target, in: request.model) else {
             return nil
         }
@@ -228,12 +246,12 @@ extension FetchPlan {
     }
 }
 
-/// Makes sort keys of the keys of an index, so that rows need not be read to put objects in order.
+/// A maker of sort keys from the keys of an index, so that sorting needs no rows.
 struct IndexSortKey {
     private let components: IndexComponents?
     private let parts: [(place: Int, ascending: Bool)]
 
-    /// The sort key of a request from the keys of an index; nil where that lacks a component.
+    /// Creates the maker of a request's sort keys; nil if the index lacks a component.
     init?(_ request: CompiledRequest, _ index: CompiledIndex) {
         guard let columns = request.sortColumns else { return nil }
         let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
@@ -242,16 +260,16 @@ struct IndexSortKey {
         parts = zip(places, columns).map { ($0, $1.ascending) }
     }
 
-    /// The empty sort key; nil for a request with another.
+    /// Creates the maker of empty sort keys; nil if the request has an order.
     init?(ofNothing request: CompiledRequest) {
         guard request.sortColumns?.isEmpty == true else { return nil }
         (components, parts) = (nil, [])
     }
 
-    /// Whether there is nothing to order by but numbers.
+    /// Whether objects are ordered only by their numbers.
     var isEmpty: Bool { parts.isEmpty }
 
-    /// The sort key; nil where a component was cut.
+    /// Returns the sort key; nil if a component was cut.
     func key(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
         var result: [UInt8] = []
         guard let components else { return result }
@@ -265,7 +283,10 @@ struct IndexSortKey {
 }
 
 extension CompiledRequest {
-    /// Whether all objects of an index are of the request's entities: one that is inherited has others too, more than there are rows to be read, perhaps.
+    /// Whether all objects of an index are of the request's entities.
+    ///
+    /// An inherited index also has objects of other entities, possibly more than there are rows to
+    /// read.
     fileprivate func isOfAll(in index: CompiledIndex) -> Bool {
         model.entity(tagged: index.entity)?.descendants.allSatisfy { includes(tag: $0) } ?? false
     }

@@ -1,26 +1,27 @@
 import TandemModel
 import TandemQuery
 
-/// Takes the plan of a request that reads least.
+/// The chooser of the plan that reads least.
 ///
-/// What an index would lead to is counted, all candidates side by side and at most ``mostCounted`` keys of each: so to plan costs no more than a
-/// few times the best of them. Where all lead to more, rows from everywhere tell what part of all each would lead to.
+/// The keys of all plans are counted, step by step and at most ``mostCounted`` of each. So planning
+/// costs no more than a few times the best plan. If every plan has more keys, rows from all over
+/// the store are read to estimate the share of each.
 struct FetchPlanner {
     private let store: StoreView
     private let request: CompiledRequest
     private let part: FetchPart
     private let depth: Int
 
-    /// So many keys are counted of one plan.
+    /// The maximum number of keys that are counted for one plan.
     static let mostCounted = 4_096
-    /// So many relationships are followed, one behind the other.
+    /// The maximum number of consecutive relationships that are followed.
     private static let mostHops = 4
-    /// What leads to fewer keys or rows is little.
+    /// The number of keys or rows below which a plan is little.
     private static let mostOfLittle = 256
-    /// So many keys are counted of one path of an alternative, where it has several.
+    /// The maximum number of keys that are counted for one of an alternative's several paths.
     private static let mostOfAlternative = 256
 
-    /// A planner of one request.
+    /// Creates the planner of a request.
     init(_ request: CompiledRequest, for part: FetchPart, in store: StoreView, depth: Int = 0) {
         self.store = store
         self.request = request
@@ -28,9 +29,9 @@ struct FetchPlanner {
         self.depth = depth
     }
 
-    /// The plan.
+    /// Returns the cheapest plan.
     func plan(isPast: Bool = false) throws(StoreError) -> FetchPlan {
-        // Nothing leads to less than one object.
+        // No other plan finds less than one object.
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
         let plans =
@@ -38,14 +39,16 @@ struct FetchPlanner {
             + FetchPlan.unions(for: request, narrowest)
         let ordered = plans.first { $0.isOrderedByKeys }
         let best = try best(of: plans.filter { !$0.isOrderedByKeys })
-        // A scan all the same, without sort keys to be made.
+        // Both are scans, but this one makes no sort keys.
         if let ordered, case .scan = best.access { return ordered }
         return best
     }
 
-    /// A plan that looks at no more than a few hundred keys and rows; nil if no plan is sure to.
+    /// Returns a plan that reads at most a few hundred keys and rows; nil if no plan guarantees
+    /// that.
     ///
-    /// Cost: at most ``mostOfLittle`` keys for each plan. No row is read, as the predicate may take long to evaluate.
+    /// Cost: at most ``mostOfLittle`` keys for each plan. No row is read, because the predicate may
+    /// take long to evaluate.
     func littlePlan() throws(StoreError) -> FetchPlan? {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
@@ -69,7 +72,7 @@ struct FetchPlanner {
         return try sampled(plans)
     }
 
-    /// The path of an alternative that leads to the fewest keys, as far as these are counted.
+    /// Returns the path of an alternative with the fewest keys, as far as these are counted.
     private func narrowest(_ paths: [AccessPath]) throws(StoreError) -> AccessPath {
         guard paths.count > 1 else { return paths[0] }
         var (best, least) = (paths[0], Self.mostOfAlternative)
@@ -80,7 +83,7 @@ struct FetchPlanner {
         return best
     }
 
-    /// The plan with the best one for related objects in it.
+    /// Returns the plan with the best plan for its related objects.
     private func completed(_ plan: FetchPlan) throws(StoreError) -> FetchPlan {
         guard case .related(let condition, let target, _) = plan.access else { return plan }
         let planner = FetchPlanner(target, for: .references, in: store, depth: depth + 1)
@@ -91,7 +94,9 @@ struct FetchPlanner {
 
     // MARK: By counting
 
-    /// The cheapest of the plans that lead to less than some number of keys, unless a scan is cheaper; nil where all lead to more.
+    /// Returns the cheapest of the plans with fewer than `most` keys, or the scan if it is cheaper.
+    ///
+    /// The result is nil if every plan has more keys.
     private func counted(_ plans: [FetchPlan], _ most: Int) throws(StoreError) -> FetchPlan? {
         var best: (plan: FetchPlan, cost: Double)?
         for plan in plans {
@@ -103,13 +108,14 @@ struct FetchPlanner {
         return try scanCost(plans[0], atMost: best.cost) <= best.cost ? plans[0] : best.plan
     }
 
-    /// How many keys a plan looks at; nil for more than are counted, and where counting does not tell.
+    /// Returns the number of keys that a plan reads; nil if it is not less than `most`, or can't be
+    /// counted.
     private func keys(of plan: FetchPlan, _ most: Int) throws(StoreError) -> Int? {
         var most = most
         if plan.endsEarly, plan.decides, let wanted = request.wanted, part != .count,
             wanted <= most
         {
-            // It ends with the last one that is wanted.
+            // The plan ends with the last requested match.
             most = wanted
             return min(try store.keys(of: plan.access, atMost: most) ?? most, most)
         }
@@ -119,7 +125,7 @@ struct FetchPlanner {
         return keys
     }
 
-    /// What a scan costs, as far as that is less than something.
+    /// Returns the cost of the scan, exact only if it is less than `most`.
     private func scanCost(_ scan: FetchPlan, atMost most: Double) throws(StoreError) -> Double {
         let one = PlanCost.of(scan, keys: 1, for: part)
         let enough = Int(min(most / one, Double(Self.mostCounted)).rounded(.up)) + 1
@@ -131,7 +137,7 @@ struct FetchPlanner {
 
     // MARK: By samples
 
-    /// The cheapest plan by what rows from everywhere say; the scan where none is cheaper.
+    /// Returns the cheapest plan according to the sample; the scan if no other plan is cheaper.
     private func sampled(_ plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
         let sample = try RowSample(of: request, store)
         let all = try store.estimatedRows(of: request)
@@ -153,7 +159,7 @@ struct FetchPlanner {
         return best.plan
     }
 
-    /// The part of all rows that a plan leads to.
+    /// Returns the share of all rows that a plan finds.
     private func share(
         of plan: FetchPlan, _ sample: RowSample, _ all: Double
     ) throws(StoreError) -> Double {
@@ -167,7 +173,7 @@ struct FetchPlanner {
         }
     }
 
-    /// The part of all rows that a part of the predicate holds for.
+    /// Returns the share of all rows for which a part of the predicate holds.
     private func share(
         of part: ObjectPredicate, _ sample: RowSample
     ) throws(StoreError) -> Double {
@@ -176,7 +182,9 @@ struct FetchPlanner {
         return try sample.share { part.matches($0, $1, $2) ?? false }
     }
 
-    /// Whether a path leads to an object of the sample, as its own row says; one over a related object hardly does.
+    /// Returns whether a path finds an object of the sample, judging by the object's own row.
+    ///
+    /// Paths over related objects are assumed not to.
     private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
         switch path {
         case .scan: return true
@@ -194,12 +202,14 @@ struct FetchPlanner {
         }
     }
 
-    /// What a row is laid out by: it may be of a subentity.
+    /// Returns the entity that determines the layout of the object's row, which may be a subentity.
     private func entity(of object: ObjectReference) -> CompiledEntity {
         request.model.entity(tagged: object.tag) ?? request.entity
     }
 
-    /// What it costs to find related objects; an index over more of them than are counted is not worth it.
+    /// Returns the cost of finding related objects.
+    ///
+    /// Keys are counted up to ``mostCounted``.
     private func relatedCost(
         _ target: CompiledRequest, _ plan: FetchPlan
     ) throws(StoreError) -> Double {
@@ -216,17 +226,17 @@ struct FetchPlanner {
     }
 }
 
-/// What it costs to look at a candidate, where to judge the next row of a scan costs one.
+/// The cost of a candidate, relative to the evaluation of the next row of a scan, which costs 1.
 enum PlanCost {
-    /// A key of an index that is only counted.
+    /// The cost of an index key whose row is not read.
     static let key = 0.25
-    /// A key of an index, and its row, which lies elsewhere.
+    /// The cost of an index key and its row, which is stored elsewhere.
     static let lookup = 3.0
 
-    /// The cost of a plan that looks at so many keys.
+    /// Returns the cost of a plan that reads a number of keys.
     static func of(_ plan: FetchPlan, keys: Double, for part: FetchPart) -> Double {
         if plan.needsNoRows(for: part) {
-            // Of a short list the rows are in the answer.
+            // A short list is answered with rows.
             if case .list(let hops) = part, keys <= Double(hops.rowsUpTo) { return keys * lookup }
             return keys * key
         }
@@ -236,7 +246,7 @@ enum PlanCost {
 }
 
 extension CompiledRequest {
-    /// How many of the first matches the answer is made of; nil for all.
+    /// The number of first matches that the answer needs, offset plus limit; nil for all.
     var wanted: Int? {
         request.limit.map { limit in
             let (sum, isMore) = max(0, request.offset).addingReportingOverflow(max(0, limit))
@@ -244,6 +254,6 @@ extension CompiledRequest {
         }
     }
 
-    /// The entities whose rows are looked at.
+    /// The entities whose rows are read.
     var tags: [EntityTag] { request.includesSubentities ? entity.descendants : [entity.tag] }
 }

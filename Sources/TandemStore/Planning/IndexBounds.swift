@@ -1,27 +1,29 @@
 import TandemModel
 import TandemQuery
 
-/// The part of an index in which every object lies that meets some constraints, and which of them it takes care of.
+/// The ranges of an index that have all objects satisfying some constraints, and which constraints
+/// they cover.
 ///
-/// The leading properties have one value or a few each; the first that has ranges, or nothing that is asked of it, ends that.
+/// The leading properties have one value or a few each. The first property with ranges or without
+/// constraints is the last one used.
 ///
 ///     index (city, wins), city == "Bern" AND wins > 3   →  one range, both constraints met
 ///     index (city, wins), city IN {"Bern", "Wil"}       →  two ranges
 ///     index (city, wins), wins > 3                      →  the whole index, nothing met
 struct IndexBounds {
-    /// The ranges of keys, in order and apart from each other.
+    /// The ranges of keys, in ascending order and disjoint.
     private(set) var ranges: [KeyRange] = []
-    /// How many leading properties have exactly one value.
+    /// The number of leading properties with exactly one value.
     private(set) var fixed = 0
-    /// How many leading properties any constraint was used for.
+    /// The number of leading properties for which a constraint was used.
     private(set) var used = 0
-    /// The constraints, by their place, that hold for everything in the ranges.
+    /// The indexes of the constraints that hold for all keys in the ranges.
     private(set) var met: Set<Int> = []
 
-    /// Beyond so many combinations of values the rest of the properties is left to the predicate.
+    /// The maximum number of combinations of values; further properties are left to the predicate.
     private static let mostCombinations = 1_024
 
-    /// The bounds of an index by constraints, each of which may serve or not.
+    /// Creates the bounds of an index from constraints, any of which may remain unused.
     init(_ index: CompiledIndex, _ constraints: [SlotConstraint]) {
         var prefixes = [StoreKey.tag(index.id)]
         var isCut = false
@@ -30,7 +32,7 @@ struct IndexBounds {
             let here = constraints.indices.filter { constraints[$0].slot == slot }
             guard !here.isEmpty else { break }
             guard let values = ComponentValues(of: here.map { constraints[$0] }) else { break }
-            // Too many combinations: the property is left to the predicate.
+            // The predicate evaluates the property if there are too many combinations.
             if case .points(let points) = values, prefixes.count > 1,
                 points.count * prefixes.count > Self.mostCombinations
             {
@@ -53,22 +55,23 @@ struct IndexBounds {
         }
         let whole = prefixes.flatMap { prefix in spans.map { $0.behind(prefix) } }
         ranges = KeyRange.merged(whole.map { $0.cut(to: Self.longest, &isCut) })
-        // What was cut leads to more than it should.
+        // Ranges with cut ends also have objects that do not satisfy the constraints.
         if isCut { (met, fixed) = ([], 0) }
     }
 
-    /// A key of an index has at most so many bytes before the object's number.
+    /// The maximum size of an index key before the object's number, in bytes.
     private static let longest = 2 + StoreKey.tupleLimit
 }
 
 extension KeyRange {
-    /// The range of what follows a prefix.
+    /// Returns the range of the keys that continue a prefix with a key of this range.
     fileprivate func behind(_ prefix: [UInt8]) -> KeyRange {
         KeyRange(
             lower: prefix + lower, upper: upper.map { prefix + $0 } ?? KeyRange.successor(prefix))
     }
 
-    /// The range of keys of at most `longest` bytes in which the cut keys of everything in this one lie.
+    /// Returns the range of the cut keys of everything in this range; cut keys have at most
+    /// `longest` bytes.
     fileprivate func cut(to longest: Int, _ isCut: inout Bool) -> KeyRange {
         var result = self
         if lower.count > longest {

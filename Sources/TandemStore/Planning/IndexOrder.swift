@@ -1,41 +1,45 @@
 import TandemModel
 import TandemQuery
 
-/// How an index has to be walked so that its objects come in a request's order.
+/// The directions in which an index has to be walked to yield objects in a request's order.
 ///
-/// Components that have one value in all keys play no part; each other one of the order is the next component of the index.
+/// Components with one value in all keys are ignored. The other components of the order must be the
+/// next components of the index.
 struct IndexOrder {
-    /// How the components of the index are told apart.
+    /// The parser of the index's keys.
     let components: IndexComponents
-    /// How many components, from the first on, the order is made of.
+    /// The number of leading components that determine the order.
     let depth: Int
-    /// Runs of components that go in one direction, by how many components they end behind; none for what is ascending to the end.
+    /// The runs of components with the same direction.
+    ///
+    /// A last ascending run is omitted.
     let levels: [Level]
-    /// Whether objects whose order is the same stand in the order of their numbers.
+    /// Whether objects with equal sort keys are in the order of their numbers.
     let settlesTies: Bool
 
-    /// Components that go in one direction.
+    /// Consecutive components with the same direction.
     struct Level {
-        /// How many components, from the first on, its groups have in common.
+        /// The number of leading components that are equal within a group.
         var depth: Int
-        /// Whether the group with the smallest values comes first.
+        /// Whether the group with the smallest values is the first.
         var ascending: Bool
     }
 
-    /// The order in which an index has to be walked; nil when it does not have the request's.
+    /// Creates the order in which to walk an index; nil if the index does not have the request's
+    /// order.
     ///
     /// - Parameters:
     ///   - index: The index.
-    ///   - bounds: Its part that is walked.
+    ///   - bounds: The part of the index to walk.
     ///   - columns: The request's order.
-    ///   - entity: Whose index it is.
+    ///   - entity: The entity of the index.
     init?(
         _ index: CompiledIndex, _ bounds: IndexBounds, _ columns: [SortColumn],
         _ entity: CompiledEntity
     ) {
         let constant = Set(index.slots.prefix(bounds.fixed))
         var seen = constant
-        // A column that comes again decides nothing any more.
+        // A repeated column has no effect.
         let open = columns.filter { seen.insert($0.slot).inserted }
         guard bounds.fixed + open.count <= index.slots.count,
             zip(index.slots.dropFirst(bounds.fixed), open).allSatisfy({ $0 == $1.slot })
@@ -53,28 +57,28 @@ struct IndexOrder {
             }
         }
         if levels.last?.ascending == true { levels.removeLast() }
-        // Other ways than up are walked in one range.
+        // Several ranges can only be walked in ascending order.
         guard levels.isEmpty || bounds.ranges.count == 1 else { return nil }
         self.levels = levels
     }
 }
 
-/// Tells the components of an index's keys apart.
+/// A parser that splits the keys of an index into components.
 struct IndexComponents {
     fileprivate enum Shape {
-        /// So many bytes.
+        /// This number of bytes.
         case fixed(Int)
-        /// Escaped bytes up to 00 00.
+        /// Escaped bytes, ended by 00 00.
         case escaped
-        /// A sign, then digits up to 00, or FF in negative numbers.
+        /// A sign, and digits ended by 00, or by FF in negative numbers.
         case decimal
     }
 
     private let shapes: [Shape]
-    /// Where each property of the index stands in it.
+    /// The slots of the index's properties, in order.
     let slots: [Int]
 
-    /// The components of an index of an entity.
+    /// Creates the parser of an entity's index.
     init(_ index: CompiledIndex, _ entity: CompiledEntity) {
         slots = index.slots
         shapes = index.slots.map { slot in
@@ -88,12 +92,13 @@ struct IndexComponents {
         }
     }
 
-    /// Whether a key of the index is as long as any, so that its tuple may have been cut.
+    /// Returns whether a key has the maximum length, so that its tuple may have been cut.
     static func isCut(_ key: UnsafeRawBufferPointer) -> Bool {
         key.count >= 2 + StoreKey.tupleLimit + 8
     }
 
-    /// Whether a key has all components and the number of an object, as far as its length lets it have them.
+    /// Returns whether a key has all components and an object's number, or is cut at the maximum
+    /// length.
     func isWhole(_ key: UnsafeRawBufferPointer) -> Bool {
         guard key.count >= 2 + 8 else { return false }
         if Self.isCut(key) { return true }
@@ -105,9 +110,9 @@ struct IndexComponents {
         return at == key.count - 8
     }
 
-    /// The bytes of a key up to behind so many components; all of its tuple where that ends before.
+    /// Returns the offset after the first `depth` components, or after the tuple if it ends before.
     func prefix(_ key: UnsafeRawBufferPointer, _ depth: Int) -> Int {
-        // A damaged key may be shorter than any.
+        // A damaged key may be shorter than any valid one.
         let end = max(min(2, key.count), key.count - 8)
         var at = 2
         for shape in shapes.prefix(depth) {
@@ -117,7 +122,7 @@ struct IndexComponents {
         return at
     }
 
-    /// The bytes of one component of a key; nil where that is cut.
+    /// Returns the range of one component in a key; nil if the component is cut.
     func component(_ key: UnsafeRawBufferPointer, _ place: Int) -> Range<Int>? {
         let start = prefix(key, place)
         guard let end = Self.end(shapes[place], key, start), end <= key.count - 8 else {
@@ -126,7 +131,7 @@ struct IndexComponents {
         return start..<end
     }
 
-    /// Calls `body` with what finds the components of one key after the other.
+    /// Calls `body` with a parser that can be used for any number of keys.
     @inline(__always)
     func withFinder<Result, Failure: Error>(
         _ body: (Finder) throws(Failure) -> Result
@@ -136,11 +141,14 @@ struct IndexComponents {
         }
     }
 
-    /// Finds the components of keys; valid for as long as it is lent.
+    /// A fast parser of keys, valid only during the call it is passed to.
     struct Finder {
         fileprivate let shapes: UnsafeBufferPointer<Shape>
 
-        /// Finds where the components of a key begin, the last of which ends at a place more; false where one is cut.
+        /// Writes the offsets of all components of a key, and the end of the last one, into
+        /// `places`.
+        ///
+        /// Returns false if a component is cut.
         @inline(__always)
         func find(
             _ key: UnsafeRawBufferPointer, _ places: UnsafeMutableBufferPointer<Int>
@@ -157,7 +165,7 @@ struct IndexComponents {
         }
     }
 
-    /// How many there are.
+    /// The number of components.
     var count: Int { shapes.count }
 
     @inline(__always)
@@ -172,7 +180,7 @@ struct IndexComponents {
         }
     }
 
-    /// Eight bytes at a time, which are there as long as the object's number lies behind.
+    /// Reads eight bytes at a time; they exist as long as the object's number follows.
     @inline(__always)
     static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         var at = start
@@ -193,7 +201,7 @@ struct IndexComponents {
 
     private static func endOfDecimal(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         guard start < key.count else { return nil }
-        // Zero is its sign alone.
+        // Zero has only a sign.
         guard key[start] != 1 else { return start + 1 }
         let mark: UInt8 = key[start] == 0 ? 0xff : 0
         var at = start + 3
@@ -206,7 +214,7 @@ struct IndexComponents {
 }
 
 extension UInt64 {
-    /// The highest bit of each byte that is zero, up to the lowest one of them; what is above that says nothing.
+    /// The highest bit of each zero byte, correct only up to the lowest such byte.
     @inline(__always)
     fileprivate var zeroBytes: UInt64 {
         (self &- 0x0101_0101_0101_0101) & ~self & 0x8080_8080_8080_8080

@@ -1,23 +1,27 @@
 import TandemModel
 import TandemQuery
 
-/// Says by the keys of an index where objects stand: which related object leads their sort key, and what comes behind that.
+/// A reader of placements from index keys: the related object whose values begin the sort key, and
+/// the key's rest.
 ///
-/// A list by `bucket.name`, then by date, is opened so from an index of `bucket` and `date` and a row of each bucket: the rest of the rows need
-/// not be read. The keys' components are those of sort keys, inverted for descending ones.
+/// A list by `bucket.name`, then by date, is opened from an index of `bucket` and `date`, and one
+/// row of each bucket. No other rows are read. The components of index keys are those of sort keys,
+/// except that descending ones are inverted there.
 struct IndexPlaces {
     private let components: IndexComponents
-    /// Where the relationship stands in the index; nil where neither order nor section leads over one.
+    /// The index of the relationship among the components; nil if neither order nor section has a
+    /// path over one.
     private let related: Int?
     private let parts: [Part]
 
-    /// A component of the rest of a sort key: where it stands in the index, and the bits that differ.
+    /// A component of the rest of a sort key: its index in the key, and the bits to invert.
     fileprivate struct Part {
         var place: Int
         var flipping: UInt64
     }
 
-    /// The places that a part of a request's answer needs, from the keys of an index; nil where these lack something.
+    /// Creates the reader for a kind of result; nil if the keys lack some component of the
+    /// placement.
     init?(_ request: CompiledRequest, _ index: CompiledIndex, _ part: FetchPart) {
         let keys = GroupedKeys(of: request, sections: part.isList)
         guard let columns = keys.restColumns else { return nil }
@@ -34,20 +38,22 @@ struct IndexPlaces {
         parts = zip(places, columns).map { Part(place: $0, flipping: $1.ascending ? 0 : .max) }
     }
 
-    /// Whether all that reaches one related object comes one behind the other, in an index that leads with the relationship.
+    /// Whether all objects with the same related object have consecutive keys.
+    ///
+    /// The index then leads with the relationship.
     var isGrouped: Bool { related == 0 }
 
-    /// What the object of a key reaches by the relationship.
+    /// The related object of a key's object.
     enum Related: Equatable {
         case known(ObjectNumber?)
         /// The key was cut.
         case unknown
     }
 
-    /// So many bytes at most come behind a key's part of the sort key.
+    /// The maximum size of a sort key's rest in bytes.
     var longestRest: Int { parts.count * StoreKey.longest }
 
-    /// Calls `body` with what reads one key after the other.
+    /// Calls `body` with a reader that can be used for any number of keys.
     @inline(__always)
     func withReader<Result, Failure: Error>(
         _ body: (Reader) throws(Failure) -> Result
@@ -62,20 +68,22 @@ struct IndexPlaces {
         }
     }
 
-    /// Reads keys; valid for as long as it is lent.
+    /// A fast reader of keys, valid only during the call it is passed to.
     struct Reader {
         fileprivate let finder: IndexComponents.Finder
         fileprivate let parts: UnsafeBufferPointer<Part>
-        /// Where the components of a key begin, and the last one ends.
+        /// The offsets of a key's components, and the end of the last one.
         fileprivate let ends: UnsafeMutableBufferPointer<Int>
         fileprivate let related: Int?
 
-        /// Reads a key: the related object, and into `room`, which has space for ``longestRest``, what comes behind its part of the sort key.
+        /// Reads the related object of a key, and writes the rest of the sort key into `room`.
+        ///
+        /// `room` must have space for ``longestRest`` bytes. Returns the number of bytes written.
         @inline(__always)
         func read(
             _ key: UnsafeRawBufferPointer, into room: UnsafeMutableRawPointer
         ) -> (related: Related, count: Int) {
-            // A damaged page may say anything of a key's length.
+            // On a damaged page, the key may have any length.
             guard key.count <= StoreKey.longest, let base = key.baseAddress,
                 finder.find(key, ends)
             else { return (.unknown, 0) }

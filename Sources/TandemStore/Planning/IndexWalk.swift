@@ -1,22 +1,24 @@
 import TandemModel
 
-/// Goes through ranges of an index in an order, one entry at a time.
+/// An iterator over ranges of an index in a given order, one entry at a time.
 ///
-/// It stands at a key, never at a cursor's place, so that the store may change between two entries: what is not touched comes once.
-/// Groups of a descending level are looked up from behind, each with one search; within the last level entries come as they lie.
+/// Its state is the last key, not a cursor, so the store may change between two entries. Entries
+/// that do not change are returned exactly once. Each group of a descending level is found from the
+/// range's end, with one search. Within the last level, entries are read in the order of keys.
 struct IndexWalk {
     private let order: IndexOrder
-    /// What is yet to be walked, the next range last.
+    /// The ranges not walked yet, the current one last.
     private var ranges: [KeyRange]
     private var last: [UInt8]?
 
-    /// A walk that has not begun.
+    /// Creates an iterator before the first entry.
     init(_ ranges: [KeyRange], _ order: IndexOrder) {
         self.order = order
         self.ranges = ranges.reversed()
     }
 
-    /// Whether all that comes before the next entry in the request's order was given.
+    /// Returns whether all entries that sort before the next one were returned, so that `next`
+    /// begins a group.
     func endsGroup(before next: LMDBCursor.Entry) -> Bool {
         guard let last else { return false }
         return last.withUnsafeBytes { last in
@@ -26,10 +28,10 @@ struct IndexWalk {
         }
     }
 
-    /// Notes that an entry was taken.
+    /// Records that an entry was consumed.
     mutating func advance(to entry: LMDBCursor.Entry) { last = Array(entry.key) }
 
-    /// The entry behind the last one that was taken; nil when there are no more.
+    /// Returns the entry after the last consumed one; nil at the end.
     mutating func next(_ cursor: LMDBCursor) throws(StoreError) -> LMDBCursor.Entry? {
         while let range = ranges.last {
             if let last {
@@ -43,7 +45,7 @@ struct IndexWalk {
         return nil
     }
 
-    /// An entry whose key is as keys of the index are; with another one it would go round in circles.
+    /// Returns the entry if its key is valid; with an invalid key, the walk might never end.
     private func whole(_ entry: LMDBCursor.Entry) throws(StoreError) -> LMDBCursor.Entry {
         guard order.components.isWhole(entry.key) else {
             throw StoreError(
@@ -52,7 +54,8 @@ struct IndexWalk {
         return entry
     }
 
-    /// The first entry of a group in the walk's order, whose levels from one on are open.
+    /// Returns the first entry of a group in the walk's order, whose levels are open from `level`
+    /// on.
     private func first(
         of group: KeyRange, from level: Int, _ range: KeyRange, _ cursor: LMDBCursor
     ) throws(StoreError) -> LMDBCursor.Entry? {
@@ -88,7 +91,7 @@ struct IndexWalk {
         return nil
     }
 
-    /// The keys that share with one the components of a level.
+    /// Returns the range of the keys with the same components as `key` up to a level.
     private func group(_ key: [UInt8], _ level: IndexOrder.Level) -> KeyRange {
         let end = key.withUnsafeBytes { order.components.prefix($0, level.depth) }
         return KeyRange(prefix: Array(key[..<end]))

@@ -1,20 +1,22 @@
 import TandemModel
 import TandemQuery
 
-/// Some rows of a request's entities from everywhere in the store, to tell what part of all rows something holds for.
+/// Rows of a request's entities from all over the store, to estimate shares of all rows.
 ///
-/// They are the next ones behind numbers that lie as far apart as each other: so the same store gives the same rows.
+/// The rows are the first ones after evenly spaced numbers, so the same store gives the same rows.
 struct RowSample {
     private let rows: [StoredObject]
     private let reader: StoreReader
     private let budget: ReadBudget
 
-    /// So many rows at most.
+    /// The intended number of rows.
+    ///
+    /// There are more if the request has more than 16 entities, as each has at least 4.
     static let size = 64
-    /// So many related objects at most are looked at for one question.
+    /// The maximum number of related objects read for one estimate.
     private static let reads = 1_024
 
-    /// Reads rows of the entities that a request looks at.
+    /// Reads rows of the request's entities.
     init(of request: CompiledRequest, _ store: StoreView) throws(StoreError) {
         budget = store.readBudget(ofRequest: Self.reads)
         reader = StoreReader(store, budget: budget)
@@ -36,7 +38,7 @@ struct RowSample {
                 else { continue }
                 seen = Self.number(entry)
                 let object = ObjectReference(tag: tag, number: Self.number(entry))
-                // One that can't be read is somebody else's to tell of, if it is needed.
+                // If the fetch needs an unreadable row, the fetch itself reports it.
                 if let stored = try? store.stored(object, at: entry.value) { rows.append(stored) }
             }
         }
@@ -47,18 +49,18 @@ struct RowSample {
         entry.key.count == 10 ? entry.key.bigEndian(2, as: UInt64.self) : 0
     }
 
-    /// For what part of all rows something holds, never quite none and never more than all.
+    /// Returns the share of all rows for which `holds` is true: more than 0 and at most 1.
     func share(_ holds: (ObjectReference, Row, StoreReader) -> Bool) throws(StoreError) -> Double {
         guard !rows.isEmpty else { return 1 }
         let count = rows.count { holds($0.object, $0.row, reader) }
-        // Of a part that was not met with nothing is known but that it is small.
+        // If no row of the sample is in the share, the share is only known to be small.
         return max(Double(count), 0.25) / Double(rows.count)
     }
 }
 
-/// How much there is to look at.
+/// Counting keys and rows.
 extension StoreView {
-    /// How many keys an access path looks at; nil where that can't be counted, and `most` for as many or more.
+    /// Returns the number of keys of an access path, at most `most`; nil if they can't be counted.
     func keys(of access: AccessPath, atMost most: Int) throws(StoreError) -> Int? {
         switch access {
         case .scan, .related: return nil
@@ -86,7 +88,7 @@ extension StoreView {
         }
     }
 
-    /// How many rows a scan looks at, of which no more than `most` are counted.
+    /// Returns the number of rows of a scan, at most `most`.
     func countRows(of request: CompiledRequest, atMost most: Int) throws(StoreError) -> Int {
         var count = 0
         for tag in request.tags where count < most {
@@ -96,7 +98,8 @@ extension StoreView {
         return count
     }
 
-    /// About how many rows a scan looks at: counted where these are few, else by how close together the first ones are.
+    /// Returns the approximate number of rows of a scan: few rows are counted, many are
+    /// extrapolated from the density of the first ones.
     func estimatedRows(of request: CompiledRequest) throws(StoreError) -> Double {
         var sum = 0.0
         let cursor = try current.ownCursor(tables.rows)

@@ -1,24 +1,27 @@
 import TandemModel
 import TandemQuery
 
-/// The keys of a uniqueness constraint that some constraints leave: whoever holds to these, holds one of those.
+/// The keys of a uniqueness constraint that are compatible with a request's constraints.
 ///
-/// Every property of it has one value or a few.
+/// Every matching object has one of them.
+///
+/// Each property of the uniqueness constraint must have one value or a few.
 ///
 ///     unique (country, code), country == "CH" AND code IN {3, 5}   →  two keys
-///     unique (country, code), country == "CH"                      →  none; it leads nowhere
+///     unique (country, code), country == "CH"                      →  none; not usable
 struct UniqueKeys {
     /// The uniqueness constraint.
     let constraint: CompiledIndex
-    /// The keys, in order, each once.
+    /// The distinct keys, in ascending order.
     let keys: [[UInt8]]
 
-    /// Beyond so many combinations of the values of several properties it leads nowhere.
+    /// The maximum number of combinations of the values of several properties.
     static let mostCombinations = 1_024
 
-    /// The keys by constraints, each of which may serve or not; nil where a property may have any value, or nil, which equals nothing.
+    /// Creates the keys from constraints, any of which may remain unused.
     ///
-    /// Nil too where there are more than `most`.
+    /// Nil if a property may have any value, or nil, which equals nothing. Nil also if there are
+    /// more than `most` keys.
     init?(
         _ constraint: CompiledIndex, _ constraints: [SlotConstraint], atMost most: Int = .max
     ) {
@@ -49,12 +52,12 @@ struct UniqueKeys {
         return Set(keys).sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// The keys of both, which are of one constraint.
+    /// Returns the keys of both; they must be of one uniqueness constraint.
     func union(_ other: UniqueKeys) -> UniqueKeys {
         UniqueKeys(constraint, keys + other.keys)
     }
 
-    /// Whether a key is among them.
+    /// Returns whether a key is one of these.
     func contains(_ key: [UInt8]) -> Bool {
         var (low, high) = (0, keys.count)
         while low < high {

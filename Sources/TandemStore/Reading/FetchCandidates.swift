@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// Gives the candidates of a fetch to its matches, by its plan.
+/// The candidates of a fetch: finds them by a plan, and passes them to the matches.
 struct FetchCandidates {
     private let plan: FetchPlan
     private let request: CompiledRequest
@@ -9,9 +9,9 @@ struct FetchCandidates {
     private let view: StoreView
     private let matches: FetchMatches
     private let budget: ReadBudget
-    /// How many rows of related objects were read on the way to them.
+    /// The number of rows of related objects that were read to find candidates.
     private(set) var relatedRowsRead = 0
-    /// How many keys were read that lead to related objects.
+    /// The number of keys that were read to find related objects.
     private(set) var relatedKeysRead = 0
 
     init(
@@ -26,7 +26,7 @@ struct FetchCandidates {
         self.budget = budget
     }
 
-    /// Gives all, or as many as it takes for the answer.
+    /// Passes on all candidates, or as many as the answer needs.
     mutating func run() throws(StoreError) {
         switch (plan.access, plan.order) {
         case (.scan, _):
@@ -62,7 +62,7 @@ struct FetchCandidates {
 
     // MARK: Keys alone
 
-    /// Takes what keys of an index or of links lead to, all of which matches.
+    /// Adds the objects of index or link keys, all of which match.
     private func take(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
         let places = part == .count ? nil : plan.places
         let sortKey = part == .count || places != nil ? nil : plan.keys
@@ -83,7 +83,7 @@ struct FetchCandidates {
         }
     }
 
-    /// Takes the object of a key; false where the key says too little of it.
+    /// Adds the object of a key; returns false if its row has to be read.
     @inline(__always)
     private func take(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ places: IndexPlaces
@@ -101,7 +101,7 @@ struct FetchCandidates {
 
     private func walk(_ walk: IndexWalk) throws(StoreError) {
         var walk = walk
-        // What makes sort keys of the index's keys, where every entry matches and rows are not wanted.
+        // Makes sort keys from index keys, if every entry matches and rows are not requested.
         let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
         let cursor = try view.current.ownCursor(view.tables.indexes)
         while let entry = try walk.next(cursor) {
@@ -121,7 +121,9 @@ struct FetchCandidates {
 
     // MARK: Objects that are collected first
 
-    /// Looks at objects by number, which is how rows lie; each once.
+    /// Evaluates objects in ascending order, each once.
+    ///
+    /// Rows are stored in that order too.
     private func lookAt(_ objects: [ObjectReference]) throws(StoreError) {
         var last: ObjectReference?
         for object in objects where object != last && request.includes(tag: object.tag) {
@@ -131,7 +133,7 @@ struct FetchCandidates {
         }
     }
 
-    /// What the plan leads to, in order; some perhaps twice.
+    /// Returns the candidates of the plan in ascending order, possibly with duplicates.
     private mutating func collected() throws(StoreError) -> [ObjectReference] {
         var objects: [ObjectReference] = []
         for path in plan.access.parts {
@@ -167,7 +169,7 @@ struct FetchCandidates {
         }
     }
 
-    /// Collects the objects from which a relationship leads to what another fetch finds.
+    /// Collects the objects whose relationship refers to an object found by another fetch.
     private mutating func collect(
         _ relationship: CompiledRelationship, _ target: CompiledRequest, _ inner: FetchPlan,
         into objects: inout [ObjectReference]
@@ -184,7 +186,7 @@ struct FetchCandidates {
         }
     }
 
-    /// Collects what an object's relationship leads to.
+    /// Collects the objects that an object's relationship refers to.
     private mutating func collect(
         _ relationship: CompiledRelationship, _ slot: Int, of object: ObjectReference,
         into objects: inout [ObjectReference]
@@ -193,7 +195,7 @@ struct FetchCandidates {
             let prefix = StoreKey.links(relationship.linkID, of: object.number)
             return try collect(.links, KeyRange(prefix: prefix), into: &objects)
         }
-        // It may be of an entity that inherits from the one it was named by.
+        // The object may be of a subentity of the entity in the reference.
         for tag in request.model.entity(tagged: object.tag)?.descendants ?? [] {
             let own = ObjectReference(tag: tag, number: object.number)
             guard let entity = request.model.entity(tagged: tag),
@@ -208,14 +210,14 @@ struct FetchCandidates {
 }
 
 extension StoreView {
-    /// Who holds a unique value, by its key, if somebody does.
+    /// Returns the object with a unique value, by the value's key; nil if there is none.
     fileprivate func holder(ofKey key: [UInt8]) throws(StoreError) -> ObjectReference? {
         try current.get(tables.unique, key).map { bytes throws(StoreError) in try holder(bytes) }
     }
 }
 
 extension AccessPath {
-    /// The keys that lead to candidates; nil where those come otherwise.
+    /// The keys of the candidates; nil if candidates are not found by keys of one table.
     var keys: (table: StoreTable, ranges: [KeyRange])? {
         switch self {
         case .members(let owner, let link, _):

@@ -1,11 +1,13 @@
 import TandemModel
 import TandemQuery
 
-/// Evaluates the predicate for the candidates of a fetch, and puts those that match in order.
+/// The matches of a fetch: evaluates the predicate on candidates, and sorts those that match.
 ///
 /// Bound to one thread at a time.
 final class FetchMatches {
-    /// An object that matches; its ordinal is that of its row and of what is noted of it, where these are kept.
+    /// An object that matches.
+    ///
+    /// Its ordinal is the index of its row and of its list details, if these are kept.
     typealias Match = SortKeyArena.Entry
 
     private let request: CompiledRequest
@@ -13,30 +15,31 @@ final class FetchMatches {
     private let view: StoreView
     private let budget: ReadBudget
     private let reader: PastReader
-    /// When it is fetched; nil for the view's position.
+    /// The graph to read; nil for the view's own position.
     private let past: PastGraph?
     private let limit: Int?
-    /// Whether every row that matches is in the answer.
+    /// Whether the row of every match is in the answer.
     private let keepsRows: Bool
-    /// What is noted for a list that is opened.
+    /// The details of each match, if the request opens a list.
     private var notes: ListNotes?
-    /// Of such a list with no more objects than this the rows are wanted.
+    /// The maximum number of objects of a list that is answered with rows.
     private let rowsUpTo: Int
-    /// So many rows are kept, until there are more.
+    /// The number of rows that are kept while there are no more matches than that.
     private let keptUpTo: Int
     private let keys: GroupedKeys
     private let arena: SortKeyArena
-    /// The rows of those that matched, where they are kept, in the order of evaluation.
+    /// The rows of the matches in the order of evaluation, if they are kept.
     private var rows = StoredObjects()
     private var found: [Match] = []
-    /// How many match, where only their number is wanted.
+    /// The number of matches, if only that is requested.
     private var counted = 0
-    /// So many of the first make up the answer, where candidates come in its order.
+    /// The number of first matches that make up the answer; nil if candidates come in another
+    /// order.
     private let enough: Int?
     private(set) var rowsRead = 0
-    /// How many keys were read that lead to candidates.
+    /// The number of keys that were read to find candidates.
     private(set) var keysRead = 0
-    /// About what the matches take in memory.
+    /// The approximate size of the matches in bytes.
     private(set) var bytes = 0
 
     init(
@@ -60,34 +63,40 @@ final class FetchMatches {
             keys = GroupedKeys(of: request)
             rowsUpTo = 0
         }
-        // Rows that are not looked at can't be kept.
+        // Rows that are not read can't be kept.
         keptUpTo = plan.needsNoRows(for: part) ? 0 : rowsUpTo
         arena = SortKeyArena(keys)
     }
 
-    /// Whether the first ones, which make up the answer, were found.
+    /// Whether all matches of the answer were found.
     var hasEnough: Bool { enough.map { matchCount >= $0 } ?? false }
 
-    /// Notes that keys were read which lead to candidates, so many of which are collected by now; throws what ends the read.
+    /// Accounts for keys that were read to find candidates, of which `collected` are collected by
+    /// now.
+    ///
+    /// Throws if the read must end.
     func takeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
         keysRead += count
         try budget.take(
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
     }
 
-    /// Whether the object was another at the position that is read, so that what leads to it now says nothing.
+    /// Returns whether the object's row changed after the position, so that its current keys don't
+    /// apply.
     func isPast(_ object: ObjectReference) -> Bool { past?.net(object) != nil }
 
     // MARK: Evaluation
 
-    /// Takes an object that matches, as its place in an index says, with its sort key.
+    /// Adds an object that matches according to an index, with its sort key.
     func take(_ object: ObjectReference, key: [UInt8]) {
         guard !isPast(object) else { return }
         note(object, key)
     }
 
-    /// Takes an object that matches, as its place in an index says, with its related object and the rest of its key; false when it has to be
-    /// looked at, as nothing is known of the related one yet.
+    /// Adds an object that matches according to an index, with its related object and the rest of
+    /// its key.
+    ///
+    /// Returns false if its row has to be read, because the related object is not known yet.
     @inline(__always)
     func take(
         _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
@@ -104,7 +113,8 @@ final class FetchMatches {
         return true
     }
 
-    /// Reads and evaluates an object, if there is one and its row is the same at the position that is read.
+    /// Reads and evaluates an object, unless it does not exist or its row changed after the
+    /// position.
     func look(at object: ObjectReference) throws(StoreError) {
         try budget.take(1, heldBytes: bytes)
         guard !isPast(object),
@@ -113,7 +123,8 @@ final class FetchMatches {
         try evaluate(object, value)
     }
 
-    /// Evaluates the objects whose rows changed since the position that is read, by the rows that they had there.
+    /// Evaluates the objects whose rows changed after the position, with the rows that they had
+    /// then.
     func lookAtChanged() throws(StoreError) {
         guard let past else { return }
         for object in past.changedObjects({ request.includes(tag: $0) }) {
@@ -123,9 +134,10 @@ final class FetchMatches {
         }
     }
 
-    /// Evaluates an object where its row lies, unless that was undone.
+    /// Evaluates an object in place, unless its row changed after the position.
     ///
-    /// Throws `damaged` for what is no row of the object's entity, and what ends the read.
+    /// Throws `damaged` if the bytes are not a row of the object's entity, and errors that end the
+    /// read.
     func evaluate(
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer
     ) throws(StoreError) {
@@ -138,7 +150,9 @@ final class FetchMatches {
         }
     }
 
-    /// Evaluates an object by its row, which is copied only if it is kept; returns why it can't be.
+    /// Evaluates an object with its row, which is copied only if it is kept.
+    ///
+    /// Returns the error if the object can't be evaluated.
     private func evaluate(
         _ object: ObjectReference, _ version: UInt64, _ row: RowView
     ) -> StoreError? {
@@ -156,19 +170,23 @@ final class FetchMatches {
         return nil
     }
 
-    /// A match with its sort key, of which is noted what a list needs; nil when that is not known.
+    /// Returns a match with its sort key, and records its list details; nil if the reader lacks an
+    /// object.
     private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
         let before = keys.bytes + (notes?.bytes ?? 0)
         defer { bytes += keys.bytes + (notes?.bytes ?? 0) - before }
         guard let place = keys.place(of: object, row, reader),
             notes?.note(row, at: place, request, reader) ?? true
         else { return nil }
-        // The answer to who opens a list has whole keys, however many begin alike.
+        // The answer to a list request has complete keys, even if many have the same prefix.
         if notes != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
         return arena.add(object, keys.rest.bytes, group: place.group)
     }
 
-    /// Keeps the row of what matched last if rows are kept: all, or those of a list until there are too many for the answer to have rows.
+    /// Keeps the row of the latest match, if rows are kept.
+    ///
+    /// Kept are all rows of a request for rows, and those of a list until it has too many objects
+    /// to be answered with rows.
     private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
         guard keepsRows || match.ordinal < keptUpTo else { return letRowsGo() }
         let before = rows.byteCount
@@ -182,7 +200,7 @@ final class FetchMatches {
         rows = StoredObjects()
     }
 
-    /// Why something is not known.
+    /// The reason why something could not be read.
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
 
     private func note(_ object: ObjectReference, _ key: [UInt8]) {
@@ -195,9 +213,9 @@ final class FetchMatches {
             MemoryLayout<Match>.stride + MemoryLayout<Int>.stride + arena.bytes(of: match).count
     }
 
-    // MARK: In order
+    // MARK: Sorting
 
-    /// Puts all in order; after the last candidate.
+    /// Sorts the matches; call it after the last candidate.
     func sort() throws(StoreError) {
         try budget.runCheck(bytes)
         let (budget, bytes) = (budget, bytes)
@@ -215,27 +233,32 @@ final class FetchMatches {
 
     private var matchCount: Int { counted + found.count }
 
-    /// How many match: all for a count and without a limit, else up to the last one that is wanted.
+    /// The number of matches.
+    ///
+    /// It is exact for a count and without a limit; otherwise at most offset plus limit.
     var count: Int {
         guard part != .count, let wanted = request.wanted else { return matchCount }
         return min(wanted, matchCount)
     }
 
-    /// The matches from offset to limit, in the request's order.
+    /// Returns the matches from offset to limit, in the request's order.
     func answer() -> ArraySlice<Match> {
         guard limit != 0 else { return [] }
         let start = min(max(0, request.request.offset), found.count)
-        // A client may ask for any numbers: nothing is added up that could overflow.
+        // A client may send any numbers, so nothing is added here that could overflow.
         let wanted = limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
-    /// Where matches stand, if they are those of a list and too many for their rows.
+    /// Returns the placements of matches, if they are those of a list and too many to be answered
+    /// with rows.
     func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlaces? {
         matches.count > rowsUpTo ? try notes?.places(of: matches, arena, keys) : nil
     }
 
-    /// The rows of matches, read now where they were not kept; throws where one is not there.
+    /// Returns the rows of matches, and reads those that were not kept.
+    ///
+    /// Throws if one does not exist.
     func objects(of matches: ArraySlice<Match>) throws(StoreError) -> StoredObjects {
         if matches.allSatisfy({ $0.ordinal < rows.count }) {
             return matches.withUnsafeBufferPointer { matches in

@@ -1,18 +1,19 @@
 import TandemModel
 import TandemQuery
 
-/// Puts what was found in order: the groups by the first parts of their keys, then each one's entries by the rest.
+/// A sort of matches by group: first the groups by their prefixes, then each group's entries.
 ///
-/// A list in sections of a hundred rows is sorted so by a few comparisons a row that look at two numbers, where a sort of whole keys would
-/// compare what all rows of a section have in common again and again.
+/// A list with sections of a hundred rows then needs a few comparisons of two numbers per row. A
+/// sort of complete keys would compare the common prefix of a section over and over.
 enum GroupedSort {
     typealias Entry = SortKeyArena.Entry
 
     /// The number of entries in small groups that are sorted between two checks.
     private static let entriesBetweenChecks = 16_384
 
-    /// The entries of the first `count` groups in order; calls `check` from time to time, and throws
-    /// its errors.
+    /// Returns the entries of the first `count` groups in order.
+    ///
+    /// Calls `check` periodically, and throws its errors.
     static func sorted(
         _ entries: [Entry], groups count: Int, _ keys: GroupedKeys, _ arena: SortKeyArena,
         _ check: () throws(StoreError) -> Void
@@ -21,7 +22,7 @@ enum GroupedSort {
         var counts = [Int](repeating: 0, count: count)
         for entry in entries { counts[Int(entry.group)] += 1 }
         let groups = (0..<UInt32(count)).sorted(by: keys.precedes)
-        // Where the next entry of each group is put.
+        // The next index of each group.
         var next = [Int](repeating: 0, count: count)
         var start = 0
         for group in groups {

@@ -1,11 +1,13 @@
 public import TandemModel
 public import TandemQuery
 
-/// A request for the one object that has a unique value, which needs no plan: `name == "Cameroon"` where names are unique.
+/// A lookup of the one object with a unique value, which needs no plan.
 ///
-/// It gives what ``StoreView/fetch(_:for:past:partBytes:budget:)`` gives for the same request, by two keys of the store and nothing else: no request is compiled, no candidates are collected, nothing is put
-/// in order. What says more than that (another condition, an order, an offset, a value of another type than the property's, a text too
-/// long for a row) is none.
+/// An example is `name == "Cameroon"` if names are unique. The lookup gives the same answer as
+/// ``StoreView/fetch(_:for:past:partBytes:budget:)``, but reads only two keys of the store. It
+/// compiles no request, collects no candidates and sorts nothing. A request is not a lookup if it
+/// has another condition, an order or an offset. Neither is it one if the value has another type
+/// than the property, or is a text too long for a row.
 ///
 ///     if let lookup = KeyLookup(request, in: model) { objects = try store.objects(of: lookup) }
 public struct KeyLookup: Sendable {
@@ -14,7 +16,7 @@ public struct KeyLookup: Sendable {
     fileprivate let value: Value
     private let includesSubentities: Bool
 
-    /// The look-up that a request comes to; nil for one that is more.
+    /// Creates the lookup that is equivalent to a request; nil if there is none.
     public init?(_ request: FetchRequest, in model: CompiledModel) {
         guard request.sort.isEmpty, request.offset == 0, request.limit ?? 1 > 0,
             case .comparison(let comparison) = request.predicate,
@@ -29,7 +31,7 @@ public struct KeyLookup: Sendable {
         includesSubentities = request.includesSubentities
     }
 
-    /// Whether a value is equal to one of the attribute's type where their bytes are, and only there.
+    /// Returns whether equality with values of the attribute's type is equality of bytes.
     private static func isExact(_ value: Value, as type: AttributeType) -> Bool {
         switch (value, type) {
         case (.int, .int), (.uuid, .uuid): true
@@ -38,24 +40,28 @@ public struct KeyLookup: Sendable {
         }
     }
 
-    /// Whether an object of an entity can be found.
+    /// Returns whether the lookup may find objects of an entity.
     fileprivate func includes(_ tag: EntityTag) -> Bool {
         tag == entity.tag || includesSubentities && entity.includes(tag)
     }
 
-    /// Whether a row has the value, which another may have the key of.
+    /// Returns whether a row has the value.
+    ///
+    /// This is checked because other values may have the same key.
     fileprivate func matches(_ row: RowView, of entity: CompiledEntity) -> Bool {
         let slot = index.slots[0]
         guard case .string(let text) = value else { return row.value(slot, in: entity) == value }
-        // By bytes: texts that only look alike are different ones. What stands for a long text is no text.
+        // Compared by bytes, since canonically equivalent texts are different values. The bytes of
+        // a reference to a long text equal no text.
         return row.content(slot, in: entity).map { text.utf8.elementsEqual($0) } ?? false
     }
 }
 
 extension StoreView {
-    /// What a look-up finds, from the open write transaction, at ``appliedPosition``: an object or none.
+    /// Returns the object found by a lookup, or no object, at ``appliedPosition``, from the open
+    /// write transaction.
     ///
-    /// Cost: two keys and the row's bytes. Throws `damaged` as ``stored(_:)``.
+    /// Cost: two keys and the row's bytes. Throws `damaged` like ``stored(_:)``.
     public func objects(of lookup: KeyLookup) throws(StoreError) -> StoredObjects {
         var tuple = KeyEncoder()
         tuple.append(lookup.value)

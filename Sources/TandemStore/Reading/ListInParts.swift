@@ -1,17 +1,18 @@
 public import TandemQuery
 
-/// A long list that an index gave, whose objects are put in order group by group as they are taken.
+/// A long list read from an index, whose groups are sorted one at a time as its chunks are taken.
 ///
-/// So the first are on their way while the others are put in order, and no more of them is in memory in its last form than a part.
+/// So the first chunk is sent while the others are still unsorted, and at most one chunk of the
+/// encoded form is in memory.
 ///
 ///     while let places = list.nextPart(bytes: 256 << 10) { send(places) }
 ///
-/// Bound to one thread at a time. Nothing of the store is read for it.
+/// Nothing is read from the store. Bound to one thread at a time.
 public final class ListInParts {
-    /// The names of sections and what is reached.
+    /// The names of sections and the reached objects; without the latter if there are too many.
     public let head: ListPlaces
     private let records: ListRecords
-    /// In the order of groups.
+    /// The segments in the order of their groups.
     private let segments: [ListSegment]
     private let keys: GroupedKeys
     private let keyBytes: Int
@@ -31,16 +32,16 @@ public final class ListInParts {
         sorter = ListSorter(records, givesKeys: givesKeys)
     }
 
-    /// The names of sections and all that is reached, however much that is.
+    /// The names of sections and all reached objects, regardless of their number.
     private let whole: ListPlaces
 
-    /// How many objects it has, those included that were taken.
+    /// The number of objects, including those that were taken.
     public var count: Int { records.count }
 
-    /// About the bytes of all objects in their last form.
+    /// The approximate size of all placements in bytes.
     public var bytes: Int { keyBytes + count * 12 }
 
-    /// About the bytes that it holds.
+    /// The approximate size of the data held, in bytes.
     public var heldBytes: Int {
         records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
             + sorter.bytes
@@ -49,7 +50,8 @@ public final class ListInParts {
     /// Whether all objects were taken.
     public var isTaken: Bool { taken == count }
 
-    /// The next objects, of about so many bytes, or all that are left; nil where there are no more.
+    /// Returns the placements of the next objects, of about `bytes` bytes or all that are left; nil
+    /// after the last one.
     public func nextPart(bytes: Int) -> ListPlaces? {
         guard !isTaken else { return nil }
         var places = ListPlaces(hops: head.hops)
@@ -59,7 +61,7 @@ public final class ListInParts {
         return places
     }
 
-    /// The whole list; before anything was taken.
+    /// Returns the whole list; call it before any chunk was taken.
     func allPlaces() -> ListPlaces {
         var places = whole
         places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
@@ -67,10 +69,12 @@ public final class ListInParts {
         return places
     }
 
-    /// A part ends behind the group with which it is long enough: most groups have fewer bytes than this.
+    /// The extra capacity of a chunk.
+    ///
+    /// A chunk may exceed its size by the last group, and most groups are smaller than this.
     private static var groupBytes: Int { 16 << 10 }
 
-    /// Appends objects in order until there are so many bytes.
+    /// Appends objects in order until `places` has `bytes` bytes.
     private func append(to places: inout ListPlaces, upTo bytes: Int) {
         let before = places.count
         defer { taken += places.count - before }

@@ -1,24 +1,24 @@
 import TandemModel
 import TandemQuery
 
-/// What the answer to a fetch that opens a list says of each object that matched: section, and what it reaches.
+/// The list details of each match: its section, and the objects at the ends of its hops.
 ///
-/// One ordinal an object, in the order of evaluation; numbers lie in flat arrays. What an object that many reach is among those reached
-/// is looked up once.
+/// Each object has an ordinal, in the order of evaluation, and its details are numbers in flat
+/// arrays. The index of a reached object is looked up once for each related object.
 struct ListNotes {
     private let hops: ListHops
-    /// The hop that is the relationship of the first part of keys, if any.
+    /// The index of the hop that is the relationship of the key's prefix, if there is one.
     private let relatedHop: Int?
     private var reached: [ObjectReference] = []
     private var reachedPlaces: [ObjectNumber: UInt32] = [:]
-    /// For each ordinal the place of its section's name.
+    /// For each ordinal, the index of the section's name.
     private var sectionOf: [UInt32] = []
-    /// For each ordinal and hop the place among those reached, from 1 on, or 0.
+    /// For each ordinal and hop, the index of the reached object from 1, or 0.
     private var links: [UInt32] = []
     private var ends: [ObjectReference?] = []
-    /// By the places of related objects what they are among those reached, 0 for what is not looked up.
+    /// For each related object's index, the index of the reached object from 1; 0 if not known yet.
     private var relatedLinks: [UInt32] = []
-    /// About the bytes that it holds.
+    /// The approximate size of the details in bytes.
     private(set) var bytes = 0
 
     init(_ hops: ListHops, _ keys: GroupedKeys) {
@@ -26,17 +26,18 @@ struct ListNotes {
         relatedHop = keys.slot.flatMap { hops.direct($0) }
     }
 
-    /// How many were noted.
+    /// The number of objects with details.
     var count: Int { sectionOf.count }
 
-    /// What an object takes here and in the answer beside its key: a section each, and its number.
+    /// The size of an object's details here and in the answer, without its key: a section in each,
+    /// and its number.
     private static let bytesForOne =
         2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlaces.Run>.stride + 8
-    /// What a hop of an object takes here, and at most in the answer.
+    /// The size of a hop of an object here, and at most in the answer.
     private static let bytesForHop =
         MemoryLayout<UInt32>.stride + MemoryLayout<ListPlaces.Run>.stride
 
-    /// Notes an object that matches; false when the reader does not hold what it needs.
+    /// Records the details of a match; returns false if the reader lacks an object.
     mutating func note(
         _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
         _ reader: PastReader
@@ -57,7 +58,8 @@ struct ListNotes {
         return true
     }
 
-    /// Notes an object that matches by its place alone; false when that does not say what it reaches.
+    /// Records the details of a match from its placement alone; returns false if its reached object
+    /// is not known yet.
     @inline(__always)
     mutating func note(at place: GroupedKeys.Place) -> Bool {
         if hops.count > 0 {
@@ -92,7 +94,8 @@ struct ListNotes {
         return UInt32(reached.count)
     }
 
-    /// Where the matches stand, in their order; throws `tooMuch` where their keys have 4 GiB or more.
+    /// Returns the placements of matches, in order; throws `tooMuch` if their keys have 4 GiB or
+    /// more.
     func places(
         of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
     ) throws(StoreError) -> ListPlaces {

@@ -2,50 +2,56 @@ import CLMDB
 import Glibc
 import TandemModel
 
-/// Objects of a list that came one behind the other and have their related object in common.
+/// Consecutive objects of a list with the same related object.
 struct ListSegment {
-    /// The group whose first part their sort keys have.
+    /// The group of their keys' common prefix.
     var group: UInt32
-    /// The place of their section's name.
+    /// The index of their section's name.
     var section: UInt32
-    /// The place of the related object among those reached, from 1 on; 0 for none, and where that is not asked for.
+    /// The index of the related object among the reached objects, from 1; 0 if there is none, or if
+    /// links are not requested.
     var link: UInt32
-    /// Where the first one's record is.
+    /// The offset of the first object's record.
     var start: Int
-    /// How many there are.
+    /// The number of objects.
     var count = 0
 }
 
-/// Objects with what comes behind the first part of their sort keys, one behind the other in one piece of memory.
+/// The objects of a list with the rests of their sort keys, as contiguous records in one
+/// allocation.
 ///
-/// A record stays until all go. Bound to one thread.
+/// Records are never removed singly. Bound to one thread.
 final class ListRecords {
-    /// The records themselves; who adds many keeps this in a variable meanwhile, and puts it back whatever happens.
+    /// The records.
+    ///
+    /// Code that adds many moves them to a local variable, and writes them back on every exit.
     var pile = ListRecordPile()
 
     deinit { free(pile.base) }
 
-    /// The bytes of all records.
+    /// The size of all records in bytes.
     var bytes: Int { pile.bytes }
 
     var count: Int { pile.count }
 
-    /// Adds an object.
     func append(_ object: ObjectReference, _ rest: [UInt8]) { pile.append(object, rest) }
 }
 
-/// Where records lie, as nothing but numbers: a copy that lasts while nothing is added, or the one to which all is added.
+/// The location of the records.
+///
+/// A copy is valid until a record is added; only one copy may be used for adding.
 struct ListRecordPile {
     fileprivate private(set) var base: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// The bytes of all records.
+    /// The size of all records in bytes.
     private(set) var bytes = 0
     private(set) var count = 0
 
-    /// Number, length of the rest and tag come before the rest.
+    /// The size of the fields before the rest: number, length of the rest, and tag.
     static var header: Int { 14 }
 
-    /// Room behind the last record for a rest of so many bytes, which ``append(_:rest:)`` makes one of another record.
+    /// Returns space after the last record for a rest of `rest` bytes; ``append(_:rest:)`` makes it
+    /// a record.
     @inline(__always)
     mutating func room(_ rest: Int) -> UnsafeMutableRawPointer {
         let end = bytes + Self.header + rest
@@ -54,7 +60,8 @@ struct ListRecordPile {
         return base + bytes + Self.header
     }
 
-    /// Adds an object whose rest of so many bytes was written to the ``room(_:)``.
+    /// Adds an object whose rest of `count` bytes was written to the space returned by
+    /// ``room(_:)``.
     @inline(__always)
     mutating func append(_ object: ObjectReference, rest count: Int) {
         let record = room(count) - Self.header
@@ -65,7 +72,7 @@ struct ListRecordPile {
         self.count += 1
     }
 
-    /// Adds an object.
+    /// Adds an object with the rest of its key.
     mutating func append(_ object: ObjectReference, _ rest: [UInt8]) {
         let room = room(rest.count)
         rest.withUnsafeBytes { rest in
@@ -75,29 +82,29 @@ struct ListRecordPile {
         append(object, rest: rest.count)
     }
 
-    /// The object of the record at a place that ``next(_:)`` or a segment gave.
+    /// Returns the object of the record at an offset, which comes from ``next(_:)`` or a segment.
     @inline(__always)
     func object(_ at: Int) -> ObjectReference {
         ObjectReference(tag: load(at + 12), number: load(at))
     }
 
-    /// The rest of its key, for as long as nothing is added.
+    /// Returns the rest of the object's key, valid until a record is added.
     @inline(__always)
     func rest(_ at: Int) -> UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: base.map { $0 + at + Self.header }, count: length(at))
     }
 
-    /// Where the record behind it is.
+    /// Returns the offset of the next record.
     @inline(__always)
     func next(_ at: Int) -> Int { at + Self.header + length(at) }
 
-    /// Has the processor fetch the records from a place on, of which a group has not many.
+    /// Prefetches the records from an offset into the processor's cache, enough for most groups.
     func prefetch(_ at: Int) {
         guard let base, at < bytes else { return }
         tandem_prefetch(base + at, min(bytes - at, Self.mostPrefetched))
     }
 
-    /// About what a hundred records take.
+    /// The approximate size of a hundred records.
     private static var mostPrefetched: Int { 6_144 }
 
     @inline(__always)
@@ -115,7 +122,7 @@ struct ListRecordPile {
     @inline(never)
     private mutating func grow(_ needed: Int) {
         capacity = max(needed, capacity * 2, 4_096)
-        // Never nil: the kernel of a machine without memory ends the process instead.
+        // Never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
         precondition(base != nil, "no memory for the sort keys of a list")
     }

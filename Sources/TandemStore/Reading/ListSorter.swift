@@ -2,24 +2,27 @@ import Glibc
 import TandemModel
 import TandemQuery
 
-/// Puts the objects of one group after the other in order and appends them to a list.
+/// A sorter of list records that appends one group after another to a list.
 ///
-/// Groups come in order already where the index has the order of the list, or the opposite one: those are not sorted.
+/// A group whose records already come in the list's order, or in the opposite order, is not sorted.
 ///
-/// State: `entries` are those of the group that is being appended, in order, of which `appended` are in the list.
+/// State: `entries` are the sorted entries of the current group; the first `appended` of them are
+/// in the list.
 struct ListSorter {
     private struct Entry {
-        /// The first 16 bytes of the rest of the key as numbers, with zeros behind a shorter one: most comparisons end there.
+        /// The first 16 bytes of the key's rest as two numbers, padded with zeros.
+        ///
+        /// Most comparisons need nothing else.
         var head: (UInt64, UInt64)
-        /// Where the record is.
+        /// The offset of the record.
         var at: Int
     }
 
-    /// In which order entries came.
+    /// The order in which a group's entries were read.
     private enum Arrival {
-        /// Each behind the one before.
+        /// Each entry sorts after the previous one.
         case ascending
-        /// Each before the one before.
+        /// Each entry sorts before the previous one.
         case descending
         case mixed
     }
@@ -29,21 +32,26 @@ struct ListSorter {
     private var entries: [Entry] = []
     private var appended = 0
 
-    /// So many entries of room are kept from group to group.
+    /// The maximum number of entries whose capacity is kept for the next group.
     private static var keptCapacity: Int { 4_096 }
-    /// So many are handed to the list at once.
+    /// The number of entries that are appended to the list at once.
     private static var handedAtOnce: Int { 64 }
 
-    /// A sorter of these records, which get no more; without keys what it gives is the order alone.
+    /// Creates a sorter of complete records.
+    ///
+    /// With `givesKeys` false, the resulting list has only the order, without keys.
     init(_ records: ListRecords, givesKeys: Bool = true) {
         self.records = records
         self.givesKeys = givesKeys
     }
 
-    /// About the bytes that it holds.
+    /// The approximate size of the entries in bytes.
     var bytes: Int { entries.count * MemoryLayout<Entry>.stride }
 
-    /// Appends the objects of a group's segments in order; false when the list had so many bytes before, to be called with the same again.
+    /// Appends the objects of a group's segments in order.
+    ///
+    /// Returns false if the list reached `bytes` bytes before the end of the group; call it again
+    /// with the same segments to continue.
     mutating func append(
         _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlaces,
         upTo bytes: Int = .max
@@ -102,7 +110,7 @@ struct ListSorter {
         return arrival
     }
 
-    /// The order of keys by bytes, then of objects.
+    /// Returns whether `a` sorts before `b`: by the bytes of their keys, then by object.
     @inline(__always)
     private static func precedes(_ a: Entry, _ b: Entry, _ pile: ListRecordPile) -> Bool {
         if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
@@ -126,7 +134,7 @@ struct ListSorter {
 
     // MARK: Filling
 
-    /// Appends entries in their order until all are in the list, or it has so many bytes.
+    /// Appends entries in order until all are in the list, or until the list has `bytes` bytes.
     private mutating func fill(
         _ places: inout ListPlaces, _ segments: UnsafeBufferPointer<ListSegment>,
         _ prefix: [UInt8], upTo bytes: Int
@@ -147,7 +155,7 @@ struct ListSorter {
         }
     }
 
-    /// Says of the next entries in their order what the list keeps of them.
+    /// Fills `room` with the placements of the next entries.
     private func describe(
         _ room: UnsafeMutableBufferPointer<ListPlaces.Placed>,
         _ segments: UnsafeBufferPointer<ListSegment>
@@ -168,7 +176,7 @@ struct ListSorter {
 }
 
 extension UnsafeBufferPointer<ListSegment> {
-    /// The segment that a record is of; segments ascend by where they begin.
+    /// Returns the segment that contains a record; segments must be in the order of their starts.
     fileprivate func holding(_ record: Int) -> ListSegment {
         var (low, high) = (0, count)
         while high - low > 1 {

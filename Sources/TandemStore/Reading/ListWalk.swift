@@ -1,39 +1,41 @@
 import TandemModel
 import TandemQuery
 
-/// Reads a list from the keys of an index that leads with the relationship of the list's order.
+/// A reader of lists from an index whose first property is the relationship of the list's order.
 ///
-/// All objects of one related object come one behind the other: so nothing is kept for each of them but what the answer needs, and each group
-/// is put in order, while it is in the processor's caches, as the answer is made (``ListInParts``). Bound to one thread at a time.
+/// All objects with the same related object have consecutive keys. So only the data that the answer
+/// needs is kept for each object. Each group is sorted while the answer is made, when it is in the
+/// processor's caches (``ListInParts``). Bound to one thread at a time.
 final class ListWalk {
     private let request: CompiledRequest
     private let view: StoreView
     private let index: IndexPlaces
     private let ranges: [KeyRange]
-    /// What the list asks for; nil where nothing but the order is wanted.
+    /// The requested hops; nil if only the order is needed.
     private let hops: ListHops?
     private let hopCount: Int
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: PastReader
     private let records = ListRecords()
-    /// What was read, by related object.
+    /// The objects read, by related object.
     private var segments: [ListSegment] = []
-    /// The related object of the last segment; nil before there is one that others may join.
+    /// The related object of the last segment; nil if no further object may join that segment.
     private var related: ObjectNumber??
     private var reached: [ObjectReference] = []
-    /// By the places of related objects what they are among those reached, from 1 on; 0 for what is not looked up.
+    /// For each related object's index, the index of the reached object from 1; 0 if not looked up
+    /// yet.
     private var reachedPlaces: [UInt32] = []
-    /// How many objects came before the last segment.
+    /// The number of objects before the last segment.
     private var countBefore = 0
-    /// The bytes of the first parts of all sort keys.
+    /// The total size of the prefixes of all sort keys in bytes.
     private var prefixBytes = 0
     private(set) var rowsRead = 0
     private(set) var keysRead = 0
-    /// The entity that the last object was of, which is one of the request's.
+    /// The entity of the last object; it is one of the request's entities.
     private var lastTag: EntityTag
 
-    /// A walk by a plan; nil for what it does not lead through group by group.
+    /// Creates a reader for a plan; nil if the plan's index does not yield the list group by group.
     convenience init?(
         _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
         _ budget: ReadBudget
@@ -44,7 +46,7 @@ final class ListWalk {
         self.init(request, index, ranges, hops, view, budget)
     }
 
-    /// A walk through ranges of an index; nil unless it leads group by group.
+    /// Creates a reader of index ranges; nil if the index does not yield the list group by group.
     init?(
         _ request: CompiledRequest, _ index: IndexPlaces, _ ranges: [KeyRange],
         _ hops: ListHops?, _ view: StoreView, _ budget: ReadBudget
@@ -59,9 +61,10 @@ final class ListWalk {
         lastTag = request.entity.tag
     }
 
-    /// Reads the list; nil where it has so few objects that their rows are the answer.
+    /// Reads the list; returns nil if it is short enough to be answered with rows.
     ///
-    /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more, and what the budget's check throws.
+    /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more, and the errors of the budget's
+    /// check.
     func read() throws(StoreError) -> ListInParts? {
         for range in ranges { try read(range) }
         if let hops, records.count <= hops.rowsUpTo { return nil }
@@ -77,7 +80,7 @@ final class ListWalk {
             givesKeys: hops != nil, keyBytes: keyBytes, linksUpTo: hops?.rowsUpTo ?? 0)
     }
 
-    /// About the bytes that it holds.
+    /// The approximate size of the data held, in bytes.
     private var bytes: Int {
         records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
             + reached.count * 24
@@ -117,7 +120,8 @@ final class ListWalk {
         endSegment(pile)
     }
 
-    /// Takes the first object of another related one, or one of whom the key says too little.
+    /// Adds the first object of another related object, or one whose key has too little
+    /// information.
     @inline(never)
     private func begin(
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
@@ -133,7 +137,7 @@ final class ListWalk {
         related = .some(target)
     }
 
-    /// The place of a related object among those reached; nil if that is not known.
+    /// Returns the index of a related object among the reached objects; nil if it is not known yet.
     private func link(_ place: GroupedKeys.Place) -> UInt32? {
         guard hopCount > 0, place.related >= 0 else { return 0 }
         guard place.related < reachedPlaces.count, reachedPlaces[place.related] != 0 else {
@@ -142,7 +146,7 @@ final class ListWalk {
         return reachedPlaces[place.related]
     }
 
-    /// Takes an object by its row.
+    /// Adds an object by its row.
     private func look(
         at object: ObjectReference, _ pile: inout ListRecordPile
     ) throws(StoreError) {
@@ -163,7 +167,7 @@ final class ListWalk {
         }
     }
 
-    /// Takes a related object among those reached.
+    /// Adds a related object to the reached objects, and returns its index from 1.
     private func reach(_ object: ObjectReference, by place: Int) -> UInt32 {
         while reachedPlaces.count <= place { reachedPlaces.append(0) }
         reached.append(object)
@@ -184,7 +188,7 @@ final class ListWalk {
         countBefore = pile.count
     }
 
-    /// Counts the objects of the last segment, with the first parts of their keys.
+    /// Updates the count of the last segment, and the total size of the prefixes.
     private func endSegment(_ pile: ListRecordPile) {
         guard let last = segments.last else { return }
         let count = pile.count - countBefore
@@ -194,6 +198,6 @@ final class ListWalk {
 }
 
 extension CompiledRequest {
-    /// Whether all that matches is the answer.
+    /// Whether the answer has all matches.
     var isWhole: Bool { request.limit == nil && request.offset <= 0 }
 }

@@ -1,18 +1,19 @@
 public import TandemModel
 public import TandemQuery
 
-/// The graph at an earlier position: what the store holds, less what happened since.
+/// The graph at an earlier position: the store's content with all later transactions undone.
 ///
-/// Every transaction behind the position is told to ``undo(_:_:)``, in order, before it is read; then it shows the same, whatever else
-/// happens. Versions of what was undone are not in the journal: such a row has the position as its version, which is not
-/// below its own, and below that of every later change. Bound to one thread.
+/// Pass every transaction after the position to ``undo(_:_:)``, in order, before that transaction
+/// is visible in the store. The graph then stays the same. The journal does not have the versions
+/// of undone rows, so such a row has the graph's position as its version. That is at least its real
+/// version, and less than the version of every later change. Bound to one thread.
 public final class PastGraph {
-    /// The position.
+    /// The position of the graph.
     public let position: UInt64
-    /// What happened since.
+    /// The net effect of the transactions after the position.
     public private(set) var window: TransactionWindow
 
-    /// The graph at a position, less what happened in a window that begins there.
+    /// Creates the graph at a position by undoing the transactions of a window that begins there.
     public init(at position: UInt64, _ window: TransactionWindow = TransactionWindow()) {
         self.position = position
         self.window = window
@@ -21,24 +22,26 @@ public final class PastGraph {
     /// Undoes a change of the next transaction.
     public func undo(_ change: Change, _ entity: CompiledEntity) { window.add(change, entity) }
 
-    /// The objects whose rows changed since, in order.
+    /// Returns the objects whose rows changed after the position, in ascending order.
     func changedObjects(_ isIncluded: (EntityTag) -> Bool) -> [ObjectReference] {
         window.changes.values.filter { !$0.isRowUntouched && isIncluded($0.object.tag) }
             .map(\.object).sorted()
     }
 
-    /// What became of an object's row; nil when nothing did.
+    /// Returns the net change of an object's row; nil if the row did not change.
     func net(_ object: ObjectReference) -> TransactionWindow.NetChange? {
         guard let net = change(of: object), !net.isRowUntouched else { return nil }
         return net
     }
 
-    /// What became of an object; nothing of one that has another's number.
+    /// Returns the net change of an object; nil also if the change with that number is of another
+    /// entity.
     private func change(of object: ObjectReference) -> TransactionWindow.NetChange? {
         window.changes[object.number].flatMap { $0.object == object ? $0 : nil }
     }
 
-    /// The members of a to-many relationship as they were, from those that there are now.
+    /// Returns the members of a to-many relationship at the position, computed from the current
+    /// members.
     public func members(
         _ now: [ObjectReference], of object: ObjectReference, slot: Int
     ) -> [ObjectReference] {
@@ -47,7 +50,8 @@ public final class PastGraph {
         return (left + links.filter { !$0.value }.map(\.key)).sorted()
     }
 
-    /// The members of an ordered relationship as they were and as they stood, from how they stand now.
+    /// Returns the members of an ordered relationship at the position, in their order then,
+    /// computed from the current members and ranks.
     public func places(
         _ now: [RankPlan.Place], of object: ObjectReference, slot: Int
     ) -> [RankPlan.Place] {
@@ -60,7 +64,7 @@ public final class PastGraph {
 }
 
 extension StoreView {
-    /// The row of an object as it was at an earlier position, or as it is.
+    /// Returns the row of an object at an earlier position, or the current row if `past` is nil.
     public func stored(_ object: ObjectReference, _ past: PastGraph?) throws(StoreError)
         -> StoredObject?
     {
@@ -71,34 +75,36 @@ extension StoreView {
     }
 }
 
-/// Reads the graph as it was at an earlier position, or as it is.
+/// A reader of the graph at an earlier position, or at the store's own.
 public struct PastReader: GraphReader {
     private let store: StoreReader
     private let past: PastGraph?
 
-    /// Reads what the store holds; without a past, as it is.
+    /// Creates a reader of a store's graph; without `past`, it reads the current graph.
     public init(store: StoreReader, past: PastGraph?) {
         self.store = store
         self.past = past
     }
 
-    /// The row of an object.
+    /// Returns the row of an object.
     public func row(of object: ObjectReference) -> RowLookup {
         guard let net = past?.net(object) else { return store.row(of: object) }
         return net.before.map { .row($0) } ?? .missing
     }
 
-    /// Lends the row of an object where it lies.
+    /// Calls `body` with the borrowed row of an object.
     public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
         guard let net = past?.net(object) else { return store.withRow(of: object, body) }
         guard let before = net.before else { return body(.missing) }
         before.withView { body(.row($0)) }
     }
 
-    /// The UTF-8 of a long text, which never changes.
+    /// Returns the UTF-8 of a long text.
+    ///
+    /// Long texts are immutable.
     public func content(of text: TextReference) -> [UInt8]? { store.content(of: text) }
 
-    /// The members of a to-many relationship.
+    /// Returns the members of a to-many relationship.
     public func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {

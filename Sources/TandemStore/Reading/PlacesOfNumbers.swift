@@ -1,13 +1,14 @@
 import TandemModel
 
-/// Where numbers stand in an array, of which each is there once.
+/// The index of each number in an array of distinct numbers.
 struct PlacesOfNumbers {
     private var first: ObjectNumber = 0
-    /// By how far a number is behind the first, its place, from 1 on; empty where that would be many times the numbers.
+    /// The indexes plus one, by the difference from the first number; empty if this would need many
+    /// times more elements than there are numbers.
     private var dense: [UInt32] = []
     private var sparse: [ObjectNumber: Int] = [:]
 
-    /// Finds the places of numbers; nil where one is there twice.
+    /// Records the indexes of numbers; nil if a number occurs twice.
     init?(_ numbers: [ObjectNumber]) {
         guard let first = numbers.min(), let last = numbers.max() else { return }
         guard last - first < 8 * UInt64(numbers.count), numbers.count < UInt32.max else {
@@ -29,7 +30,7 @@ struct PlacesOfNumbers {
         guard areOnce else { return nil }
     }
 
-    /// The place of a number; nil if it is not there.
+    /// The index of a number; nil if it does not occur.
     subscript(number: ObjectNumber) -> Int? {
         guard !dense.isEmpty else { return sparse[number] }
         guard number >= first, number - first < UInt64(dense.count) else { return nil }

@@ -1,9 +1,9 @@
 import TandemModel
 import TandemQuery
 
-/// All rows of a request's entities, read as they lie and put in order by the keys of an index.
+/// A scan of all rows of a request's entities whose answer is ordered by the keys of an index.
 ///
-/// No sort key is made of a row. Bound to one thread at a time.
+/// No sort keys are made from rows. Bound to one thread at a time.
 struct RowsWalk {
     private let request: CompiledRequest
     private let view: StoreView
@@ -11,7 +11,7 @@ struct RowsWalk {
     private let budget: ReadBudget
     private(set) var rowsRead = 0
 
-    /// A walk by a plan; nil for one that has no such order.
+    /// Creates the scan of a plan; nil if the plan is not a scan ordered by an index.
     init?(
         _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
         _ budget: ReadBudget
@@ -26,9 +26,10 @@ struct RowsWalk {
 
     var keysRead: Int { order.keysRead }
 
-    /// The rows in order.
+    /// Returns the rows in order.
     ///
-    /// Throws ``StoreError``: `damaged` where index and rows contradict each other, and what the budget's check throws.
+    /// Throws ``StoreError``: `damaged` if index and rows contradict each other, and the errors of
+    /// the budget's check.
     mutating func read() throws(StoreError) -> StoredObjects {
         let numbers = try order.read()?.allPlaces().numbers ?? []
         guard let places = PlacesOfNumbers(numbers) else { throw view.unreadable }
@@ -39,7 +40,7 @@ struct RowsWalk {
         return rows.arranged(ordinals.count) { ordinals[$0] }
     }
 
-    /// So many rows are copied at once.
+    /// The number of rows that are copied at once.
     private static var copiedAtOnce: Int { 64 }
 
     private func read(
@@ -70,7 +71,9 @@ struct RowsWalk {
         }
     }
 
-    /// Copies rows, and notes which of them comes at each place; throws for one that the index lacks.
+    /// Copies rows, and records for each its ordinal at its index in the order.
+    ///
+    /// Throws if the index lacks a row.
     private func copy(
         _ lent: UnsafeBufferPointer<StoredObjects.Lent>, _ places: PlacesOfNumbers,
         _ ordinals: inout [Int], into rows: inout StoredObjects

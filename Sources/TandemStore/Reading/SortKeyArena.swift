@@ -2,21 +2,24 @@ import Glibc
 import TandemModel
 import TandemQuery
 
-/// Sort keys one behind the other, so that what is put in order are plain numbers that refer to them.
+/// Contiguous storage for sort keys, so that sorting moves only plain numbers that refer to the
+/// keys.
 ///
-/// Arrays as keys would be retained and released with each comparison and each move: for a hundred thousand of them that was three quarters
-/// of a fetch. A key has two parts, the first of which is the same for all of a group and is kept once (``GroupedKeys``).
-/// A key stays until the arena goes. Bound to one thread.
+/// Arrays as keys would be retained and released with each comparison and each move. For 100,000
+/// keys, that was three quarters of a fetch. A key has a prefix, which is stored once per group
+/// (``GroupedKeys``), and a rest, which is stored here. Keys are never removed singly. Bound to one
+/// thread.
 final class SortKeyArena {
-    /// An object with the place of its key.
+    /// An object with a reference to its key.
     struct Entry {
-        /// The first 16 bytes of the key's second part as numbers, with zeros behind a shorter one: most comparisons end there, without a look at
-        /// the keys.
+        /// The first 16 bytes of the key's rest as two numbers, padded with zeros.
+        ///
+        /// Most comparisons end here, without access to the keys.
         fileprivate let head: (UInt64, UInt64)
         private let number: ObjectNumber
-        /// The group whose first part the key has.
+        /// The group of the key's prefix.
         let group: UInt32
-        /// How many were added before.
+        /// The number of keys that were added before this one.
         let ordinal: UInt32
         private let tag: EntityTag
 
@@ -32,27 +35,27 @@ final class SortKeyArena {
 
     private var base: UnsafeMutableRawPointer?
     private var capacity = 0
-    /// Where the second part of each key ends.
+    /// The end of each key's rest.
     private var ends: [Int] = []
     private let keys: GroupedKeys?
 
-    /// An arena for keys that are made by these; nil where all are of one group.
+    /// Creates an arena for keys made by `keys`; nil if all keys are in one group.
     init(_ keys: GroupedKeys? = nil) { self.keys = keys }
 
     deinit { free(base) }
 
-    /// How many keys there are.
+    /// The number of keys.
     var count: Int { ends.count }
 
-    /// The bytes of all second parts.
+    /// The size of all rests in bytes.
     var byteCount: Int { ends.last ?? 0 }
 
-    /// Keeps the second part of an object's key.
+    /// Adds the rest of an object's key.
     func add(_ object: ObjectReference, _ key: [UInt8], group: UInt32 = 0) -> Entry {
         key.withUnsafeBytes { add(object, $0, group: group) }
     }
 
-    /// Keeps the second part of an object's key.
+    /// Adds the rest of an object's key.
     func add(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, group: UInt32 = 0
     ) -> Entry {
@@ -66,7 +69,7 @@ final class SortKeyArena {
         return Entry(object, head, group, UInt32(ends.count))
     }
 
-    /// The second part of an entry's key, for as long as nothing is added and the arena is there.
+    /// Returns the rest of an entry's key, valid until a key is added or the arena is released.
     @inline(__always)
     func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
         let ordinal = Int(entry.ordinal)
@@ -74,12 +77,12 @@ final class SortKeyArena {
         return UnsafeRawBufferPointer(start: base.map { $0 + start }, count: ends[ordinal] - start)
     }
 
-    /// The order of keys by bytes, then of objects.
+    /// Returns whether `a` sorts before `b`: by the bytes of their keys, then by object.
     func precedes(_ a: Entry, _ b: Entry) -> Bool {
         a.group == b.group ? precedesInGroup(a, b) : keys?.precedes(a.group, b.group) ?? false
     }
 
-    /// The same of entries of one group.
+    /// Returns whether `a` sorts before `b`; both must be in the same group.
     @inline(__always)
     func precedesInGroup(_ a: Entry, _ b: Entry) -> Bool {
         if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
@@ -87,7 +90,9 @@ final class SortKeyArena {
         return precedesBehindHead(a, b)
     }
 
-    /// Sorts entries of one group; calls `check` from time to time, and throws its errors.
+    /// Sorts entries of one group.
+    ///
+    /// Calls `check` periodically, and throws its errors.
     func sort(
         _ entries: UnsafeMutableBufferPointer<Entry>, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) {
@@ -105,7 +110,7 @@ final class SortKeyArena {
         }
     }
 
-    /// These take about a millisecond.
+    /// The number of comparisons between two checks, about a millisecond.
     private static var comparisonsBetweenChecks: Int { 1 << 16 }
 
     @inline(never)
@@ -122,14 +127,14 @@ final class SortKeyArena {
     private func reserve(_ needed: Int) {
         guard needed > capacity else { return }
         capacity = max(needed, capacity * 2, 4_096)
-        // Never nil: the kernel of a machine without memory ends the process instead.
+        // Never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
         precondition(base != nil, "no memory for the sort keys of a fetch")
     }
 }
 
 extension UnsafeRawBufferPointer {
-    /// Up to eight bytes of a sort key from a place on as a number in their order, with zeros behind a shorter one.
+    /// Returns eight bytes of a sort key from an offset as a big-endian number, padded with zeros.
     @inline(__always)
     func keyNumber(at place: Int) -> UInt64 {
         if place + 8 <= count {

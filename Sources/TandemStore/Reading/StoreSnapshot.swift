@@ -1,10 +1,10 @@
 public import TandemModel
 
-/// The graph as the last checkpoint has it: whatever is saved meanwhile, it stays as it is.
+/// The immutable graph of the last checkpoint, unaffected by later saves.
 ///
-/// It has an LMDB read transaction and none of the writer's caches. May go to another thread; then the one that made it must
-/// not use it any more. Pages that it reads are not used again until ``end()``, so keep it for seconds. End it before the
-/// store is closed.
+/// A snapshot has an LMDB read transaction and none of the writer's caches. It may be passed to
+/// another thread; its former thread must not use it afterwards. LMDB does not reuse the pages of a
+/// snapshot until ``end()``, so keep it for seconds at most. End it before the store is closed.
 ///
 ///     let snapshot = try store.snapshot()
 ///     defer { snapshot.end() }
@@ -13,7 +13,7 @@ public final class StoreSnapshot: StoreView {
     private let environment: LMDBEnvironment
     private var hasEnded = false
 
-    /// What the store's last commit has, which is of a position.
+    /// Creates a snapshot of the store's last commit, which has the given position.
     init(
         _ environment: LMDBEnvironment, of view: StoreView, at position: UInt64
     ) throws(StoreError) {
@@ -31,7 +31,7 @@ public final class StoreSnapshot: StoreView {
         return try environment.begin(readOnly: true)
     }
 
-    /// Reads rows by a copy of the model from now on.
+    /// Reads rows with a copy of the model from now on.
     public func use(copy: CompiledModel) {
         precondition(
             copy.hash == model?.hash && copy.version == model?.version,
@@ -39,7 +39,9 @@ public final class StoreSnapshot: StoreView {
         model = copy
     }
 
-    /// Ends it, so that its pages can be used again; does nothing if it has ended.
+    /// Ends the snapshot, so that LMDB can reuse its pages.
+    ///
+    /// Calling this again has no effect.
     public func end() {
         hasEnded = true
         takeTransaction()?.abort()

@@ -1,37 +1,45 @@
 public import TandemModel
 public import TandemQuery
 
-/// What a fetch found.
+/// The result of a fetch.
 public struct FetchResult {
-    /// The objects in the request's order, after offset and limit; empty when only references or a count are wanted.
+    /// The objects in the request's order, after offset and limit; empty if only references or a
+    /// count are requested.
     public var objects: StoredObjects = []
-    /// The objects without their rows, if these are wanted.
+    /// The objects without their rows, if references are requested.
     public var references: [ObjectReference] = []
-    /// Where the objects stand, if they are those of a list and too many for their rows.
+    /// The placements of a list's objects, if the list has too many objects to be answered with
+    /// rows.
     public var places: ListPlaces?
-    /// The same of a list of so many bytes that it is taken in parts; then ``places`` has no objects.
+    /// The list, if it is too large for one chunk; then ``places`` has no objects.
     public var list: ListInParts?
-    /// How many match: for a count and without a limit all, else up to the last one that is wanted, offset and limit together.
+    /// The number of matches.
+    ///
+    /// It is exact for a count and without a limit; otherwise at most offset plus limit.
     public var count = 0
-    /// How the candidates were found, in a few words.
+    /// A short description of the access path.
     public var plan = ""
-    /// How the candidates were found, for `tandem explain`.
+    /// The steps of the plan, for `tandem explain`.
     public var steps: [FetchPlanStep] = []
-    /// How many rows were read to find them.
+    /// The number of rows that were read to find the objects.
     public var rowsRead = 0
-    /// How many keys of indexes and links were read to find them.
+    /// The number of index and link keys that were read to find the objects.
     public var keysRead = 0
 }
 
-/// Fetching: plan, candidates by index or scan, evaluation, order.
+/// Fetching: planning, finding candidates by index or scan, evaluating and sorting them.
 extension StoreView {
     /// Fetches at ``appliedPosition``, or at an earlier position.
     ///
-    /// With `partBytes` a list of more bytes is taken in parts (``FetchResult/list``).
+    /// With `partBytes`, a list of more bytes is returned in chunks (``FetchResult/list``).
     ///
-    /// Cost: the candidates, which an index finds where that reads less than a scan (``TandemStore``, Planning); sorting keeps a key of each match in memory. Rows are copied into the answer only: every
-    /// candidate is evaluated where it lies, and with a limit the rows of the answer are read at the end. Throws ``StoreError``: `tooMuch`
-    /// when key paths and subqueries reach more than ``ReadBudget`` has, and what the budget's check throws.
+    /// Cost: one evaluation for each candidate. An index supplies the candidates if that reads less
+    /// than a scan (``TandemStore``, Planning). Candidates are evaluated in place, and only the
+    /// rows of the answer are copied; with a limit, these are read at the end. Sorting keeps a key
+    /// of each match in memory.
+    ///
+    /// Throws ``StoreError``: `tooMuch` if key paths and subqueries reach more objects than
+    /// ``ReadBudget`` allows, and the errors of the budget's check.
     public func fetch(
         _ request: CompiledRequest, for part: FetchPart = .rows, past: PastGraph? = nil,
         partBytes: Int? = nil, budget: ReadBudget? = nil
@@ -43,7 +51,8 @@ extension StoreView {
             budget: budget ?? readBudget())
     }
 
-    /// Fetches what a few keys or rows lead to; nil where no plan says that it is so little.
+    /// Carries out a fetch that needs only a few keys or rows; returns nil if no plan guarantees
+    /// that.
     ///
     /// Cost: at most a few hundred keys and rows.
     public func fetchLittle(
@@ -54,7 +63,7 @@ extension StoreView {
         return try fetch(request, by: plan, for: part, budget: budget)
     }
 
-    /// Fetches by a plan.
+    /// Carries out a fetch by a plan.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
         past: PastGraph? = nil, partBytes: Int? = nil, budget: ReadBudget
@@ -70,7 +79,8 @@ extension StoreView {
         let matches = FetchMatches(request, plan, part, self, past, budget)
         var candidates = FetchCandidates(plan, request, part, self, matches, budget)
         try candidates.run()
-        // The candidates are all objects that were there, without those that changed since.
+        // The candidates so far are all objects that exist now, except those that changed after the
+        // position.
         try matches.lookAtChanged()
         try matches.sort()
         result.count = matches.count
@@ -87,13 +97,14 @@ extension StoreView {
         return result
     }
 
-    /// Fills in a list or all rows where the keys of an index say the order; false where they do not.
+    /// Fills in a list, or all rows, if the keys of an index give the order; returns false
+    /// otherwise.
     private func fill(
         _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
         _ part: FetchPart, partBytes: Int?, budget: ReadBudget
     ) throws(StoreError) -> Bool {
         if let walk = ListWalk(request, plan, part, self, budget) {
-            // Of a short list the rows are wanted.
+            // A short list is answered with rows.
             guard let list = try walk.read() else { return false }
             (result.count, result.rowsRead, result.keysRead) =
                 (list.count, walk.rowsRead, walk.keysRead)

@@ -1,36 +1,40 @@
 public import TandemModel
 
-/// The net effect of some transactions: what each object they touched was before the first of them.
+/// The net effect of consecutive transactions: for each touched object, its state before the first
+/// one.
 ///
-/// Over a store that stands at the last of them it shows the graph as it was before the first, by undoing.
+/// Applied to a store at the position of the last transaction, it yields the graph before the
+/// first.
 public struct TransactionWindow: Sendable {
-    /// What became of one object.
+    /// The net change of one object.
     public struct NetChange: Sendable {
-        /// The object.
+        /// The changed object.
         public let object: ObjectReference
-        /// The row before, nil when the object did not exist.
+        /// The row before the transactions; nil if the object did not exist.
         public internal(set) var before: Row?
-        /// The row after, nil when the object is gone.
+        /// The row after the transactions; nil if the object was deleted.
         public internal(set) var after: Row?
-        /// True when the row before is not in the window, since only links changed.
+        /// Whether no transaction changed the row, only links; then the window does not have the
+        /// row before.
         public internal(set) var isRowUntouched: Bool
-        /// Members by slot: true for those that came, false for those that went, against the state before.
+        /// The net changes of members by slot: true for added members, false for removed ones.
         public internal(set) var links: [Int: [ObjectReference: Bool]] = [:]
-        /// The ranks before of members of ordered relationships whose links changed, by slot; nil for those that came.
+        /// The previous ranks of members of ordered relationships whose links changed, by slot; nil
+        /// for added members.
         public internal(set) var ranks: [Int: [ObjectReference: Rank?]] = [:]
-        /// Every property that any of the transactions changed.
+        /// All properties that any of the transactions changed.
         public internal(set) var mask = PropertyMask()
     }
 
-    /// What became of each object that they touched, by number.
+    /// The net change of each touched object, by number.
     public private(set) var changes: [ObjectNumber: NetChange] = [:]
-    /// About the bytes that it holds.
+    /// The approximate size in bytes.
     public private(set) var bytes = 0
 
-    /// No transactions.
+    /// Creates a window without transactions.
     public init() {}
 
-    /// Folds the next transaction in.
+    /// Adds a change of the next transaction.
     public mutating func add(_ change: Change, _ entity: CompiledEntity) {
         var net =
             changes[change.object.number]
@@ -59,7 +63,7 @@ public struct TransactionWindow: Sendable {
 }
 
 extension TransactionWindow.NetChange {
-    /// Keeps the rank that a member had before the first of its links that changed.
+    /// Records the rank that a member had before the first of its links that changed.
     fileprivate mutating func noteRank(_ link: LinkChange) {
         guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
         ranks[link.slot, default: [:]]

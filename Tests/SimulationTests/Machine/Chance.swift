@@ -1,12 +1,14 @@
 import TestSupport
 
-/// Decisions from a seed (SplitMix64); the same seed decides the same, everywhere.
+/// A source of decisions from a seed (SplitMix64); the same seed gives the same decisions on every
+/// machine.
 struct Chance: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
 
-    /// A stream of its own for each combination of numbers, so that leaving one out changes no other.
+    /// Creates a separate stream for each combination of numbers, so that omitting one stream
+    /// changes no other.
     init(_ parts: UInt64...) {
         state = 0
         for part in parts {
@@ -23,7 +25,7 @@ struct Chance: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, not including, `end`; 0 when there is none.
+    /// Returns a number from 0 up to, but not including, `end`; 0 if `end` is not positive.
     mutating func below(_ end: Int) -> Int { end > 0 ? Int(next() % UInt64(end)) : 0 }
 
     mutating func number(_ range: ClosedRange<Int>) -> Int {

@@ -3,34 +3,37 @@ import TestSupport
 @testable import TandemIO
 @testable import TandemStore
 
-/// The simulated computer: its disk and clock, whether the daemon's process lives, and what will befall it.
+/// The simulated computer: its disk, its clock, the state of the daemon's process, and the planned
+/// faults.
 final class Machine {
     private(set) var disk = SimulatedFileSystem()
-    /// The journal's directory on it.
+    /// The path of the journal's directory.
     let journal: String
     let clock = ManualClock(
         monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1_700_000_000_000_000)
-    /// Rises with every process; what an earlier one opened is dead.
+    /// The number of the current process; files that an earlier process opened are invalid.
     private(set) var process = 0
-    /// True from the moment of death until the next process: nothing has any effect.
+    /// Whether the process is dead and no next one has begun; then no operation has any effect.
     private(set) var isDead = true
-    /// True after the process met an error that was made for it.
+    /// Whether an operation of the process failed because of a planned fault.
     private(set) var hasFailed = false
-    /// Breaks the disk on purpose: a sync does nothing and says that it did.
+    /// Sabotages the disk: a sync does nothing and reports success.
     var lies = false
     private var faults = Faults()
     private var chance = Chance(seed: 0)
 
-    /// What will befall the process; every number counts down.
+    /// The planned faults of the process; each number counts down.
     struct Faults {
-        /// The operation that changes the disk in or around which the process dies.
+        /// The number of disk operations until the process dies, before, during or after the last
+        /// of them.
         var deathAtOperation: Int?
-        /// The operation that fails with an error.
+        /// The number of disk operations until one fails with an error.
         var errorAtOperation: Int?
-        /// The commit of the store before or after which it dies.
+        /// The number of store commits until the process dies, before or after the last of them.
         var deathAtCommit: Int?
         var isAfterCommit = false
-        /// The end of a round at which it dies, with only some of what it sent underway.
+        /// The number of rounds until the process dies at a round's end, with only part of its
+        /// output sent.
         var deathAtRoundEnd: Int?
 
         var isEmpty: Bool {
@@ -39,7 +42,7 @@ final class Machine {
         }
     }
 
-    /// What happens at an operation.
+    /// The outcome of an operation.
     enum Fate {
         case happens
         case diesBefore
@@ -63,20 +66,20 @@ final class Machine {
 
     func die() { isDead = true }
 
-    /// The process is gone; what the kernel holds for the disk stays, the locks don't.
+    /// Ends the process; unsynced data in the kernel's cache remains, but locks don't.
     func endProcess() {
         isDead = true
         faults = Faults()
         disk.forgetLocks()
     }
 
-    /// The power is gone as well.
+    /// Ends the process, and cuts the power.
     func cutPower(seed: UInt64, _ severity: CrashSeverity) {
         endProcess()
         disk.crash(seed: seed, severity: severity)
     }
 
-    /// Puts another disk in.
+    /// Replaces the disk.
     func replaceDisk(_ other: SimulatedFileSystem) {
         disk = other
         disk.recordsOperations = false
@@ -93,7 +96,7 @@ final class Machine {
 
     var isArmed: Bool { !faults.isEmpty }
 
-    /// Decides over an operation that changes the disk.
+    /// Returns the outcome of an operation that changes the disk.
     func fate() -> Fate {
         if Self.step(&faults.deathAtOperation) {
             isDead = true
@@ -108,7 +111,7 @@ final class Machine {
 
     func part(of count: Int) -> Int { chance.below(count + 1) }
 
-    /// Decides over a commit of the store.
+    /// Decides the outcome of a commit of the store; throws if the process is dead.
     func commit(_ moment: Store.CommitMoment) throws(StoreError) {
         let gone = StoreError(.failed, "the process is dead")
         if isDead { throw gone }
@@ -118,7 +121,7 @@ final class Machine {
         throw gone
     }
 
-    /// Decides over the end of a round; true when the process dies there.
+    /// Decides whether the process dies at the end of a round.
     func endRound() -> Bool {
         guard Self.step(&faults.deathAtRoundEnd) else { return false }
         isDead = true
@@ -132,7 +135,7 @@ final class Machine {
     }
 }
 
-/// The disk as one process sees it, with the machine's faults in its way.
+/// The disk as seen by one process, subject to the machine's faults.
 final class MachineFileSystem: FileSystem {
     let machine: Machine
     let process: Int
@@ -149,7 +152,7 @@ final class MachineFileSystem: FileSystem {
         }
     }
 
-    /// Does something to the disk, or what the fault leaves of it.
+    /// Changes the disk, completely or as far as the fault allows.
     func change(
         _ operation: IOError.Operation, _ path: String, part: () -> Void = {},
         failing: () -> Void = {}, _ body: () throws(IOError) -> Void
@@ -208,7 +211,8 @@ final class MachineFileSystem: FileSystem {
         return try disk.lock(path)
     }
 
-    /// After a failed sync the kernel takes pages for clean of which the disk has only some.
+    /// Marks all pages as clean, though only some reached the disk, as the kernel does after a
+    /// failed sync.
     func loseUnsynced(_ path: String) {
         guard let node = disk.names[path] else { return }
         for change in node.pending where machine.part(of: 1) == 1 {

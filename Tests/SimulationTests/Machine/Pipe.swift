@@ -3,25 +3,26 @@ import TandemWire
 
 @testable import TandemDaemon
 
-/// A connection in memory, both directions: bytes are under way until the world lets them arrive.
+/// A bidirectional connection in memory: bytes are in flight until the world delivers them.
 ///
-/// Nothing is lost or reordered within a direction, as with a Unix socket; only the ends may go.
+/// As with a Unix socket, nothing is lost or reordered within a direction, but either end may
+/// close.
 final class Pipe: Connection {
     let descriptor: Int32
-    /// What the client wrote and the daemon can't read yet.
+    /// The bytes that the client wrote and that have not reached the daemon.
     private(set) var outgoing: [UInt8] = []
-    /// What the daemon can read.
+    /// The bytes that the daemon can read.
     private var arrived: [UInt8] = []
-    /// What the daemon wrote and the client has not read; at most `capacity`.
+    /// The bytes that the daemon wrote and the client has not read; at most `capacity`.
     private(set) var incoming: [UInt8] = []
-    /// How many bytes of `incoming` were there when the daemon's round began.
+    /// The size of `incoming` at the beginning of the daemon's round.
     private var roundStart = 0
     private var capacity: Int
     private let isDead: () -> Bool
     private var chance: Chance
     private(set) var clientHasClosed = false
     private(set) var daemonHasClosed = false
-    /// Sees what the daemon writes, at the moment at which it does.
+    /// Decodes the daemon's messages at the moment they are written.
     private var tap = DaemonMessageDecoder()
     private let watch: (Envelope<DaemonMessage>) -> Void
 
@@ -71,7 +72,8 @@ final class Pipe: Connection {
 
     func beginRound() { roundStart = incoming.count }
 
-    /// The daemon dies in its round: of what it wrote in it the first `share` of 255 parts were written.
+    /// Ends the daemon's side after a crash, and keeps only `share` of 255 parts of this round's
+    /// output.
     func cutRound(_ share: Int) {
         let written = max(0, incoming.count - roundStart)
         incoming.removeLast(written - written * share / 255)
@@ -80,41 +82,41 @@ final class Pipe: Connection {
 
     // MARK: The client's end
 
-    /// True when both directions are closed by the client, or its process is gone.
+    /// Whether the client closed both directions, or its process ended.
     private(set) var isGone = false
 
     func send(_ bytes: [UInt8]) {
         if !clientHasClosed && !daemonHasClosed { outgoing += bytes }
     }
 
-    /// Takes as much as comes.
+    /// Makes the capacity practically unlimited.
     func widen() { capacity = .max / 2 }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     func closeSending() { clientHasClosed = true }
 
-    /// The client's process is gone, or closed the connection: what was sent still arrives.
+    /// Ends the client's side; sent bytes still arrive.
     func drop() {
         clientHasClosed = true
         isGone = true
         incoming = []
     }
 
-    /// What is under way to the daemon is lost as well.
+    /// Ends the client's side, and drops the bytes in flight to the daemon.
     func reset() {
         drop()
         outgoing = []
         arrived = []
     }
 
-    /// Lets bytes arrive at the daemon.
+    /// Delivers bytes to the daemon.
     func carry(_ count: Int) {
         let count = min(count, outgoing.count)
         arrived += outgoing[..<count]
         outgoing.removeFirst(count)
     }
 
-    /// What arrives at the client, at most `count` bytes.
+    /// Returns the next bytes for the client, at most `count`.
     func receive(_ count: Int) -> [UInt8] {
         let count = min(count, incoming.count)
         defer { incoming.removeFirst(count) }
@@ -124,13 +126,13 @@ final class Pipe: Connection {
     var isAtEndForClient: Bool { daemonHasClosed && incoming.isEmpty }
 }
 
-/// Tells the daemon's loop which pipes are ready: those that the world picks among them.
+/// Reports to the daemon's loop which pipes are ready, as far as the world selects them.
 final class SimulatedReadiness: Readiness {
     private var watched: [Int32: (token: UInt64, interest: Interest)] = [:]
     private var pipes: [Pipe] = []
-    /// Picks and orders the pipes that the next wait tells of.
+    /// Selects and orders the pipes that the next wait reports.
     var choose: ([Pipe]) -> [Pipe] = { $0 }
-    /// The wait that was asked for last.
+    /// The timeout of the most recent wait.
     private(set) var timeout: Int32 = -1
 
     func add(_ pipe: Pipe) { pipes.append(pipe) }

@@ -7,34 +7,35 @@ import TandemWire
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// A daemon's process on the simulated machine: the real start, loop, sessions, committer and journal.
+/// A daemon's process on the simulated machine: the real start, loop, sessions, committer and
+/// journal.
 final class SimulatedDaemon {
     let committer: Committer
     let engine: Engine
     let loop: ServiceLoop
     let readiness = SimulatedReadiness()
-    /// Jobs are carried out on the daemon's thread, one in a turn.
+    /// Runs jobs on the daemon's thread, one per turn.
     let readers = ReadsInTurns()
 
-    /// What a world decides once for all its daemons.
+    /// The settings that all daemons of a world share.
     struct Settings {
         var directory: String
         var log: LogID
         var segmentBytes = 16 << 10
         var limits = DaemonLimits()
-        /// Objects in one transaction of a batch.
+        /// The number of objects in one transaction of a batch.
         var batchObjects = WireLimits.batchObjects
         var durability = Durability.full
         var salt: UInt32 = 1
-        /// Objects that a read which is answered at once looks at.
+        /// The number of objects that a read answered on the daemon's thread may evaluate.
         var littleWork = DaemonLimits.littleWork
-        /// With what chance a job is carried out in a turn.
+        /// The probability in percent that a job runs in a turn.
         var readPercent = 100
     }
 
-    /// Starts on what is on the machine's disk and in the store's directory.
+    /// Starts a daemon on the machine's disk and the store's directory.
     ///
-    /// `observe` is called around the store's commits, before the machine decides over them.
+    /// `observe` is called around the store's commits, before the machine decides their outcome.
     init(
         on machine: Machine, _ settings: Settings,
         observe: @escaping (Store.CommitMoment, UInt64) -> Void
@@ -63,7 +64,7 @@ final class SimulatedDaemon {
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }
 
-    /// Takes a client's connection in.
+    /// Accepts a client's connection.
     func connect(_ pipe: Pipe, uid: UInt32, pid: Int32) {
         let peer = PeerCredentials(uid: uid, gid: uid, pid: pid)
         guard let session = engine.connect(pipe, of: peer) else { return pipe.shutdown() }
@@ -71,7 +72,7 @@ final class SimulatedDaemon {
         loop.watch(session)
     }
 
-    /// The process is gone: LMDB drops the open transactions, the kernel closes the files.
+    /// Ends the process: LMDB drops the open transactions, and the kernel closes the files.
     func vanish() {
         engine.closeReaders()
         committer.store.close()

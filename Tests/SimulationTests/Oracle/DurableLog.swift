@@ -1,15 +1,17 @@
 @testable import TandemIO
 
-/// Reads the journal off the simulated disk, with code of its own: what would be there after a power cut.
+/// An independent reader of the journal on the simulated disk: the transactions that would survive
+/// a power cut.
 ///
-/// It knows the format page and nothing of TandemJournal, and follows whole batches as far as they go.
+/// It implements the format page without any code of TandemJournal, and reads complete batches as
+/// far as they go.
 struct DurableLog {
     private let machine: Machine
-    /// Whether what is written counts, synced or not: what relaxed durability promises.
+    /// Whether written but unsynced bytes count, as relaxed durability promises.
     private let takesWritten: Bool
     private var segment: UInt64?
     private var offset = DurableLog.headerBytes
-    /// The position that the next transaction has.
+    /// The position of the next transaction.
     private var next: UInt64 = 0
 
     private static let headerBytes = 4_096
@@ -20,17 +22,17 @@ struct DurableLog {
         self.takesWritten = takesWritten
     }
 
-    /// The last position that was found; 0 before the first.
+    /// The last position found; 0 before the first.
     var last: UInt64 { next == 0 ? 0 : next - 1 }
 
-    /// Begins again at the first segment.
+    /// Restarts at the first segment.
     mutating func restart() {
         segment = nil
         offset = Self.headerBytes
         next = 0
     }
 
-    /// The transactions behind those that were given before.
+    /// Returns the transactions after those that were returned before.
     mutating func advance() -> [(position: UInt64, bytes: [UInt8])] {
         if segment == nil {
             guard let first = segments().first else { return [] }
@@ -47,7 +49,7 @@ struct DurableLog {
         return found
     }
 
-    /// The whole batch at `offset`; nil where there is none.
+    /// Returns the transactions of the complete batch at `offset`; nil if there is none.
     private mutating func frame(_ bytes: [UInt8]) -> [(position: UInt64, bytes: [UInt8])]? {
         guard bytes.count >= Self.headerBytes, offset + 40 <= bytes.count,
             Self.number(bytes, offset, 4) == 0x4843_5442
@@ -84,7 +86,7 @@ struct DurableLog {
         return takesWritten ? node?.content : node?.durable
     }
 
-    /// The first positions of the segments.
+    /// Returns the first positions of the segments.
     func segments() -> [UInt64] {
         let prefix = machine.journal + "/"
         return names.keys.compactMap { path in
@@ -98,7 +100,7 @@ struct DurableLog {
     }
 }
 
-/// CRC-32C a byte at a time.
+/// CRC-32C, computed byte by byte.
 enum Checksum {
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { crc, _ in

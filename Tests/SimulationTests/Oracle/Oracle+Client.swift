@@ -2,11 +2,12 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// What a client was told, against the truth.
+/// Checks of a client's messages against the truth.
 extension Oracle {
     // MARK: Law 2
 
-    /// A client that stood at `cursor` is told of `position`, and of nothing in between.
+    /// Checks that a client which moves from `cursor` directly to `position` misses no transaction
+    /// of interest.
     func skips(from cursor: UInt64, below position: UInt64, _ interests: Set<EntityTag>) {
         guard cursor < position else { return }
         for number in (cursor + 1)..<position where number <= truth.last {
@@ -35,8 +36,10 @@ extension Oracle {
             "transaction \(position) arrives as another one")
     }
 
-    /// A read that widens what a client follows is answered at `position`, and the client stands at `cursor`: all later transactions came
-    /// with what it follows now.
+    /// Checks pushes after a read that added subscriptions.
+    ///
+    /// The read was answered at `position`, and the client is at `cursor`: all later transactions
+    /// must include the new entities.
     func hears(
         _ heard: [UInt64: EncodedTransaction], from position: UInt64, to cursor: UInt64,
         _ interests: Set<EntityTag>
@@ -51,7 +54,7 @@ extension Oracle {
 
     // MARK: Law 3
 
-    /// A save was acknowledged.
+    /// Checks an acknowledged save.
     func acknowledges(_ saved: Saved, _ save: SaveRecord, uid: UInt32) {
         learns(saved.position)
         if let first = save.answer {
@@ -81,7 +84,7 @@ extension Oracle {
         check(save, saved)
     }
 
-    /// A save was refused: it did not happen.
+    /// Checks a rejected save: it must not have been applied.
     func refuses(_ save: SaveRecord, uid: UInt32, _ error: TandemError) {
         let key = Truth.SaveKey(uid: uid, id: save.request.saveID)
         if let position = truth.position(of: key) {
@@ -89,7 +92,7 @@ extension Oracle {
         }
     }
 
-    /// What was saved is what is there, as far as the save alone decides over it.
+    /// Checks that the saved values are in the graph, as far as the save alone determines them.
     private func check(_ save: SaveRecord, _ saved: Saved) {
         let inserts = save.request.operations.filter {
             if case .insert = $0 { true } else { false }
@@ -120,7 +123,8 @@ extension Oracle {
     private func check(
         _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: Saved
     ) {
-        // A cascade of the same save may have taken the object, and a deletion by others an update.
+        // A cascade of the same save may have deleted the object; an update may have met another
+        // client's deletion.
         guard let tag = truth.tags[number],
             let meant = save.model.entity(tagged: tag)?.properties[slot], meant.attribute != nil,
             let slot = truth.model(at: saved.position)?.entity(tagged: tag)?.slot(of: meant.name),
@@ -132,7 +136,7 @@ extension Oracle {
                 + "\(value) was saved")
     }
 
-    /// A batch was answered: at its end, or how far it came.
+    /// Checks the answer to a batch, at its end or where it stopped.
     func ends(_ record: BatchRecord, _ answer: Batched, uid: UInt32) {
         learns(answer.position)
         expect(answer.position <= truth.last, 1, "a batch ends at \(answer.position), not durable")
@@ -159,7 +163,7 @@ extension Oracle {
 
     // MARK: Reads
 
-    /// An answer at `position` to a question asked when `floor` was known.
+    /// Checks the position of an answer to a request sent when `floor` was known.
     func reads(at position: UInt64, askedAt floor: UInt64) {
         learns(position)
         expect(
@@ -168,7 +172,7 @@ extension Oracle {
         expect(position <= truth.last, 1, "a read shows \(position), which is not durable")
     }
 
-    /// The rows of an entity, by rank, then number.
+    /// Checks a fetch of all rows of an entity, sorted by rank, then number.
     func fetches(_ answer: Fetched, _ request: FetchRequest, isPast: Bool = false) {
         guard answer.position <= truth.last,
             let entity = truth.model(at: answer.position)?.entity(named: request.entity)
@@ -188,7 +192,7 @@ extension Oracle {
         for object in answer.objects { shows(object, at: answer.position, isPast: isPast) }
     }
 
-    /// One row in an answer; what was undone for it has its position as version.
+    /// Checks one row of an answer; the version of an undone row is the answer's position.
     func shows(_ object: StoredObject, at position: UInt64, isPast: Bool = false) {
         guard position <= truth.last else { return }
         guard let image = truth.image(object.object.number, at: position),
@@ -221,7 +225,7 @@ extension Oracle {
                 + "\(list.members.map(\.number)), the fold is \(members)")
     }
 
-    /// A piece of the past.
+    /// Checks an answer to a history request.
     func recalls(_ history: History, _ request: HistoryRequest) {
         learns(history.position)
         guard history.position <= truth.last, request.from <= history.position else {

@@ -2,17 +2,17 @@ import TandemDaemon
 import TandemModel
 import TandemWire
 
-/// Answers at earlier positions, and verdicts, against the truth.
+/// Checks of verdicts and of answers at earlier positions against the truth.
 extension Oracle {
-    // MARK: Looking back
+    // MARK: Reading the past
 
-    /// What was read at a position is what was there.
+    /// Checks a fetch at an earlier position.
     func looksBack(_ answer: Fetched, _ fetch: Fetch) {
         guard isAnswered(at: answer.position, for: fetch.at) else { return }
         fetches(answer, fetch.request, isPast: true)
     }
 
-    /// Objects and members as they were.
+    /// Checks objects and members at an earlier position.
     func looksBack(_ answer: Objects, _ read: Read) {
         guard isAnswered(at: answer.position, for: read.at) else { return }
         for object in answer.objects { shows(object, at: answer.position, isPast: true) }
@@ -33,9 +33,10 @@ extension Oracle {
         return position <= truth.last
     }
 
-    /// Nothing is refused about a position that the journal reaches back to, but for a limit.
+    /// Checks that a request about positions was rejected only because of a limit or of removed
+    /// transactions.
     ///
-    /// `sentAt` is when the request was sent, in nanoseconds.
+    /// `sentAt` is the time at which the request was sent, in nanoseconds.
     func refusesToLook(_ positions: [UInt64], _ error: TandemError, sentAt: UInt64) {
         let isLimited =
             error.message.contains("limits.") || error.message.contains("evaluated together")
@@ -46,7 +47,7 @@ extension Oracle {
         let isAllowed =
             switch error.code {
             case .historyExpired, .unknownEntity: isGone || isLimited
-            // Slots of members are of the model that the client has.
+            // Members are requested by slots of the client's model.
             case .schemaMismatch: isGone || truth.models.count > 1
             case .limitExceeded: isLimited
             case .timeout: now - sentAt > UInt64(DaemonLimits().snapshotMilliseconds) * 1_000_000
@@ -57,7 +58,7 @@ extension Oracle {
 
     // MARK: Law 4
 
-    /// Verdicts say of each object what is so, and leave none out that is another than it was.
+    /// Checks that all verdicts are correct, and that no changed object is left out.
     func judges(_ answer: Verdicts, _ request: VerdictRequest, _ lists: [SimulatedList]) {
         let (from, to) = (request.from, answer.position)
         guard from <= truth.last, to <= truth.last else {
@@ -109,7 +110,7 @@ extension Oracle {
                 list.state(of: number, in: truth, at: from),
                 list.state(of: number, in: truth, at: to)
             )
-            // One that came or went and is in no list is of no interest.
+            // An inserted or deleted object that is in neither list needs no verdict.
             let isMember = old?.matches ?? false || new?.matches ?? false
             guard old != new, isMember || (old != nil && new != nil) else { continue }
             expect(

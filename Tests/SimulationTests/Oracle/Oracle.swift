@@ -3,17 +3,18 @@ import TandemWire
 
 @testable import TandemDaemon
 
-/// Judges a world against the laws; knows only what lies on the disk and what went over the wire.
+/// The judge of a world: checks the laws, using only the disk's content and the messages on the
+/// wire.
 ///
-/// The first violation is kept, and ends the world.
+/// Only the first violation is recorded, and it ends the world.
 final class Oracle {
     private let machine: Machine
     private var log: DurableLog
     private(set) var truth: Truth
     private(set) var violation: Violation?
-    /// The epoch in which the truth holds.
+    /// The epoch of the truth.
     private(set) var epoch: UInt32 = 1
-    /// The highest position that any client knows of.
+    /// The highest position that any client knows.
     private(set) var known: UInt64 = 0
     private var leased: [Range<UInt64>] = []
     private let isRelaxed: Bool
@@ -40,7 +41,7 @@ final class Oracle {
 
     // MARK: The disk
 
-    /// Takes in what has become durable since.
+    /// Adds the transactions that became durable since the last call.
     func look() {
         do {
             for (position, bytes) in log.advance() {
@@ -66,7 +67,7 @@ final class Oracle {
         }
     }
 
-    /// After a restart: whatever was durable has to be there still, and be the same.
+    /// Checks after a restart that everything that was durable is still there, unchanged.
     func lookAgain(last: UInt64, epoch: UInt32) {
         let before = truth.last
         log.restart()
@@ -78,7 +79,7 @@ final class Oracle {
         expect(last == truth.last, 1, "the daemon stands at \(last), the disk at \(truth.last)")
     }
 
-    /// Another epoch begins: what is behind `last` is gone, and nobody may take it for the same.
+    /// Begins another epoch: everything after `last` is lost, and its positions may be reused.
     func begin(epoch: UInt32, at last: UInt64) {
         expect(epoch > self.epoch, 2, "epoch \(epoch) comes after \(self.epoch)")
         self.epoch = epoch
@@ -93,16 +94,17 @@ final class Oracle {
         look()
     }
 
-    /// Whether the transaction that follows a position is no longer on the disk.
+    /// Whether the transaction after a position is no longer on the disk.
     ///
-    /// Law 2 lets a slow reader miss nothing, but retention has a cap: "who falls behind the cap is expired, told so, and starts again
-    /// from a snapshot" (DESIGN, section 4). A world trims like that cap, whoever is connected. So a client may be told
-    /// `historyExpired` where it stands right before what is gone, and nowhere else.
+    /// Law 2 allows a slow reader to miss nothing. But retention has a cap: readers that fall
+    /// behind it are expired, notified, and start again from a snapshot (DESIGN, section 4). A
+    /// world trims like that cap, regardless of connected clients. So a client may receive
+    /// `historyExpired` only if the next transaction it needs was removed.
     func lacksNext(after position: UInt64) -> Bool { position + 1 < log.segments().first ?? 1 }
 
     // MARK: Law 1
 
-    /// Something is about to be told or committed that shows transaction `position`.
+    /// Checks before a message or commit that shows transaction `position`.
     func mustBeDurable(_ position: UInt64, _ what: @autoclosure () -> String) {
         guard position > truth.last else { return }
         look()
@@ -111,7 +113,8 @@ final class Oracle {
             "\(what()) shows \(position), only \(truth.last) is durable")
     }
 
-    /// The store commits; what it shows has to survive a power cut, also with relaxed durability.
+    /// Checks a commit of the store: its content must survive a power cut, even with relaxed
+    /// durability.
     func commits(_ position: UInt64) {
         mustBeDurable(position, "a commit of the store")
         guard isRelaxed else { return }
@@ -122,7 +125,7 @@ final class Oracle {
             "a commit of the store shows \(position), only \(durable.last) is durable")
     }
 
-    /// A message leaves the daemon.
+    /// Checks a message that the daemon sends.
     func sends(_ envelope: Envelope<DaemonMessage>) {
         switch envelope.message {
         case .transaction(let push): mustBeDurable(push.transaction.position, "a push")
@@ -139,7 +142,7 @@ final class Oracle {
 
     func learns(_ position: UInt64) { known = max(known, position) }
 
-    /// Numbers are given out once in an epoch, and never those of an object.
+    /// Checks that numbers are leased once per epoch, and never if an object uses them.
     func leases(_ lease: Lease) {
         guard lease.epoch == epoch, lease.count > 0 else { return }
         let range = lease.first..<(lease.first + UInt64(lease.count))

@@ -1,16 +1,17 @@
 import TandemModel
 
-/// What happened: every transaction that was ever proven durable, and the graph at each position.
+/// The history of a world: every transaction that was proven durable, and the graph at each
+/// position.
 ///
-/// Built from the disk alone, transaction by transaction, as plainly as can be.
+/// It is built from the disk alone, transaction by transaction, with code as simple as possible.
 struct Truth {
-    /// A save of a user.
+    /// The identity of a user's save.
     struct SaveKey: Hashable {
         var uid: UInt32
         var id: [UInt8]
     }
 
-    /// An object's row from a position on; nil values where it is deleted.
+    /// An object's row from a position on; the values are nil if the object is deleted.
     struct Image {
         var position: UInt64
         var version: UInt64
@@ -23,24 +24,24 @@ struct Truth {
     }
 
     private(set) var transactions: [EncodedTransaction] = []
-    /// How much all transactions take: no answer is longer by much.
+    /// The size of all transactions in bytes; no answer is much larger.
     private(set) var bytes = 0
     private(set) var models: [(position: UInt64, model: CompiledModel)] = []
     private(set) var tags: [ObjectNumber: EntityTag] = [:]
     private var images: [ObjectNumber: [Image]] = [:]
     private var links: [LinkKey: [(position: UInt64, members: [ObjectNumber: Rank?])]] = [:]
     private var saves: [SaveKey: UInt64] = [:]
-    /// How far batches came, and where.
+    /// The progress of batches, and the position at which it was reported.
     private var batches: [SaveKey: (progress: BatchProgress, position: UInt64)] = [:]
-    /// The objects in the order in which they were inserted.
+    /// The objects in the order of their insertion.
     private(set) var numbers: [ObjectNumber] = []
 
-    /// For how many positions a save is known under its id.
+    /// The number of positions for which a save is known by its id.
     let savesKept: UInt64
 
     init(savesKept: UInt64) { self.savesKept = savesKept }
 
-    /// Whether a save at `position` has to be known still.
+    /// Returns whether a save at `position` must still be known.
     func remembers(_ position: UInt64) -> Bool { last - min(last, position) < savesKept }
 
     /// The last position.
@@ -58,7 +59,7 @@ struct Truth {
         models.last { $0.position <= position }?.model
     }
 
-    /// An object at a position; nil when there was none.
+    /// Returns an object at a position; nil if it did not exist.
     func image(_ number: ObjectNumber, at position: UInt64) -> Image? {
         guard let image = images[number]?.last(where: { $0.position <= position }),
             image.values != nil
@@ -66,7 +67,7 @@ struct Truth {
         return image
     }
 
-    /// The members in their order, where there is one, and else by number.
+    /// Returns the members of a relationship, in their order or by number.
     func members(
         of owner: ObjectNumber, _ link: UInt16, at position: UInt64
     ) -> [ObjectNumber] {
@@ -80,14 +81,14 @@ struct Truth {
         }.map(\.key)
     }
 
-    /// The objects of an entity, or of one that inherits from it, at a position.
+    /// Returns the objects of an entity and its subentities at a position.
     func objects(of entity: CompiledEntity, at position: UInt64) -> [ObjectNumber] {
         numbers.filter { number in
             entity.includes(tags[number] ?? 0) && image(number, at: position) != nil
         }
     }
 
-    /// The same with everything behind a position forgotten.
+    /// Returns the truth without the transactions after a position.
     func cut(to position: UInt64) throws(Violation) -> Truth {
         var cut = Truth(savesKept: savesKept)
         for transaction in transactions.prefix(Int(position)) { try cut.append(transaction) }
@@ -123,7 +124,7 @@ struct Truth {
         }
     }
 
-    /// A batch looks at each object once, in their order, until it has ended.
+    /// Checks that a batch processes each object once, in order, until its end.
     private mutating func append(
         _ progress: BatchProgress, of transaction: Transaction
     ) throws(Violation) {
@@ -151,7 +152,7 @@ struct Truth {
         let old = models.last?.model
         models.append((position, model))
         guard let old else { return }
-        // The rows stay what they were, by name; what is new has its default.
+        // Rows keep their values by name; added properties have their defaults.
         for number in numbers {
             guard let image = image(number, at: position), let values = image.values,
                 let before = old.entity(tagged: tags[number] ?? 0),
@@ -200,7 +201,7 @@ struct Truth {
         }
         let key = LinkKey(owner: owner, link: relationship.linkID)
         var members = links[key]?.last?.members ?? [:]
-        // What goes has the place it had.
+        // A removal has the rank that the member had.
         let known = members.updateValue(link.rank, forKey: link.target.number)
         let isNew = link.isAdded ? known == nil : known == .some(link.rank)
         guard isNew, (link.rank != nil) == relationship.isOrdered else {
@@ -211,9 +212,9 @@ struct Truth {
     }
 }
 
-/// A law that does not hold.
+/// A violation of a law.
 struct Violation: Error, Hashable, CustomStringConvertible {
-    /// The law's number; 0 for a daemon that does not go on.
+    /// The law's number; 0 for a daemon that makes no progress.
     var law: Int
     var what: String
 

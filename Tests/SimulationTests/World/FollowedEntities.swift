@@ -1,17 +1,17 @@
 import TandemModel
 
-/// The entities that a client follows, and those that the daemon may take it to follow already.
+/// The entities that a client surely subscribes to, and those that it may subscribe to already.
 ///
-/// A read with interests takes effect at the daemon when it is carried out there, at or before its answer's position. So transactions
-/// up to that position may come with the new entities, later ones must.
+/// A read with interests takes effect when the daemon carries it out, at or before its answer's
+/// position. So transactions up to that position may include the new entities, and later ones must.
 struct FollowedEntities {
-    /// What the client surely follows.
+    /// The entities that the client surely subscribes to.
     private(set) var certain: Set<EntityTag> = []
-    /// What unanswered reads ask for, by request.
+    /// The entities of unanswered reads, by request.
     private var asked: [UInt32: Set<EntityTag>] = [:]
-    /// What failed reads asked for; the daemon may or may not have followed it.
+    /// The entities of failed reads; the daemon may have subscribed the client to them.
     private var perhaps: Set<EntityTag> = []
-    /// What was pushed since the oldest of the unanswered reads was sent, by position.
+    /// The transactions pushed since the oldest unanswered read was sent, by position.
     private var heard: [UInt64: EncodedTransaction] = [:]
 
     init() {}
@@ -22,7 +22,7 @@ struct FollowedEntities {
         if !tags.isEmpty { asked[request] = Set(tags) }
     }
 
-    /// Whether changes of an entity may be pushed.
+    /// Returns whether changes of an entity may be pushed.
     func mayFollow(_ tag: EntityTag) -> Bool {
         certain.contains(tag) || perhaps.contains(tag) || asked.values.contains { $0.contains(tag) }
     }
@@ -36,7 +36,10 @@ struct FollowedEntities {
         if asked.isEmpty { heard = [:] }
     }
 
-    /// Follows what an answered read asked for; returns what was pushed since it was sent, by position, nil if it asked for nothing.
+    /// Adds the entities of an answered read.
+    ///
+    /// Returns the transactions pushed since the read was sent, by position; nil if the read had no
+    /// interests.
     mutating func answer(request: UInt32) -> [UInt64: EncodedTransaction]? {
         guard let tags = asked.removeValue(forKey: request) else { return nil }
         certain.formUnion(tags)

@@ -6,29 +6,29 @@ import TandemWire
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// What is broken on purpose, to see that the oracle reports it: one way at least for each law.
+/// A deliberate defect that the oracle must report; there is at least one for each law.
 enum Sabotage: CaseIterable {
-    /// Law 1: a sync does nothing and says that it did.
+    /// Law 1: a sync does nothing and reports success.
     case diskLies
     /// Law 2: a client misses a push.
     case clientLosesPush
-    /// Law 3: the last durable batch is gone after a crash.
+    /// Law 3: the last durable batch is lost in a crash.
     case losesLastBatch
-    /// Law 3: the store falls back behind a commit, and with it the mark of leased numbers.
+    /// Law 3: the store loses a commit, and with it the mark of leased numbers.
     case losesCheckpoint
     /// Law 3: saves are repeated though their ids are forgotten.
     case ignoresFloor
-    /// Linearizability: a read is answered from the past.
+    /// Linearizability: a read gets an earlier answer.
     case readsOldAnswers
-    /// Law 4: a verdict is turned into its opposite.
+    /// Law 4: a verdict is inverted.
     case turnsVerdicts
-    /// Law 6: the store holds what no transaction made.
+    /// Law 6: the store holds data that no transaction made.
     case writesIntoStore
-    /// Law 7: a session that needs nothing that is gone is told so.
+    /// Law 7: a session is expired though it needs no removed transaction.
     case expiresSession
-    /// A session loses its turn.
+    /// A session is removed from the queue in which it waits.
     case forgetsSession
-    /// Law 8: answers pile up in a session.
+    /// Law 8: answers accumulate in a session.
     case overfillsSession
 }
 
@@ -44,7 +44,7 @@ extension World {
         }
     }
 
-    /// Done between steps, on a running daemon.
+    /// Applies defects of a running daemon, between steps.
     func sabotageDaemon() {
         guard let daemon else { return }
         switch plan.sabotage {
@@ -80,7 +80,7 @@ extension World {
         directory.saveStore()
     }
 
-    /// Takes the newest batch off the disk, as if it had never been flushed.
+    /// Removes the newest batch from the disk, as if it had never been flushed.
     func loseLastBatch() {
         let names = (try? machine.disk.list(machine.journal)) ?? []
         guard let name = names.last(where: { $0.hasSuffix(".journal") }),

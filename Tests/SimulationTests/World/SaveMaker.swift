@@ -1,16 +1,16 @@
 import TandemModel
 import TandemWire
 
-/// Makes up what clients save: links of every kind, clashes, stale versions, deletions.
+/// Generates saves: links of every kind, conflicts, stale versions, deletions.
 struct SaveMaker {
     let model: CompiledModel
     let truth: Truth
     /// Whether values are long, so that queues and segments fill.
     let isFat: Bool
-    /// Takes the next leased number.
+    /// Returns the next leased number.
     let takeNumber: () -> UInt64?
 
-    /// A few operations, at most one for each object.
+    /// Returns a few operations, at most one for each object.
     func operations(_ chance: inout Chance) -> [SaveOperation] {
         var operations: [SaveOperation] = []
         var used: Set<ObjectNumber> = []
@@ -45,7 +45,7 @@ struct SaveMaker {
         return ObjectReference(tag: tag, number: number)
     }
 
-    /// A version that the client might have seen: the newest, an older one, or none.
+    /// Returns a version that the client might have seen: the newest, an older one, or none.
     private func base(
         _ object: ObjectReference, _ chance: inout Chance
     ) -> (version: UInt64, image: Truth.Image?) {
@@ -98,7 +98,10 @@ struct SaveMaker {
         return .update(object: object, baseVersion: version, values: values, links: links)
     }
 
-    /// A member that comes or goes; in an order it comes with a place or as the last, or just gets another place.
+    /// Returns a link that adds or removes a member.
+    ///
+    /// In an ordered relationship, an added member has a rank or goes to the end. The link may also
+    /// only change the rank of a member.
     private func link(
         _ property: CompiledProperty, _ member: ObjectReference, isAdded: Bool,
         _ chance: inout Chance
@@ -141,14 +144,14 @@ struct SaveMaker {
     }
 }
 
-/// The models of a world; each serves the clients of the ones before it.
+/// The models of a world; each later one serves clients of the earlier ones.
 enum WorldModels {
-    /// How many there are.
+    /// The number of models.
     static let count = 3
 
-    /// The model of a stage, from 0.
+    /// Returns the model of a stage, from 0.
     ///
-    /// What is added comes first among the names, so that every slot moves.
+    /// Added properties come first by name, so that every slot changes.
     static func model(_ stage: Int) -> Model {
         Model {
             Entity("Node", uniqueness: [["code"]], indexes: [["rank"]]) {
@@ -178,7 +181,7 @@ enum WorldModels {
                 Relationship("nodes", to: "Node", inverse: "group", toMany: true, deleteRule: .deny)
             }
             Entity("Tag") {
-                // A save made under the model before it would take the one for the other.
+                // A save made under the previous model would confuse these two attributes.
                 if stage > 0 { Attribute("kind", .string) }
                 Attribute("label", .string)
                 Relationship(

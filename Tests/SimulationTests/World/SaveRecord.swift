@@ -1,33 +1,33 @@
 import TandemModel
 import TandemWire
 
-/// A save as its client remembers it, over all connections.
+/// A save as its client remembers it, across connections.
 final class SaveRecord {
     enum State {
-        /// No answer yet: it may have happened.
+        /// Not answered; it may have been applied.
         case open
-        /// It happened.
+        /// Applied.
         case acknowledged
-        /// It did not happen.
+        /// Not applied.
         case refused
-        /// Nobody can tell any more: its id is forgotten, or its epoch is over.
+        /// Undecidable, because its id is forgotten, or its epoch is over.
         case unknown
     }
 
     let request: SaveRequest
-    /// The model that its slots are of.
+    /// The model of its slots.
     let model: CompiledModel
-    /// The position that was known to anybody when it was first sent.
+    /// The highest position known to any client when the save was first sent.
     let floor: UInt64
-    /// The position at which its client stood then.
+    /// The client's cursor at that time.
     let sentAt: UInt64
     let epoch: UInt32
     var state = State.open
     /// The first answer.
     var answer: Saved?
-    /// True while it is under way on the present connection.
+    /// Whether the save is in flight on the current connection.
     var isSent = false
-    /// True when it was under way ever.
+    /// Whether the save was ever sent.
     var wasSent = false
 
     init(
@@ -41,18 +41,18 @@ final class SaveRecord {
     }
 }
 
-/// A batch as its client remembers it, over all connections.
+/// A batch as its client remembers it, across connections.
 final class BatchRecord {
     let batch: Batch
-    /// The position at which its client stood when it was first sent.
+    /// The client's cursor when the batch was first sent.
     let sentAt: UInt64
     let epoch: UInt32
     var state = SaveRecord.State.open
-    /// The first answer of its end.
+    /// The first answer after its end.
     var answer: Batched?
-    /// True while it is under way on the present connection.
+    /// Whether the batch is in flight on the current connection.
     var isSent = false
-    /// True when it was under way ever.
+    /// Whether the batch was ever sent.
     var wasSent = false
 
     init(_ batch: Batch, sentAt: UInt64, epoch: UInt32) {
@@ -62,7 +62,7 @@ final class BatchRecord {
     }
 }
 
-/// A request without an answer.
+/// A request in flight.
 enum OpenRequest {
     case batch(BatchRecord)
     case save(SaveRecord)
@@ -77,14 +77,14 @@ enum OpenRequest {
     case status
 }
 
-/// What a client does wrong on purpose, so that the oracle has something to find.
+/// A deliberate defect of a client, which the oracle must report.
 enum ClientSabotage {
-    /// One transaction that was pushed goes by unseen.
+    /// One pushed transaction is ignored.
     case losesPush
-    /// Of what a verdict is about, the opposite is told.
+    /// A verdict is inverted.
     case turnsVerdicts
-    /// A fetch is given the answer of an earlier one.
+    /// A fetch gets the answer of an earlier one.
     case readsOldAnswers
-    /// Save ids are repeated also when they are forgotten.
+    /// Save ids are repeated even if they are forgotten.
     case ignoresFloor
 }

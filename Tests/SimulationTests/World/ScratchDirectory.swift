@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A directory for LMDB's files, in memory where the system has such a place; goes away with its world.
+/// A directory for LMDB's files, in memory if the system supports that; deleted with its world.
 final class ScratchDirectory {
     let path: String
     private var saved: [UInt8]?
@@ -25,7 +25,7 @@ final class ScratchDirectory {
 
     func remove(_ name: String) { try? FileManager.default.removeItem(atPath: path + "/" + name) }
 
-    // MARK: The store's file, while nobody has it open
+    // MARK: The store's file, while no process has it open
 
     private var file: String { path + "/store/data.mdb" }
 

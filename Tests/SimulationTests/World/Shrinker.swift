@@ -1,8 +1,8 @@
 import TestSupport
 
-/// Runs worlds, and finds the fewest steps with which one still fails in the same way.
+/// Runs worlds, and finds a minimal set of steps with which one still fails in the same way.
 enum Shrinker {
-    /// What came of a world.
+    /// The result of running a world.
     struct Outcome {
         var violation: Violation?
         var hash: UInt64
@@ -18,7 +18,8 @@ enum Shrinker {
             counters: world.counters)
     }
 
-    /// The steps left when as many as possible are taken out and the same law is still broken.
+    /// Removes as many steps as possible while the same law is still broken; returns the smaller
+    /// plan.
     static func shrink(_ plan: World.Plan, law: Int, attempts: Int = 60) throws -> World.Plan {
         var plan = plan
         var left = attempts
@@ -38,7 +39,8 @@ enum Shrinker {
         return plan
     }
 
-    /// What a failure says: the seed, the law, the steps that matter, the end of the trace.
+    /// Returns the text of a failure: the seed, the law, the necessary steps, and the end of the
+    /// trace.
     static func report(_ plan: World.Plan, _ violation: Violation) throws -> String {
         let smaller = try shrink(plan, law: violation.law)
         let outcome = try run(smaller)

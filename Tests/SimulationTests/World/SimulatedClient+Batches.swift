@@ -4,7 +4,7 @@ import TandemWire
 
 /// Batches of a client, which it repeats until they end.
 extension SimulatedClient {
-    /// Has objects deleted or changed for the first time.
+    /// Sends a batch that deletes or changes objects.
     func run(_ request: FetchRequest, _ work: Batch.Work) {
         guard let model, let identity, isReady else { return }
         var id = ByteWriter()
@@ -33,7 +33,7 @@ extension SimulatedClient {
         send(.batch(batch), .batch(record))
     }
 
-    /// The batches that may be repeated: open ones, and those that ended.
+    /// Returns the batches that may be repeated: open ones, or those that ended.
     func repeatableBatches(isOpen: Bool) -> [BatchRecord] {
         batches.filter { batch in
             !batch.isSent && batch.epoch == identity?.epoch
@@ -41,10 +41,10 @@ extension SimulatedClient {
         }
     }
 
-    /// It could not do anything.
+    /// Handles a batch that failed without any effect.
     func failed(_ record: BatchRecord, _ error: TandemError) {
         record.isSent = false
-        // Too many wait for their turns, which says nothing of this one.
+        // There are too many queued batches, which says nothing about this one.
         if error.code == .limitExceeded { return }
         let isForgotten =
             error.code == .unknownOutcome
@@ -55,7 +55,7 @@ extension SimulatedClient {
         record.state = error.code == .unknownOutcome ? .unknown : .refused
     }
 
-    /// It came to its end, or as far as it could.
+    /// Handles a batch that ended or stopped.
     func ended(_ record: BatchRecord, _ answer: Batched) {
         record.isSent = false
         oracle.ends(record, answer, uid: uid)

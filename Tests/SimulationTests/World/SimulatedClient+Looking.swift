@@ -1,9 +1,9 @@
 import TandemModel
 import TandemWire
 
-/// What a client hears that looks back or asks for verdicts.
+/// A client's handling of verdicts and of answers at earlier positions.
 extension SimulatedClient {
-    /// Verdicts, and what was read at their position.
+    /// Checks verdicts, and the piggybacked answer at their position.
     func judged(
         _ answer: Verdicts, _ request: VerdictRequest, _ lists: [SimulatedList], _ floor: UInt64
     ) {
@@ -25,7 +25,7 @@ extension SimulatedClient {
 }
 
 extension Verdicts {
-    /// Says the opposite of the first object.
+    /// Inverts the first verdict.
     mutating func turn() {
         guard let index = items.firstIndex(where: { !$0.isEmpty }) else { return }
         items[index][0].matches.toggle()
@@ -33,7 +33,7 @@ extension Verdicts {
 }
 
 extension OpenRequest {
-    /// The entities that it lets the client follow.
+    /// The entities that the request subscribes to.
     var interests: [EntityTag] {
         switch self {
         case .fetch(let fetch, _): fetch.interests
@@ -42,7 +42,7 @@ extension OpenRequest {
         }
     }
 
-    /// The earlier positions that it is about; nil for what is about the end.
+    /// The earlier positions that the request concerns; nil if it concerns the tail.
     var positions: [UInt64]? {
         switch self {
         case .fetch(let fetch, _): fetch.at == 0 ? nil : [fetch.at]

@@ -2,7 +2,8 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A client: the wire's own state machine, and a model of what an application holds and hopes.
+/// A client: the real state machine of the protocol, and a model of an application's data and
+/// pending requests.
 final class SimulatedClient {
     let number: Int
     let uid: UInt32
@@ -12,27 +13,27 @@ final class SimulatedClient {
     private var decoder = DaemonMessageDecoder()
     private var gatherer = AnswerGatherer()
     private var hello = Hello()
-    /// Where it goes on after the connection is lost.
+    /// The position from which to resume after the connection is lost.
     private(set) var resume: Position?
     private(set) var identity: Position?
     private var followed = FollowedEntities()
-    /// The entities it follows, by tag.
+    /// The entities that the client subscribes to, by tag.
     var interests: Set<EntityTag> { followed.certain }
     private(set) var model: CompiledModel?
     private var lease: (next: UInt64, end: UInt64) = (0, 0)
     private(set) var requests: [UInt32: OpenRequest] = [:]
-    /// When each of them was sent, in nanoseconds.
+    /// The time at which each request was sent, in nanoseconds.
     private var sentTimes: [UInt32: UInt64] = [:]
     private(set) var saves: [SaveRecord] = []
     var batches: [BatchRecord] = []
-    /// Where it has pinned, by its numbers for that.
+    /// The pinned positions, by lease number.
     private(set) var pins: [UInt32: UInt64] = [:]
-    /// Answers at earlier positions, and for verdicts.
+    /// The number of answers at earlier positions and to verdict requests.
     private(set) var looks = 0
     private var saveCount: UInt64 = 0
-    /// It does not read.
+    /// Whether the client does not read.
     var isStalled = false
-    /// It sent bytes that are no messages, or broke the order of them.
+    /// Whether the client sent invalid bytes, or messages in an invalid order.
     private(set) var isRude = false
     var sabotage: ClientSabotage?
     private var oldAnswer: Fetched?
@@ -49,7 +50,7 @@ final class SimulatedClient {
 
     // MARK: Connection
 
-    /// Connects and says hello, with the names of what it follows.
+    /// Connects, and sends a hello with the names of the subscribed entities.
     func connect(_ pipe: Pipe, model text: String?, following names: [String]) {
         hello = Hello(
             author: "client \(number)", model: text, resume: resume, interests: names.sorted())
@@ -62,7 +63,7 @@ final class SimulatedClient {
         write(.hello(hello), 0)
     }
 
-    /// The connection is over.
+    /// Handles the end of the connection.
     func disconnected() {
         if machine.state == .ready, let identity { resume = identity.at(machine.cursor) }
         _ = machine.closed()
@@ -74,7 +75,7 @@ final class SimulatedClient {
         isStalled = false
     }
 
-    /// Ends the connection from this side.
+    /// Ends the connection from the client's side.
     func leave(_ how: (Pipe) -> Void) {
         if let pipe { how(pipe) }
         disconnected()
@@ -131,7 +132,7 @@ final class SimulatedClient {
         send(.save(request), .save(save))
     }
 
-    /// The saves that may be repeated: open ones, and answered ones that wrote.
+    /// Returns the saves that may be repeated: open ones, or acknowledged ones.
     func repeatable(isOpen: Bool) -> [SaveRecord] {
         saves.filter { save in
             guard !save.isSent, save.epoch == identity?.epoch else { return false }
@@ -140,7 +141,7 @@ final class SimulatedClient {
         }
     }
 
-    /// The next of the numbers that it has leased.
+    /// Returns the next leased number.
     func takeNumber() -> UInt64? {
         guard lease.next < lease.end else { return nil }
         defer { lease.next += 1 }
@@ -149,7 +150,7 @@ final class SimulatedClient {
 
     // MARK: Receiving
 
-    /// Takes bytes in; false when the connection is over.
+    /// Receives bytes; returns false if the connection ended.
     func receive(_ bytes: [UInt8]) -> Bool {
         decoder.append(bytes)
         do {
@@ -184,7 +185,7 @@ final class SimulatedClient {
             }
             oracle.learns(push.position)
             oracle.skips(from: cursor, below: push.position + 1, interests)
-        // Says nothing of positions; the refused saves speak for themselves.
+        // The message has no position, and rejected saves are checked by their own answers.
         case .state: break
         case .failure(let error):
             return failed(envelope.id, error)
@@ -234,7 +235,8 @@ final class SimulatedClient {
 
     private func failed(_ id: UInt32, _ error: TandemError) -> Bool {
         guard id != 0 else {
-            // Its model may be refused, its hello may have been on its way for too long, and what it needs next may be gone.
+            // Its model may be rejected, its hello may have arrived too late, or the next
+            // transaction it needs may have been removed.
             let isExpected =
                 isRude
                 || (machine.state == .awaitingWelcome
@@ -292,7 +294,8 @@ final class SimulatedClient {
         return true
     }
 
-    /// To go on may be refused only where the journal does not reach back, or the model is newer.
+    /// Expects that resuming was rejected only because transactions were removed, or because the
+    /// model is newer.
     private func refused(_ welcome: Welcome) {
         guard let resume, resume.epoch == welcome.epoch else { return }
         let isExpired =

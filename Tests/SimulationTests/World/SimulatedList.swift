@@ -2,19 +2,19 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// A list that clients ask verdicts for, with what it means by the truth alone.
+/// A list for which clients request verdicts, with its meaning evaluated on the truth alone.
 enum SimulatedList: CaseIterable {
-    /// By a value of the object's own.
+    /// Selected by an attribute of the object itself.
     case ranked
-    /// By what a to-one relationship leads to, which orders it as well.
+    /// Selected and sorted by an attribute of a to-one related object.
     case titled
-    /// By the number of what to-many relationships lead to, over links and over an inverse.
+    /// Selected by the number of members, through links and through an inverse.
     case tagged, childless
-    /// By what others are that lead here.
+    /// Selected by a subquery over the members.
     case proud
-    /// By what a to-many relationship leads to.
+    /// Selected by an attribute of any member.
     case busy
-    /// All, whose rows depend on what paths lead to.
+    /// All objects, whose rows depend on refresh paths.
     case refreshed
 
     var entity: String { self == .busy ? "Group" : "Node" }
@@ -40,7 +40,7 @@ enum SimulatedList: CaseIterable {
             refreshKeyPaths: self == .refreshed ? ["group.title", "tags.label"] : [])
     }
 
-    /// What there is of an object at a position; nil when there is none.
+    /// Returns the state of an object at a position; nil if it did not exist.
     func state(of number: ObjectNumber, in truth: Truth, at position: UInt64) -> State? {
         guard let values = truth.image(number, at: position)?.values else { return nil }
         let matches = matches(number, truth, position)
@@ -56,12 +56,12 @@ enum SimulatedList: CaseIterable {
         return state
     }
 
-    /// What a verdict is about.
+    /// The state of an object that a verdict reports.
     struct State: Equatable {
         var matches: Bool
-        /// Of one that matches, its own values and what orders it.
+        /// For a matching object, its own values, and the values of the sort keys.
         var values: [Value]
-        /// What refresh paths lead to.
+        /// The values at the ends of refresh paths.
         var refresh: [String] = []
     }
 
@@ -88,7 +88,7 @@ enum SimulatedList: CaseIterable {
 }
 
 extension Truth {
-    /// A property of an object at a position; null where there is none.
+    /// Returns a property's value of an object at a position; null if there is none.
     func value(_ name: String, of number: ObjectNumber, at position: UInt64) -> Value {
         guard let entity = tags[number].flatMap({ model(at: position)?.entity(tagged: $0) }),
             let slot = entity.slot(of: name), let values = image(number, at: position)?.values
@@ -96,7 +96,7 @@ extension Truth {
         return values[slot]
     }
 
-    /// The same of what a to-one relationship leads to.
+    /// Returns a property's value of a to-one related object.
     func value(
         _ name: String, over path: String, of number: ObjectNumber, at position: UInt64
     ) -> Value {
@@ -106,7 +106,7 @@ extension Truth {
         return value(name, of: target.number, at: position)
     }
 
-    /// What a to-many relationship leads to.
+    /// Returns the members of a to-many relationship.
     func members(
         _ name: String, of number: ObjectNumber, at position: UInt64
     ) -> Set<ObjectNumber> {

@@ -1,4 +1,4 @@
-/// What a world did, in order: equal hashes mean equal runs.
+/// The events of a world, in order; equal hashes mean equal runs.
 struct Trace {
     private var entries: [(what: StaticString, a: UInt64, b: UInt64, c: UInt64)] = []
     private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
@@ -14,7 +14,7 @@ struct Trace {
         hash ^= hash >> 29
     }
 
-    /// The last entries, a line each.
+    /// Returns the last entries, one per line.
     func tail(_ count: Int) -> String {
         entries.suffix(count).map { "  \($0.what) \($0.a) \($0.b) \($0.c)" }
             .joined(separator: "\n")

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemWire
 import TestSupport
 
-/// What a step may do.
+/// The actions of a step.
 extension World {
     func act(_ chance: inout Chance) {
         for client in clients where client.pipe == nil && chance.percent(35) {
@@ -97,7 +97,7 @@ extension World {
         }
     }
 
-    /// A batch over a few ranks, begun or repeated.
+    /// Sends a batch over a few ranks, or repeats one.
     private func batch(_ client: SimulatedClient, _ chance: inout Chance) {
         if chance.percent(25), let batch = chance.pick(client.repeatableBatches(isOpen: false)) {
             return client.send(batch)

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import TandemDaemon
 
-/// What goes wrong.
+/// Faults.
 extension World {
     func disturb(_ chance: inout Chance) {
         if chance.percent(10 * traits.faultShare) { return armFaults(&chance) }
@@ -21,7 +21,7 @@ extension World {
         }
     }
 
-    /// What goes wrong more often in a harsh world, with a stream of its own.
+    /// Adds faults to a harsh world, from a separate stream.
     func disturbMore(_ step: Int) {
         var chance = Chance(plan.seed, UInt64(step), 1)
         guard chance.percent(8) else { return }
@@ -33,7 +33,7 @@ extension World {
         }
     }
 
-    /// Prepares what will befall the daemon's process.
+    /// Plans faults of the daemon's process.
     func armFaults(_ chance: inout Chance) {
         var faults = Machine.Faults()
         switch chance.below(5) {
@@ -60,7 +60,7 @@ extension World {
         case 4:
             client.sendRubbish((0..<chance.number(1...40)).map { _ in UInt8(chance.below(256)) })
         default:
-            // A process that is gone in the middle of a message.
+            // The client's process ends in the middle of a message.
             let cut = chance.below((client.pipe?.outgoing.count ?? 0) + 1)
             client.pipe?.carry(cut)
             client.leave { $0.reset() }
@@ -121,7 +121,7 @@ extension World {
         start()
     }
 
-    /// Keeps a copy of everything, or goes back to the one that was kept.
+    /// Makes a backup of everything, or restores the existing one.
     private func restore(_ chance: inout Chance) {
         machine.disarm()
         guard let backup else {
@@ -153,7 +153,7 @@ extension World {
         start()
     }
 
-    /// Raises the epoch of a restored journal until it is above every one that was used.
+    /// Raises the epoch of a restored journal above every epoch used before.
     private func beginEpoch() throws {
         let target = oracle.epoch + 1
         machine.begin()
@@ -172,7 +172,7 @@ extension World {
 }
 
 extension DaemonLimits {
-    /// Makes limits small that cost no client its connection, each in some worlds.
+    /// Lowers limits that cost no client its connection, each in some of the worlds.
     mutating func makeSmall(_ chance: inout Chance) {
         if chance.percent(60) { outboundBytes = chance.number(500...20_000) }
         if chance.percent(60) { readBytes = chance.number(5_000...100_000) }
@@ -187,7 +187,7 @@ extension DaemonLimits {
     }
 }
 
-/// A copy of the journal's disk and of the store, taken while no daemon ran.
+/// A copy of the journal's disk and of the store, made while no daemon ran.
 struct Backup {
     let disk = SimulatedFileSystem()
     let store: [UInt8]

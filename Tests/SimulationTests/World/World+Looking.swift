@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Clients that look back, pin where they are, and ask for verdicts.
+/// Clients that read the past, pin positions, and request verdicts.
 extension World {
     func look(_ client: SimulatedClient, _ chance: inout Chance) {
         switch chance.below(10) {
@@ -13,7 +13,7 @@ extension World {
         }
     }
 
-    /// A position that was known once, mostly one that can still be looked at.
+    /// Returns a position known at some time, usually one that can still be read.
     private func position(_ chance: inout Chance) -> UInt64 {
         let known = oracle.known
         let first = min(known, oracle.truth.models.last?.position ?? 0)

@@ -6,14 +6,15 @@ import TestSupport
 
 @testable import TandemDaemon
 
-/// The end of a world: nothing disturbs it any more, so everything has to come out.
+/// The end of a world: without further faults, every request must complete.
 extension World {
-    /// Rounds after which everything has to be at rest, if no fetch takes many.
+    /// The number of rounds after which everything must be idle, if no fetch takes many.
     private static let patience = 400
 
-    /// Rounds that the clients' open requests may take.
+    /// The number of rounds that the clients' open requests may take.
     ///
-    /// Each may be a fetch of every object there is or was, each of which is a message of its own; one job goes on in a round.
+    /// Each request may be a fetch of all objects that ever existed, with a message for each
+    /// object, and only one job runs per round.
     private var patience: Int {
         let messages = clients.reduce(0) { $0 + $1.requests.count } * oracle.truth.numbers.count
         return Self.patience + messages + Int(oracle.truth.last) / settings.limits.sliceReads
@@ -96,7 +97,7 @@ extension World {
 
     // MARK: Law 6
 
-    /// The store is what the transactions make of an empty one, byte for byte.
+    /// Checks that the store equals a replay of all transactions into an empty one, byte for byte.
     func compareStores() {
         guard let daemon, daemon.committer.store.appliedPosition == oracle.truth.last else {
             return

@@ -7,11 +7,13 @@ import TestSupport
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// A machine, a daemon and its clients, from one seed: a step at a time, judged after each.
+/// A machine, a daemon and its clients, made from one seed; runs step by step, and is checked after
+/// each step.
 ///
-/// Every step draws from a stream of its own, so that leaving one out (``Plan/skipped``) leaves the others as they were.
+/// Every step draws from a stream of its own, so that omitting a step (``Plan/skipped``) does not
+/// change the others.
 final class World {
-    /// What a world is made from.
+    /// The parameters of a world.
     struct Plan {
         var seed: UInt64
         var steps = 160
@@ -19,7 +21,7 @@ final class World {
         var sabotage: Sabotage?
         /// Whether limits are small and the daemon ends more often.
         var isHarsh = false
-        /// Whether clients look back and ask for verdicts; nil for a third of the seeds.
+        /// Whether clients read the past and request verdicts; nil for a third of the seeds.
         var looks: Bool?
     }
 
@@ -33,12 +35,12 @@ final class World {
     var daemon: SimulatedDaemon?
     var pipes: [Pipe] = []
     var backup: Backup?
-    /// The newest model that somebody may bring.
+    /// The newest model that a client may install.
     var stage = 0
     private(set) var trace = Trace()
     var counters = WorldCounters()
 
-    /// What the seed decides about the world as a whole.
+    /// The properties of the whole world, determined by the seed.
     struct Traits {
         var isRelaxed = false
         var isFat = false
@@ -59,12 +61,14 @@ final class World {
         traits.faultShare = [0, 3, 5, 7][chance.below(4)]
         if chance.percent(25) { traits.savesKept = UInt64(chance.number(5...40)) }
         if plan.sabotage == .ignoresFloor { traits.savesKept = 3 }
-        // The other worlds are what they were without.
+        // Depends on the seed alone, so that the other worlds are the same as before these
+        // features.
         traits.hasBatches = [2, 4, 5].contains(plan.seed % 7)
         traits.looks = plan.looks ?? (plan.seed % 3 == 1)
         self.traits = traits
         oracle = Oracle(machine, isRelaxed: traits.isRelaxed, savesKept: traits.savesKept)
-        // Of its own, so that worlds of which only this is new are otherwise what they were.
+        // A stream of its own, so that worlds that differ only in these settings are otherwise
+        // unchanged.
         var slices = Chance(plan.seed, .max)
         var settings = World.settings(traits, directory.path, &chance, &slices)
         if plan.isHarsh {
@@ -91,7 +95,8 @@ final class World {
         settings.segmentBytes = traits.isFat ? 256 << 10 : [8, 12, 20, 64][chance.below(4)] << 10
         settings.salt = UInt32(truncatingIfNeeded: chance.next())
         if chance.percent(40) { settings.limits.ringTransactions = chance.number(1...12) }
-        // The result is unused. The draw keeps the worlds that the seeds of `FoundTests` stand for.
+        // The result is unused, but without this draw the seeds of `FoundTests` would make other
+        // worlds.
         _ = chance.percent(30)
         if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }
         if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }
@@ -101,7 +106,7 @@ final class World {
 
     // MARK: Running
 
-    /// Runs to the end or to the first violation, which is returned.
+    /// Runs to the end, or until the first violation, which is returned.
     func run() -> Violation? {
         apply(plan.sabotage)
         start()
@@ -138,7 +143,7 @@ final class World {
         trace.note(what, a, b, c)
     }
 
-    /// What holds between any two steps.
+    /// Checks the conditions that hold between any two steps.
     private func judge() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
@@ -154,7 +159,7 @@ final class World {
 
     // MARK: The daemon
 
-    /// Starts the daemon, again and again while faults are left that end it.
+    /// Starts the daemon, and retries while planned faults end it.
     func start() {
         for _ in 0..<20 where daemon == nil && oracle.violation == nil {
             do {
@@ -185,7 +190,7 @@ final class World {
         machine.disk.capacityBytes = nil
     }
 
-    /// One round of the daemon's loop, over some of the pipes that are ready.
+    /// Runs one round of the daemon's loop, with some of the ready pipes.
     func round(_ chance: inout Chance, all: Bool = false) {
         guard let daemon else { return start() }
         let drawn = chance.next()
@@ -209,7 +214,7 @@ final class World {
         if machine.isDead || machine.endRound() { crash(&chance) }
     }
 
-    /// The process dies; perhaps the power goes with it.
+    /// Ends the process, and in some cases cuts the power.
     func crash(_ chance: inout Chance) {
         counters.crashes += 1
         let share = chance.below(256)
@@ -231,14 +236,14 @@ final class World {
         start()
     }
 
-    /// Nothing that is under way arrives any more.
+    /// Drops everything in flight.
     func dropEverything() {
         for client in clients { client.leave { $0.reset() } }
         pipes = []
     }
 }
 
-/// What a world did, to see that it did something.
+/// Counters of a world's events, to check that the world was not trivial.
 struct WorldCounters {
     var starts = 0
     var rounds = 0
@@ -253,7 +258,7 @@ struct WorldCounters {
     var reads = 0
     var batches = 0
     var looks = 0
-    /// What readers carried out for the last daemon.
+    /// The number of jobs that readers ran for the last daemon.
     var jobs = 0
 
     static func += (sum: inout WorldCounters, other: WorldCounters) {

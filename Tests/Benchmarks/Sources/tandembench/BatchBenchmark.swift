@@ -1,13 +1,14 @@
 import Glibc
 import Tandem
 
-/// Batches over all objects while somebody else saves: how long those saves take, and what the client that asks needs.
+/// Batches over all objects while another client saves: the duration of those saves, and the memory
+/// of the requesting client.
 @MainActor
 struct BatchBenchmark {
     let socket: String
     let n: Int
 
-    /// What one batch was.
+    /// The measurements of one batch.
     private struct Run {
         var start: UInt64
         var end: UInt64
@@ -15,7 +16,8 @@ struct BatchBenchmark {
         var positions: UInt64
     }
 
-    /// Once by a client that follows nothing, once by one whose context follows and merges all.
+    /// Runs all batches twice: from a client without subscriptions, and from one whose context
+    /// merges all changes.
     func run() throws {
         for follows in [false, true] {
             let saver = try BenchProcess(["batch-saver", "\(n)", socket, "-"])
@@ -90,7 +92,7 @@ struct BatchBenchmark {
 
     // MARK: Memory
 
-    /// Lets the peak begin at what is used now.
+    /// Resets the process's peak memory to its current memory.
     private func resetPeak() {
         let file = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC)
         defer { close(file) }
@@ -107,7 +109,7 @@ struct BatchBenchmark {
     }
 }
 
-/// The other one: saves one object again and again until its input ends, and reports each save.
+/// The other client: saves one object repeatedly until its input ends, and reports each save.
 @MainActor
 struct BatchSaver {
     let socket: String

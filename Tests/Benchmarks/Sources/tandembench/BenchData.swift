@@ -1,12 +1,12 @@
 import Tandem
 
-/// The content of the bench store, which depends on nothing but the number of contents.
+/// The content of the bench store, which depends only on the number of contents.
 struct BenchData {
     struct Content {
         var name: String
         var creationDate: Double
         var size: Int
-        /// Counts from 0.
+        /// The index of the bucket, from 0.
         var bucket: Int
     }
 
@@ -27,9 +27,10 @@ struct BenchData {
         }
     }
 
-    /// The contents in the order of the list: by bucket name, the latest first, then by name.
+    /// Returns the contents in the order of the list: by bucket name, date in descending order, and
+    /// name.
     ///
-    /// Names are unique in fact, so that ids are never needed.
+    /// Names happen to be unique, so ids are never needed.
     func listOrder() -> [Int] {
         contents.indices.sorted { a, b in
             let (x, y) = (contents[a], contents[b])
@@ -42,7 +43,7 @@ struct BenchData {
 }
 
 extension BenchData {
-    /// Throws unless these are the data and the order that the other programs of the comparison have.
+    /// Throws unless the data and their order are those of the other programs of the comparison.
     static func check() throws {
         let data = BenchData(contents: 1_000)
         let (first, order) = (data.contents[0], data.listOrder())
@@ -54,7 +55,7 @@ extension BenchData {
 }
 
 extension BenchData {
-    /// Reads everything with a new connection; throws unless it is as it should be.
+    /// Reads everything over a new connection; throws unless it has the expected values.
     @MainActor func check(_ socket: String, _ ids: [ObjectID]) throws {
         let container = container(socket, "check")
         defer { container.close() }
@@ -74,7 +75,7 @@ extension BenchData {
     }
 }
 
-/// A number with leading zeros.
+/// Returns a number with leading zeros.
 private func digits(_ number: Int, _ width: Int, radix: Int) -> String {
     let text = String(number, radix: radix)
     return String(repeating: "0", count: max(0, width - text.count)) + text

@@ -1,12 +1,12 @@
 import Glibc
 
-/// This program once more in another role, with pipes to its standard input and from its standard output.
+/// A process that runs this program in another role, with pipes for its standard input and output.
 final class BenchProcess {
     private let processID: pid_t
     private let pipeEnd: Int32
     private var inputEnd: Int32
 
-    /// Starts it with the given arguments.
+    /// Starts the process with the given arguments.
     init(_ arguments: [String]) throws {
         let (output, input) = (try Self.pipeEnds(), try Self.pipeEnds())
         var actions = posix_spawn_file_actions_t()
@@ -27,7 +27,7 @@ final class BenchProcess {
         guard status == 0 else { throw Failure("\(words[1]) can't be started: \(status)") }
     }
 
-    /// A process that was not waited for is ended.
+    /// Kills the process if it has not been waited for.
     deinit {
         if kill(processID, SIGKILL) == 0 { waitpid(processID, nil, 0) }
         close(pipeEnd)
@@ -44,13 +44,13 @@ final class BenchProcess {
     /// Sends a signal.
     func signal(_ number: Int32) { kill(processID, number) }
 
-    /// Lets it read the end of its standard input.
+    /// Closes the process's standard input.
     func closeInput() {
         if inputEnd >= 0 { close(inputEnd) }
         inputEnd = -1
     }
 
-    /// Waits for the bytes of some values; throws when it ends before or takes longer than a minute for any part.
+    /// Reads a number of values; throws if the process ends, or makes no progress for a minute.
     func read<Value: BitwiseCopyable>(_ count: Int, _ zero: Value) throws -> [Value] {
         var values = [Value](repeating: zero, count: count)
         try values.withUnsafeMutableBytes { bytes in
@@ -69,7 +69,7 @@ final class BenchProcess {
 
     private static let timeoutMilliseconds: Int32 = 60_000
 
-    /// Waits until it has ended by itself; throws unless it found everything right.
+    /// Waits until the process has ended; throws unless it succeeded.
     func finish() throws {
         var status: Int32 = 0
         guard waitpid(processID, &status, 0) == processID else {
@@ -79,7 +79,7 @@ final class BenchProcess {
     }
 }
 
-/// Writes the bytes of values to standard output, the pipe to the process that started this one.
+/// Writes the bytes of values to standard output, the pipe to the parent process.
 func send<Value: BitwiseCopyable>(_ values: [Value]) throws {
     try values.withUnsafeBytes { bytes in
         var rest = bytes[...]

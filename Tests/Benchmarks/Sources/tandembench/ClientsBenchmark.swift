@@ -1,8 +1,10 @@
 import Glibc
 import Tandem
 
-/// Saves as in P1 while nobody else is connected, while a thousand clients follow something else, and while they follow
-/// what is saved; a hundred of the thousand are stopped (SIGSTOP), ten to a process, and go on in the end.
+/// Saves as in P1 without other clients, with a thousand clients of other entities, and with a
+/// thousand subscribers.
+///
+/// A hundred of the thousand are stopped (SIGSTOP), ten per process, and continue at the end.
 @MainActor
 struct ClientsBenchmark {
     private static let stoppedProcesses = 10
@@ -27,7 +29,8 @@ struct ClientsBenchmark {
         try data.check(socket, ids)
     }
 
-    /// Runs something while clients are connected; then lets those who were stopped go on, until all have everything.
+    /// Runs `body` while clients are connected; then continues the stopped ones, and waits until
+    /// all have everything.
     private func crowd(
         _ entity: String, _ body: () throws -> Int
     ) throws {
@@ -58,14 +61,14 @@ struct ClientsBenchmark {
         return process
     }
 
-    /// Asks the daemon until nobody is behind and nothing waits to be sent.
+    /// Polls the daemon until no client lags and nothing is queued.
     private func waitForAll() throws {
         for _ in 0..<600 {
             let clients = try status(socket)["clients"]?.array ?? []
             let behind = clients.contains {
                 $0["lag"]?.int != 0 || $0["queuedBytes"]?.int != 0
             }
-            // What the sockets hold is read within this time.
+            // Clients read the rest from their sockets within this time.
             usleep(200_000)
             if !behind { return }
         }

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Nanoseconds of CLOCK_MONOTONIC, which is one clock for all processes of a machine.
+/// Returns nanoseconds of CLOCK_MONOTONIC, which is one clock for all processes of a machine.
 func now() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_MONOTONIC, &time)
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// The microseconds from one time to a later one.
+/// Returns the microseconds from one time to a later one.
 func microseconds(from start: UInt64, to end: UInt64) -> Double {
     (Double(end) - Double(start)) / 1_000
 }
@@ -26,6 +26,6 @@ struct SplitMix64 {
         return z ^ (z >> 31)
     }
 
-    /// A number from 0 up to, not including, `bound`.
+    /// Returns a number from 0 up to, but not including, `bound`.
     mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

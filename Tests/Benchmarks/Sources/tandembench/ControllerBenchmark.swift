@@ -1,7 +1,9 @@
 import FoundationEssentials
 import Tandem
 
-/// P4 with a whole results controller: the transaction has arrived; merging it, deciding and telling the delegate are counted.
+/// P4 with a complete results controller.
+///
+/// The time includes merging, decisions and the delegate call, after the transaction has arrived.
 @MainActor
 final class ControllerBenchmark: FetchedResultsControllerDelegate {
     private let socket: String
@@ -28,7 +30,7 @@ final class ControllerBenchmark: FetchedResultsControllerDelegate {
         let found = try writer.fetch(Bucket.self)
         let byName = Dictionary(uniqueKeysWithValues: found.map { ($0.name, $0.id) })
         buckets = editor.bucketNames.compactMap { byName[$0] }
-        // The probe tells when a save has arrived, so that no waiting is counted.
+        // The probe shows that a save has arrived, so that the time excludes waiting.
         let (reader, probe) = (
             readers.makeContext(name: "reader"), readers.makeContext(name: "probe")
         )

@@ -1,7 +1,8 @@
 import Glibc
 import Tandem
 
-/// Counting by an indexed condition, beside a walk over the same keys in LMDB by a process of its own.
+/// Counting by an indexed condition, compared with a walk over the same keys in LMDB by this
+/// process.
 @MainActor
 struct CountBenchmark {
     let socket: String
@@ -18,7 +19,7 @@ struct CountBenchmark {
             ["serial": index, "name": "measured \(index)", "rank": index % 100, "score": index]
         }
         try context.execute(BatchInsertRequest(entity: "Measured", rows: rows))
-        // What was inserted is in the file once a checkpoint has come.
+        // The inserted objects are in the file only after a checkpoint.
         try waitForCheckpoint(socket, container)
         try measure("one_of_100", "rank = 7", (7, 7), container, context)
         try measure("half", "rank >= 50", (50, 99), container, context)

@@ -1,7 +1,7 @@
 import Glibc
 import Tandem
 
-/// What the kernel says of the daemon's process.
+/// Measurements of the daemon's process by the kernel.
 struct DaemonProbe {
     let process: Int
 
@@ -13,7 +13,8 @@ struct DaemonProbe {
         process = Int(pid)
     }
 
-    /// KiB of its own memory, and of pages of mapped files, which the kernel may take back.
+    /// Returns the daemon's own memory, and pages of mapped files, which the kernel may reclaim, in
+    /// KiB.
     func memory() throws -> (own: Int, mapped: Int) {
         let lines = try text("/proc/\(process)/status").split(separator: "\n")
         func kibibytes(_ name: String) -> Int {
@@ -23,7 +24,8 @@ struct DaemonProbe {
         return (kibibytes("RssAnon"), kibibytes("RssFile"))
     }
 
-    /// Microseconds that its main thread, which does all but the making of segments, has taken of the processor.
+    /// Returns the processor time of the daemon's main thread, which does everything but making
+    /// segments and reading snapshots, in microseconds.
     func processorMicroseconds() throws -> Double {
         let first = try text("/proc/\(process)/schedstat").split(separator: " ").first
         return (first.flatMap { Double($0) } ?? 0) / 1_000

@@ -1,9 +1,10 @@
 import Glibc
 
-/// What the disk needs for the smallest durable write, measured between the operations of a benchmark.
+/// The time of the smallest durable write to the disk, measured between the operations of a
+/// benchmark.
 ///
-/// That is a `pwrite` of 256 bytes and an `fdatasync` in a file whose blocks were written before, so that the
-/// file system has nothing else to write.
+/// That is a `pwrite` of 256 bytes and an `fdatasync` in a file whose blocks were written before,
+/// so that the file system has nothing else to write.
 struct DiskFloor: ~Copyable {
     private static let fileBytes = 4 << 20
     private static let recordBytes = 256
@@ -23,7 +24,7 @@ struct DiskFloor: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// One write; returns its microseconds and counts it if wanted.
+    /// Makes one write, and records its time if `counts`.
     mutating func measure(counts: Bool = true) throws {
         let start = now()
         guard pwrite(descriptor, record, record.count, off_t(at)) == record.count,

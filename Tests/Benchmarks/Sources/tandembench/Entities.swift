@@ -19,7 +19,7 @@ final class Content: ManagedObject, ManagedEntity {
     @Managed("size") var size: Int
     @Managed("bucket") var bucket: Bucket?
 
-    /// With the index that the peers have as well.
+    /// The same entity, with the same index, as in the peers.
     static let entity = Entity("Content", indexes: [["bucket", "creationDate", "name"]]) {
         Attribute("name", .string, optional: false)
         Attribute("creationDate", .date, optional: false)
@@ -29,7 +29,7 @@ final class Content: ManagedObject, ManagedEntity {
     }
 }
 
-/// What recovery is measured with.
+/// The entity with which recovery is measured.
 final class Measured: ManagedObject, ManagedEntity {
     @Managed("serial") var serial: Int
     @Managed("name") var name: String
@@ -46,14 +46,15 @@ final class Measured: ManagedObject, ManagedEntity {
     }
 }
 
-/// Access to the daemon at a socket, for one role of a benchmark.
+/// Returns a container for the daemon at a socket, for one role of a benchmark.
 func container(_ socket: String, _ author: String) -> PersistentContainer {
     PersistentContainer(
         entities: [Bucket.self, Content.self, Measured.self], socket: socket, author: author)
 }
 
 extension BenchData {
-    /// Fills an empty store in saves of 1,000 contents; returns the ids in the order of ``contents``.
+    /// Fills an empty store in saves of 1,000 contents; returns the ids in the order of
+    /// ``contents``.
     @MainActor func seed(_ socket: String) throws -> [ObjectID] {
         let container = container(socket, "seed")
         defer { container.close() }

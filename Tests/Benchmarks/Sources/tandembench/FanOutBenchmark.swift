@@ -1,10 +1,12 @@
 import Glibc
 import Tandem
 
-/// P6: one change to n connections; from the end of the daemon's flush until the last one has it.
+/// P6: one change to n connections; the time from the end of the daemon's flush until the last one
+/// has received it.
 ///
-/// One process holds all connections in a loop, and as many of a plain broadcast of 256 bytes, which is measured in turn with
-/// the daemon's changes. The daemon's processor time is what it takes from the save until the last delivery, the save included.
+/// One process holds all connections in a loop, and as many of a plain broadcast of 256 bytes,
+/// which is measured alternately with the daemon's changes. The daemon's processor time is measured
+/// from the save until the last delivery, including the save.
 @MainActor
 struct FanOutBenchmark {
     private static let changes = 300
@@ -14,7 +16,7 @@ struct FanOutBenchmark {
     let folder: String
     let n: Int
 
-    /// What was measured, in microseconds.
+    /// The measurements, in microseconds.
     private struct Measured {
         var changes: [Double] = []
         var plains: [Double] = []
@@ -27,7 +29,7 @@ struct FanOutBenchmark {
         let container = container(socket, "saver")
         defer { container.close() }
         let saver = try ChangeSaver(container, ids)
-        // What the saves alone take.
+        // The processor time of the saves alone.
         let alone = try measure(saver, &data, nil, nil).processor
         let broadcast = try PlainBroadcast(folder + "/plain")
         let process = try BenchProcess([
@@ -52,7 +54,7 @@ struct FanOutBenchmark {
         _ broadcast: PlainBroadcast?
     ) throws -> Measured {
         let probe = try DaemonProbe(socket)
-        // Other values than before, or there is nothing to save.
+        // The values must differ from the previous ones, or there is nothing to save.
         var generator = SplitMix64(process == nil ? 44 : 45)
         var measured = Measured()
         for change in 0..<(Self.changes + Self.warmUp) {
@@ -68,7 +70,7 @@ struct FanOutBenchmark {
             let before = try probe.processorMicroseconds()
             let position = try saver.save(&generator, &data)
             let end = try process?.wait(exactly: position)
-            // Whatever is left of the daemon's turn.
+            // Waits for the rest of the daemon's turn.
             usleep(200)
             let after = try probe.processorMicroseconds()
             guard counts else { continue }
@@ -101,14 +103,14 @@ struct FanOutBenchmark {
                     "floor_cpu_us_per_delivery",
                     decimal(Double(broadcast.processorNanoseconds) / 1_000 / all)
                 ),
-                // Of a change and a record of the broadcast, as one process receives both.
+                // For a change and a record of the broadcast, as one process receives both.
                 ("subscriber_cpu_us_per_delivery", decimal(subscribers / all / 2)),
             ]
         ).emit()
     }
 }
 
-/// Saves one changed content at a time, and asks the daemon how it is.
+/// Saves one changed content at a time, and reads the daemon's status.
 @MainActor
 final class ChangeSaver {
     private let container: PersistentContainer
@@ -136,7 +138,7 @@ final class ChangeSaver {
 }
 
 extension BenchProcess {
-    /// The time at which the reader had exactly this change; others that come are of no interest.
+    /// Returns the time at which the reader had exactly this change; other changes are ignored.
     func wait(exactly change: UInt64) throws -> UInt64 {
         while true {
             let found = try read(1, Acknowledgement(position: 0, at: 0))[0]

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Tandem
 
-/// P5: a new connection, then the whole sectioned list in the memory of a client process.
+/// P5: a new connection, then the complete sectioned list in the memory of a client process.
 @MainActor
 struct FirstFetchBenchmark {
     let socket: String
@@ -9,7 +9,7 @@ struct FirstFetchBenchmark {
 
     private static let sort = ["bucket.name", "-creationDate", "name"]
 
-    /// A whole row of the list.
+    /// A complete row of the list.
     private struct Row: ObjectValue {
         let number: UInt64
         let name: String
@@ -33,7 +33,7 @@ struct FirstFetchBenchmark {
         init(_ bucket: Bucket) { (id, name) = (bucket.id, bucket.name) }
     }
 
-    /// A section of whole rows.
+    /// A section of complete rows.
     private struct Section {
         let name: String
         let rows: ArraySlice<Row>
@@ -69,7 +69,8 @@ struct FirstFetchBenchmark {
         try compareAfterSave()
     }
 
-    /// Opens the list alternately with and without a save of its own process just before, which the daemon has to checkpoint first.
+    /// Opens the list with and without a preceding save, alternately; the daemon has to checkpoint
+    /// that save first.
     private func compareAfterSave() throws {
         let saver = container(socket, "saver")
         defer { saver.close() }
@@ -101,7 +102,7 @@ struct FirstFetchBenchmark {
         ).emit()
     }
 
-    /// Milliseconds of something done through a connection of its own, which is part of it.
+    /// Returns the milliseconds of some work over a new connection, including the connection.
     private func timed(_ work: (ManagedObjectContext) throws -> Void) throws -> Double {
         let start = now()
         let container = container(socket, "reader")

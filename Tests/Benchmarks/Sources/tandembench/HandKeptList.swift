@@ -1,6 +1,8 @@
-/// The floor of P4: a sorted array a section, kept by binary search, as a careful author keeps it by hand.
+/// The floor of P4: one sorted array per section, maintained by binary search, as a careful author
+/// would write it.
 ///
-/// Sources are places before a batch, targets places after it. It is told what changed, rows before and after.
+/// Source locations are those before a batch, target locations those after it. The caller passes
+/// the rows before and after each change.
 struct HandKeptList {
     struct Path { var section, item: Int }
 
@@ -26,7 +28,7 @@ struct HandKeptList {
         }
     }
 
-    /// The names and ids, to be checked.
+    /// The names and ids, for checks.
     var contents: [(name: String, ids: [Int])] { sections.map { ($0.name, $0.rows.map(\.id)) } }
 
     private func section(_ name: String) -> Int {
@@ -54,7 +56,7 @@ struct HandKeptList {
         return Path(section: section, item: item(row, in: section))
     }
 
-    /// Carries a batch out, and says what became of each row.
+    /// Applies a batch, and returns the change of each row.
     mutating func apply(_ changes: [ListRowChange]) -> [Change] {
         let sources = changes.map { $0.old.map(path) }
         var emptied = false

@@ -1,7 +1,8 @@
 import Glibc
 import Tandem
 
-/// P7: what a process takes that holds the sectioned list in a results controller and has read nothing of it yet.
+/// P7: the memory of a process that holds the sectioned list in a results controller and has read
+/// no row yet.
 @MainActor
 struct HeldListBenchmark {
     let socket: String
@@ -27,7 +28,8 @@ struct HeldListBenchmark {
         ).emit()
     }
 
-    /// The process that holds the list and sends what it takes: before, after, and a digest of the order.
+    /// Holds the list in this process, and sends its memory before and after, and a digest of the
+    /// order.
     static func hold(_ socket: String) throws {
         let container = container(socket, "holder")
         let context = container.makeContext(name: "holder")
@@ -47,7 +49,8 @@ struct HeldListBenchmark {
         container.close()
     }
 
-    /// KiB resident, its share, and what is its own; memory that was given back to the allocator is not counted.
+    /// Returns the resident, proportional and private memory in KiB, without memory that was freed
+    /// to the allocator.
     private static func memory() throws -> [UInt64] {
         giveBack()
         guard let file = fopen("/proc/self/smaps_rollup", "r") else {
@@ -67,14 +70,16 @@ struct HeldListBenchmark {
     }
 }
 
-/// Gives free memory back to the kernel, as far as the C library has a way to (Swift's module of it leaves it out).
+/// Returns free memory to the kernel, if the C library can do that.
+///
+/// The call is looked up because Swift's Glibc module omits it.
 private func giveBack() {
     typealias Trim = @convention(c) (Int) -> Int32
     guard let symbol = dlsym(nil, "malloc_trim") else { return }
     _ = unsafeBitCast(symbol, to: Trim.self)(0)
 }
 
-/// A sum over numbers in their order.
+/// A hash of numbers in their order.
 private struct Digest {
     var value: UInt64 = 14_695_981_039_346_656_037
 

@@ -1,16 +1,17 @@
 import CLMDBFloor
 import Glibc
 
-/// The keys of an index over one number, in the daemon's own file: what any count of them has to walk.
+/// The keys of an index over one number, in the daemon's own file: the minimum that a count has to
+/// walk.
 ///
-/// It reads without a lock, so nobody may write meanwhile.
+/// The keys are read without a lock, so no process may write meanwhile.
 final class IndexKeys {
     private let environment: OpaquePointer
     private var table: MDB_dbi = 0
     private let first: [UInt8]
     private let last: [UInt8]
 
-    /// The keys from one number to another.
+    /// Opens the keys from one number to another.
     init(_ path: String, _ bounds: (Int64, Int64)) throws {
         var handle: OpaquePointer?
         mdb_env_create(&handle)
@@ -25,7 +26,7 @@ final class IndexKeys {
 
     deinit { mdb_env_close(environment) }
 
-    /// How many there are, and how long it took to walk them.
+    /// Returns the number of keys, and the time it took to walk them.
     func walk() throws -> (count: Int, microseconds: Double) {
         let start = now()
         var count = 0
@@ -43,14 +44,14 @@ final class IndexKeys {
         return (count, microseconds(from: start, to: now()))
     }
 
-    /// Number of the index, and of a number that is there, as the store encodes them.
+    /// Returns the key of an index number and a non-nil number, as the store encodes them.
     private static func key(_ index: UInt16, _ number: Int64) -> [UInt8] {
         let ordered = UInt64(bitPattern: number) ^ (1 << 63)
         return withUnsafeBytes(of: index.bigEndian, Array.init) + [1]
             + withUnsafeBytes(of: ordered.bigEndian, Array.init)
     }
 
-    /// Finds the index: the one whose keys are as long as those of one number, with the object's.
+    /// Finds the index: the one whose keys consist of one number and the object's.
     private static func bounds(
         _ environment: OpaquePointer, _ bounds: (Int64, Int64), _ table: inout MDB_dbi
     ) throws -> ([UInt8], [UInt8]) {
@@ -92,7 +93,7 @@ final class IndexKeys {
             throw Failure("the store can't be read")
         }
         body(transaction)
-        // The handle of the table outlives a commit only.
+        // A table's handle stays valid only if the transaction that opened it is committed.
         mdb_txn_commit(transaction)
     }
 }

@@ -2,13 +2,13 @@ import Glibc
 import TandemIO
 import TandemJournal
 
-/// What a journal costs beside its appends: opening it, and making the next segment.
+/// The costs of a journal besides its appends: opening it, and making the next segment.
 struct JournalBenchmark {
     private static let rounds = 5
     private let folder: String
     private let bytes: Int
 
-    /// A journal of `n` MiB in a folder.
+    /// Creates the benchmark for a journal of `n` MiB in a folder.
     init(folder: String, n: Int) {
         self.folder = folder
         bytes = n << 20
@@ -39,7 +39,8 @@ struct JournalBenchmark {
 
     // MARK: Opening
 
-    /// Opens a closed journal, verified by its tail and in full, in turns; its files are in memory.
+    /// Opens a closed journal, verifying its tail or all of it, alternately; its files are in
+    /// memory.
     private func opening() throws {
         let journal = try open("opening")
         let payload = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
@@ -67,7 +68,7 @@ struct JournalBenchmark {
 
     // MARK: The next segment
 
-    /// Durable writes of 256 bytes alone, and while a segment is being made at its pace, in turns.
+    /// Measures durable writes of 256 bytes alone, and while a segment is being made, alternately.
     private func filling() throws {
         var floor = try DiskFloor(folder: folder)
         var alone: [Double] = []
@@ -77,7 +78,7 @@ struct JournalBenchmark {
             let journal = try open("filling")
             let before = threads
             let start = now()
-            // Over a quarter of a segment, so the next one is begun.
+            // More than a quarter of a segment, so that making the next one begins.
             try append(20, [UInt8](repeating: 1, count: 1 << 20), to: journal)
             let mark = floor.microseconds.count
             while threads > before { try floor.measure() }
@@ -95,7 +96,7 @@ struct JournalBenchmark {
         unlink("\(folder)/disk-floor")
     }
 
-    /// The threads of this process, of which one makes the segment.
+    /// The number of threads of this process, one of which makes the segment.
     private var threads: Int { (try? RealFileSystem().list("/proc/self/task").count) ?? 0 }
 
     private func remove(_ name: String) throws {

@@ -1,8 +1,9 @@
 import Tandem
 
-/// P4: from k changed rows to the new sections and what changed, without a process beside it.
+/// P4: the time from k changed rows to the new sections and their changes, in one process.
 ///
-/// Floor and list get the same batches in turn. The list encodes the sort keys of the changed rows in its time.
+/// Floor and list process the same batches alternately. The list's time includes the encoding of
+/// the changed rows' sort keys.
 struct ListBenchmark {
     let n: Int
 
@@ -78,7 +79,7 @@ struct ListBenchmark {
         return edits
     }
 
-    /// A row with its key: section name, the latest first, name.
+    /// Returns a row with its key: section name, date in descending order, name.
     private func row(_ row: ListRow, _ names: [String]) -> ResultRow {
         let name = names[row.bucket]
         var key: [UInt8] = []

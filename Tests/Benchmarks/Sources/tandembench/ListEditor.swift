@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// One content as a hand-kept list holds it.
+/// One content in a hand-kept list.
 struct ListRow: Equatable {
-    /// Counts from 1.
+    /// The id, from 1.
     var id: Int
     var name: String
     var creationDate: Double
     var isEven: Bool
     var size: Int
-    /// Counts from 0.
+    /// The index of the bucket, from 0.
     var bucket: Int
 
-    /// The order inside a section.
+    /// Returns whether this row sorts before another in the same section.
     @inline(__always)
     func precedes(_ other: ListRow) -> Bool {
         if creationDate != other.creationDate { return creationDate > other.creationDate }
@@ -19,21 +19,23 @@ struct ListRow: Equatable {
         return id < other.id
     }
 
-    /// Whether another state of it stands at the same place.
+    /// Returns whether another state of the row has the same location.
     @inline(__always)
     func isInPlace(_ other: ListRow) -> Bool {
         bucket == other.bucket && creationDate == other.creationDate && name == other.name
     }
 }
 
-/// What happened to one row: nothing before is an insertion, nothing after a deletion.
+/// The change of one row: an insertion has no old row, a deletion no new one.
 struct ListRowChange {
     var old: ListRow?
     var new: ListRow?
 }
 
-/// The rows as they are, and batches of changes of them: of a hundred 40 are updated in place, 15 get another section, 15 another
-/// date, 15 come and 15 go.
+/// The current rows, and batches of changes to them.
+///
+/// In a hundred changes, 40 are updates in place, 15 change the section, 15 the date, 15 are
+/// insertions, and 15 deletions.
 struct ListEditor {
     private(set) var rows: [Int: ListRow] = [:]
     let bucketNames: [String]
@@ -41,7 +43,7 @@ struct ListEditor {
     private var nextID: Int
     private var random = SplitMix64(43)
 
-    /// The bench data; in a single section if `isSingle`.
+    /// Creates an editor of the bench data; in a single section if `isSingle`.
     init(_ data: BenchData, isSingle: Bool) {
         bucketNames = isSingle ? [data.bucketNames[0]] : data.bucketNames
         for (at, content) in data.contents.enumerated() {
@@ -111,7 +113,7 @@ struct ListEditor {
         return new
     }
 
-    /// The sections sorted and cut from nothing: names and ids.
+    /// Returns the names and ids of the sections, sorted from scratch.
     func sections() -> [(name: String, ids: [Int])] {
         let sorted = rows.values.sorted {
             $0.bucket == $1.bucket

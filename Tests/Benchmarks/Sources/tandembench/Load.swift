@@ -1,6 +1,6 @@
 import Tandem
 
-/// Writer processes that save at the same time, for a while or a number of saves.
+/// Writer processes that save at the same time, for a duration or a number of saves.
 @MainActor
 struct Load {
     let socket: String
@@ -9,14 +9,14 @@ struct Load {
     let writers: Int
     let perSave: Int
     var seconds = 1.0
-    /// Saves of each writer at most.
+    /// The maximum number of saves of each writer.
     var saves = Int.max
 
-    /// What came of it.
+    /// The measurements of a load.
     struct Outcome {
         /// The saves of each writer.
         var times: [[SaveTime]]
-        /// From the start until the last writer had closed its connection.
+        /// The time from the start until the last writer had closed its connection.
         var seconds: Double
 
         var saves: Int { times.reduce(0) { $0 + $1.count } }
@@ -27,7 +27,7 @@ struct Load {
 
     /// Runs the writers; `data` has the new sizes afterwards.
     ///
-    /// `meanwhile` is called once they are under way.
+    /// `meanwhile` is called after they have started.
     func run(_ data: inout BenchData, meanwhile: () throws -> Void = {}) throws -> Outcome {
         let processes = try (0..<writers).map { writer in
             try BenchProcess([
@@ -39,7 +39,8 @@ struct Load {
         let start = now()
         for process in processes { process.closeInput() }
         try meanwhile()
-        // Each tells its count when its connection is closed; the times come after all have.
+        // Each writer sends its count when its connection is closed; the times follow after all
+        // counts.
         let counts = try processes.map { Int(try $0.read(1, UInt64(0))[0]) }
         let took = microseconds(from: start, to: now()) / 1e6
         let times = try zip(processes, counts).map { process, count in
@@ -58,9 +59,9 @@ struct Load {
     }
 }
 
-/// P2: durable saves a second of 1, 4 and 16 writer processes, with 1 and 100 objects a save.
+/// P2: durable saves per second of 1, 4 and 16 writer processes, with 1 and 100 objects per save.
 ///
-/// As a load it runs longer and says what the slowest saves waited for.
+/// The long variant runs longer and reports what delayed the slowest saves.
 @MainActor
 struct ThroughputBenchmark {
     let socket: String
@@ -82,7 +83,7 @@ struct ThroughputBenchmark {
         }
     }
 
-    /// One longer load, with the 99.9th percentile and its causes.
+    /// Runs one longer load, and prints the 99.9th percentile and its causes.
     func runLong(_ writers: Int, _ perSave: Int, seconds: Double) throws {
         var data = BenchData(contents: n)
         let ids = try data.seed(socket)

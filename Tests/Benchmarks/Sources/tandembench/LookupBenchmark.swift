@@ -1,10 +1,11 @@
 import Glibc
 import Tandem
 
-/// An object by its unique key, again and again, from a client process, beside a bare round trip of as many bytes over a Unix socket.
+/// Repeated lookups of an object by its unique key, compared with a bare round trip of as many
+/// bytes over a Unix socket.
 ///
-/// The two ends of the bare one sleep while they wait, and the scheduler mostly keeps both on one core. What it takes where both stay awake, each on a
-/// core of its own, is the second floor.
+/// Both ends of the bare round trip sleep while they wait, and the scheduler usually keeps both on
+/// one core. The second floor is the time if both stay awake, each on its own core.
 @MainActor
 struct LookupBenchmark {
     let socket: String
@@ -29,7 +30,7 @@ struct LookupBenchmark {
                 floor += try bare.times(Self.lookups)
             }
         }
-        // Apart, since who stays awake takes a core from all others.
+        // Measured separately, since a process that stays awake takes a core from all others.
         var awake: [Double] = []
         try withEcho("echo-awake", bytes) { awake = try $0.times(Self.rounds * Self.lookups) }
         ResultLine(
@@ -43,7 +44,7 @@ struct LookupBenchmark {
         ).emit()
     }
 
-    /// Runs a body with a connection to a process that answers as many bytes as asked.
+    /// Calls `body` with a connection to a process that answers with the requested number of bytes.
     private func withEcho(
         _ kind: String, _ bytes: (up: Int, down: Int), _ body: (RoundTrip) throws -> Void
     ) throws {
@@ -59,7 +60,7 @@ struct LookupBenchmark {
 
     private static func name(_ index: Int) -> String { "bucket-\(1_000_000 + index)" }
 
-    /// Looks up other ones each time; microseconds.
+    /// Looks up random objects; returns the times in microseconds.
     @discardableResult
     private static func look(
         _ context: ManagedObjectContext, _ n: Int, _ count: Int
@@ -77,7 +78,7 @@ struct LookupBenchmark {
         return times
     }
 
-    /// The bytes that one lookup sends and gets, as the daemon counts them.
+    /// Returns the bytes that one lookup sends and receives, as counted by the daemon.
     private func bytesOfOne(_ context: ManagedObjectContext) throws -> (up: Int, down: Int) {
         func counted() throws -> (up: Int, down: Int) {
             let status = try status(socket)
@@ -87,7 +88,7 @@ struct LookupBenchmark {
         let second = try counted()
         try Self.look(context, n, 1_000)
         let third = try counted()
-        // Asking for the counts has its own bytes.
+        // The status request itself also has bytes.
         let up = third.up - second.up - (second.up - first.up)
         let down = third.down - second.down - (second.down - first.down)
         guard up >= 1_000, down >= 1_000 else { throw Failure("\(up) and \(down) bytes") }
@@ -95,20 +96,20 @@ struct LookupBenchmark {
     }
 }
 
-/// One end of round trips over a Unix socket, which sleeps while it waits or looks again and again.
+/// One end of round trips over a Unix socket, which sleeps or polls while it waits.
 struct RoundTrip {
     private let descriptor: Int32
     private let up: Int
     private let down: Int
     private let isAwake: Bool
 
-    /// Connects to who answers.
+    /// Connects to the answering process.
     init(_ path: String, up: Int, down: Int, isAwake: Bool = false) throws {
         descriptor = try connected(to: path)
         (self.up, self.down, self.isAwake) = (up, down, isAwake)
     }
 
-    /// Microseconds of so many round trips.
+    /// Returns the times of `count` round trips in microseconds.
     func times(_ count: Int) throws -> [Double] {
         var bytes = [UInt8](repeating: 7, count: max(up, down))
         var times: [Double] = []
@@ -126,7 +127,7 @@ struct RoundTrip {
 
     func end() { close(descriptor) }
 
-    /// Answers whoever connects, until that one ends.
+    /// Answers the first client that connects, until it disconnects.
     static func answer(at path: String, up: Int, down: Int, isAwake: Bool = false) throws {
         let listener = try connected(to: path, listening: true)
         try send([UInt64(1)])

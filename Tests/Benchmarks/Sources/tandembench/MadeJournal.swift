@@ -2,18 +2,20 @@ import Tandem
 import TandemIO
 import TandemJournal
 
-/// A journal of updates, written without a daemon, for what reads it.
+/// A journal of updates, written without a daemon, as input for its readers.
 struct MadeJournal {
     let folder: String
-    /// How many transactions.
+    /// The number of transactions.
     let n: Int
-    /// How long a text each row has.
+    /// The length of a text in each row.
     let bytes: Int
 
     private static let objects = 1_000
 
-    /// Writes it: a model, a thousand inserts, and updates of one number each; with ten of these an object each
-    /// of a rare and of the common entity is inserted, which nothing happens to later.
+    /// Writes the journal: a model, a thousand inserts, and updates of one number each.
+    ///
+    /// Ten of the updates also insert an object of a rare and one of the common entity, which are
+    /// never changed later.
     func run() throws {
         let model = try CompiledModel(
             try Model(
@@ -59,7 +61,7 @@ struct MadeJournal {
         try journal.append(expected: journal.bounds.last, batch: &batch)
     }
 
-    /// In the middle of each tenth of the journal.
+    /// Returns an insert for the middle of each tenth of the journal.
     private func rare(_ number: Int, _ entity: CompiledEntity, _ version: UInt16) -> Change? {
         let tenth = max(n / 10, 1)
         guard number >= Self.objects, number % tenth == tenth / 2 else { return nil }

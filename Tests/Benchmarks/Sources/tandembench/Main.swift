@@ -91,7 +91,7 @@ struct Main {
         ).run()
     }
 
-    /// `recovery-seed`, `recovery-fill` and `recovery-report` with `unindexed` or `indexed`.
+    /// Runs `recovery-seed`, `recovery-fill` or `recovery-report` with `unindexed` or `indexed`.
     @MainActor private static func recovery(_ words: [String], _ n: Int) throws {
         guard words.count >= 5, let kind = RecoveryBenchmark.Kind(rawValue: words[4]) else {
             throw Failure(usage)

@@ -11,12 +11,13 @@ struct MemoryBenchmark {
 
     private struct Sample {
         var saves: UInt64
-        /// KiB: memory of its own, and pages of mapped files, which the kernel may take back.
+        /// The daemon's own memory, and pages of mapped files, which the kernel may reclaim, in
+        /// KiB.
         var own: Int
         var mapped: Int
     }
 
-    /// So many samples without a save mean that all writers are done.
+    /// The number of samples without a save after which all writers are taken to be done.
     private static let quietSamples = 50
 
     func run() throws {
@@ -34,7 +35,8 @@ struct MemoryBenchmark {
         let first = try container.end().number
         _ = try load.run(&data) {
             var (done, still): (UInt64, Int) = (0, 0)
-            // A save of what is there already has no position, so the last saves are told by the quiet behind them.
+            // A save that changes nothing has no position, so the end of the saves is only
+            // recognised by a pause.
             while done < UInt64(saves / writers * writers), still < Self.quietSamples {
                 usleep(100_000)
                 let before = done
@@ -48,7 +50,8 @@ struct MemoryBenchmark {
         try emit(samples)
     }
 
-    /// One line with the memory after each tenth of the saves; growth is from the second tenth on.
+    /// Prints one line with the memory after each tenth of the saves; growth is measured from the
+    /// second tenth on.
     private func emit(_ samples: [Sample]) throws {
         let tenths = (1...10).compactMap { tenth in
             samples.first { $0.saves * 10 >= (samples.last?.saves ?? 1) * UInt64(tenth) }

@@ -1,7 +1,8 @@
 import Glibc
 import Tandem
 
-/// Adding an attribute with a default, and an index over it, to all objects: how long that takes, and how long others wait meanwhile.
+/// Adding an attribute with a default, and an index over it, to all objects: its duration, and the
+/// waits of other clients.
 @MainActor
 struct MigrationBenchmark {
     let socket: String
@@ -69,7 +70,7 @@ struct MigrationBenchmark {
     }
 }
 
-/// Who reads one object after the other until its input ends, and reports each read.
+/// A client that counts objects repeatedly until its input ends, and reports each read.
 @MainActor
 struct MigrationReader {
     let socket: String

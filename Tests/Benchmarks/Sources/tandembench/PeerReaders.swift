@@ -2,7 +2,7 @@ import CLMDBFloor
 import CSQLiteFloor
 import Glibc
 
-/// The questions of P8 to LMDB and to SQLite, by processes that read the same file without a server.
+/// The requests of P8 to LMDB and to SQLite, by processes that read the same file without a server.
 struct PeerReaders {
     /// The library that reads.
     enum Peer: String, CaseIterable {
@@ -44,7 +44,7 @@ struct PeerReaders {
         ).emit()
     }
 
-    /// Asks in a closed loop.
+    /// Sends requests in a closed loop.
     @MainActor func read(
         _ peer: Peer, _ question: ReadersBenchmark.Question, seconds: Double
     ) throws {
@@ -67,7 +67,7 @@ struct PeerReaders {
     }
 }
 
-/// Rows as four numbers and a name, and an index of one of the numbers, in LMDB.
+/// Rows of four numbers and a name, and an index of one of the numbers, in LMDB.
 private final class LMDBRows {
     private let environment: OpaquePointer
     private var (rows, index): (MDB_dbi, MDB_dbi) = (0, 0)

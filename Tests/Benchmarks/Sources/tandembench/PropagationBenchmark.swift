@@ -2,7 +2,8 @@ import FoundationEssentials
 import Glibc
 import Tandem
 
-/// P3: from the start of a save in this process until another one's sectioned list shows it and it was told what changed.
+/// P3: the time from the start of a save in this process until another process received the change
+/// and its list shows it.
 @MainActor
 struct PropagationBenchmark {
     let socket: String

@@ -1,10 +1,11 @@
 import FoundationEssentials
 import Tandem
 
-/// The other process of P3: it holds the sectioned list and tells the writer when it has each update.
+/// The second process of P3: it holds the sectioned list, and acknowledges each update to the
+/// writer.
 @MainActor
 final class PropagationReader: FetchedResultsControllerDelegate {
-    /// How the reader hears of a change.
+    /// The way in which the reader receives changes.
     enum Delivery: String, CaseIterable {
         case callback
         case sequence
@@ -40,7 +41,8 @@ final class PropagationReader: FetchedResultsControllerDelegate {
             sectionNameKeyPath: "bucket.name")
     }
 
-    /// Follows the updates of a pass, then compares the list with a fresh fetch and with what it must be.
+    /// Receives the updates of a pass, then compares the list with a fresh fetch and with the
+    /// expected content.
     func run(_ delivery: Delivery, pass: Int) async throws {
         try await controller.performFetch()
         switch delivery {
@@ -79,7 +81,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
         }
     }
 
-    /// Every update is one change of one object, which stands first in its section afterwards.
+    /// Checks an update: one change of one object, which becomes the first of its section.
     private func take(_ change: ControllerChange) {
         let at = now()
         do {
@@ -96,7 +98,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
     private func check(_ pass: Int) throws {
         var data = BenchData(contents: n)
         data.apply(passesThrough: pass)
-        // A context of its own, so that every row comes from the daemon.
+        // A separate container, so that every row comes from the daemon.
         let container = tandembench.container(socket, "check")
         defer { container.close() }
         let context = container.makeContext(name: "check")
@@ -118,7 +120,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
         try checkSections(expected.map { data.bucketNames[$0.bucket] })
     }
 
-    /// The names of all sections, each repeated for its objects.
+    /// Checks the names of all sections, each repeated for its objects.
     private func checkSections(_ names: [String]) throws {
         let found = controller.sections.flatMap { section in
             Array(repeating: section.name, count: section.numberOfObjects)

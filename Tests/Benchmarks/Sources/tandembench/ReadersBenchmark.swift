@@ -1,19 +1,20 @@
 import Glibc
 import Tandem
 
-/// Several processes that fetch or count at the same time, with and without one that saves in a closed loop.
+/// Several processes that fetch or count at the same time, with and without one that saves in a
+/// closed loop.
 @MainActor
 struct ReadersBenchmark {
-    /// What each reader asks for again and again.
+    /// The request that each reader repeats.
     enum Question: String, CaseIterable {
-        /// A tenth of the rows, which an index finds.
+        /// A tenth of the rows, found by an index.
         case byIndex = "rows_by_index"
-        /// A tenth of the rows, for which all are evaluated.
+        /// A tenth of the rows, found by evaluating all.
         case byScan = "rows_by_scan"
-        /// How many match, for which all rows are evaluated.
+        /// The number of matches, found by evaluating all rows.
         case count = "count_by_scan"
 
-        /// Asks once; returns how many rows were answered, or evaluated for a count.
+        /// Sends the request once; returns the number of rows answered, or evaluated for a count.
         @MainActor func ask(_ context: ManagedObjectContext, _ n: Int) throws -> Int {
             let format = self == .byIndex ? "rank >= 90" : "plain >= \(n - n / 10)"
             let request = FetchRequest(
@@ -100,7 +101,7 @@ struct ReadersBenchmark {
         ).emit()
     }
 
-    /// The microseconds of each question that the processes asked, and the rows of all.
+    /// Returns the times of all requests in microseconds, and the number of rows of all processes.
     nonisolated static func results(of processes: [BenchProcess]) throws -> ([Double], Double) {
         var (times, rows): ([Double], Double) = ([], 0)
         for process in processes {
@@ -116,7 +117,7 @@ struct ReadersBenchmark {
 
     // MARK: The processes
 
-    /// Asks in a closed loop.
+    /// Sends requests in a closed loop.
     static func read(_ socket: String, _ n: Int, _ question: Question, seconds: Double) throws {
         let container = container(socket, "reader")
         let context = container.makeContext(name: "reader")
@@ -128,7 +129,7 @@ struct ReadersBenchmark {
         try send(times)
     }
 
-    /// Saves in a closed loop, each time one object.
+    /// Saves one object at a time in a closed loop.
     static func save(_ socket: String, _ n: Int, seconds: Double) throws {
         let container = container(socket, "saver")
         let context = container.makeContext(name: "saver")
@@ -159,7 +160,7 @@ struct ReadersBenchmark {
 }
 
 extension DaemonProbe {
-    /// Microseconds that all its threads have taken of the processor.
+    /// Returns the processor time of all threads of the daemon, in microseconds.
     func allProcessorMicroseconds() throws -> Double {
         var clock = clockid_t()
         var time = timespec()

@@ -1,12 +1,13 @@
 import Tandem
 
-/// How quickly a daemon applies the journal to a store that is far behind.
+/// The speed at which a daemon applies the journal to a store that lags far.
 ///
-/// run.sh copies the store after ``seed()``, kills the daemon after ``fill()``, puts the copy in place and starts the
-/// daemon again, which then applies everything; ``report(startMilliseconds:)`` says how long that took.
+/// run.sh copies the store after ``seed()``, kills the daemon after ``fill()``, restores the copy,
+/// and starts the daemon again, which then applies everything. ``report(startMilliseconds:)``
+/// prints the time that took.
 @MainActor
 struct RecoveryBenchmark {
-    /// Which properties change: none of an index, or one in each of two indexes.
+    /// The properties that change: one without an index, or one in each of two indexes.
     enum Kind: String { case unindexed, indexed }
 
     private static let changesPerSave = 100

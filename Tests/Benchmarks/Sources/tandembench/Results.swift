@@ -1,25 +1,25 @@
 import Glibc
 
-/// Why a benchmark gave no result.
+/// The reason why a benchmark gave no result.
 struct Failure: Error, CustomStringConvertible {
     var description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// One line of results, in the form that all programs of the comparison print.
+/// One line of results, in the format that all programs of the comparison print.
 struct ResultLine {
     var scenario: String
     var peer: String
     var n: Int
     var metric: String
     var values: [Double]
-    /// Microseconds of the floor between the operations, if there were any.
+    /// The times of the floor between the operations in microseconds, if it was measured.
     var floor: [Double] = []
     var unit = "us"
-    /// More members: names and JSON values.
+    /// Additional members: names and JSON values.
     var notes: [(String, String)] = []
-    /// What a save survives; nil where nothing is saved.
+    /// The failure that a save survives; nil if nothing is saved.
     var durability: String? = "power-loss durable"
 
     /// Writes the line to standard output.
@@ -50,15 +50,15 @@ struct ResultLine {
     }
 }
 
-/// The value at a share of sorted values, 0 if there are none.
+/// Returns the value at a share of sorted values; 0 if there are none.
 func percentile(_ sorted: [Double], _ share: Double) -> Double {
     sorted.isEmpty ? 0 : sorted[Int((share * Double(sorted.count - 1)).rounded())]
 }
 
-/// A text without quotes or control characters as JSON.
+/// Returns a text without quotes or control characters as JSON.
 func quoted(_ text: String) -> String { "\"\(text)\"" }
 
-/// A number with three decimals.
+/// Returns a number with three decimals.
 func decimal(_ value: Double) -> String {
     let thousandths = Int((value * 1_000).rounded())
     let (whole, rest) = (thousandths / 1_000, "\(abs(thousandths) % 1_000)")

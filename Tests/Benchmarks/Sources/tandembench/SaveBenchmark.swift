@@ -3,7 +3,7 @@ import Tandem
 /// P1: one process, one object changed in each blocking save, each durable when it returns.
 @MainActor
 struct SaveBenchmark {
-    /// Long enough for logs to reach their working size.
+    /// The number of saves before the measurement, enough for logs to reach their working size.
     private static let warmUp = 600
     private static let samples = 2_000
     let socket: String
@@ -21,16 +21,16 @@ struct SaveBenchmark {
         ).emit()
     }
 
-    /// The microseconds of every save and every write of the floor that counts, and how many saves there were in all.
+    /// The measured times of saves and floor writes in microseconds, and the number of all saves.
     struct Outcome {
         var saves: [Double]
         var floor: [Double]
         var count: Int
     }
 
-    /// Saves; `data` has the new sizes afterwards.
+    /// Saves objects; `data` has the new sizes afterwards.
     ///
-    /// The same seed once more would save nothing.
+    /// A repeated seed would save nothing.
     func measure(
         _ data: inout BenchData, _ ids: [ObjectID], seed: UInt64 = 43
     ) throws -> Outcome {
@@ -39,7 +39,7 @@ struct SaveBenchmark {
         let container = container(socket, "saver")
         defer { container.close() }
         let context = container.makeContext(name: "p1")
-        // Nothing is read, so the session follows no entity and nothing is pushed to it.
+        // Nothing is read, so the session has no interests and nothing is pushed to it.
         let objects = try ids.compactMap { try context.object(with: $0) as? Content }
         guard objects.count == n else { throw Failure("the store has not \(n) contents") }
         var generator = SplitMix64(seed)

@@ -1,12 +1,14 @@
 import Glibc
 import Tandem
 
-/// What one of several writers saves: a fixed sequence, so that the parent can tell what the store must hold.
+/// The saves of one of several writers: a fixed sequence, so that the parent knows the expected
+/// content of the store.
 ///
-/// Writer w of W updates only contents whose index modulo W is w; the contents of one save ascend.
+/// Writer w of W updates only contents whose index modulo W is w; the contents of one save are in
+/// ascending order.
 struct SaverPlan {
     struct Update {
-        /// Of the content, from 0.
+        /// The index of the content, from 0.
         var index: Int
         var size: Int
     }
@@ -25,10 +27,10 @@ struct SaverPlan {
         generator = SplitMix64(1_000 + UInt64(writer))
     }
 
-    /// How many contents are this writer's.
+    /// The number of contents of this writer.
     private var mine: Int { (contents - writer + writers - 1) / writers }
 
-    /// The updates of the next save.
+    /// Returns the updates of the next save.
     mutating func next() -> [Update] {
         let start = generator.below(mine)
         let step = max(1, mine / perSave)
@@ -40,19 +42,20 @@ struct SaverPlan {
     }
 }
 
-/// A save as its writer saw it: nanoseconds of the monotonic clock.
+/// The start and end of a save, measured by its writer, in nanoseconds of the monotonic clock.
 struct SaveTime: BitwiseCopyable {
     var start: UInt64
     var end: UInt64
 }
 
-/// One writer process: says that it is ready, waits for the end of its input, saves, reports.
+/// One writer process: reports that it is ready, waits for the end of its input, saves, and reports
+/// the times.
 @MainActor
 struct Saver {
     let socket: String
     let folder: String
     let plan: SaverPlan
-    /// It stops after so many nanoseconds, or so many saves.
+    /// The limits of time and of saves, after which the writer stops.
     let nanoseconds: UInt64
     let saves: Int
 
@@ -87,7 +90,7 @@ struct Saver {
 }
 
 extension BenchData {
-    /// Keeps the numbers of the contents for writers.
+    /// Writes the numbers of the contents to a file for the writers.
     static func save(_ ids: [ObjectID], to folder: String) throws {
         let file = open(folder + "/numbers", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         defer { close(file) }

@@ -1,15 +1,15 @@
 import Glibc
 import Tandem
 
-/// What the daemon noted of one thing that kept its thread for long.
+/// An event reported by the daemon that blocked its thread for long.
 struct Stall {
     /// `flush`, `checkpoint` or `segment`.
     var cause: String
-    /// Nanoseconds of the monotonic clock, which is one for all processes.
+    /// The start in nanoseconds of the monotonic clock, which all processes share.
     var start: UInt64
     var end: UInt64
 
-    /// The daemon's latest ones.
+    /// Returns the daemon's latest stalls.
     static func all(_ status: JSON) -> [Stall] {
         (status["stalls"]?.array ?? []).compactMap { item in
             guard let cause = item["cause"]?.string, let start = item["startNanoseconds"]?.int,
@@ -21,7 +21,7 @@ struct Stall {
     }
 }
 
-/// What the daemon says of itself.
+/// Returns the daemon's status.
 func status(_ socket: String) throws -> JSON {
     let container = container(socket, "status")
     defer { container.close() }
@@ -33,12 +33,13 @@ func waitForCheckpoint(_ socket: String, _ container: PersistentContainer) throw
     while try status(socket)["checkpoint"]?.int ?? 0 < container.end().number { usleep(10_000) }
 }
 
-/// The slowest thousandth of the saves, and what each waited for.
+/// The slowest thousandth of the saves, and their causes.
 ///
-/// A save is put down to the stall of the daemon that overlaps it longest, if that is a third of its time;
-/// else to `other`: waiting for the processor, for other saves of its batch, for several short flushes.
+/// The cause of a save is the stall that overlaps it longest, if that is at least a third of its
+/// time. Otherwise the cause is `other`: waiting for the processor, for other saves of its batch,
+/// or for several short flushes.
 struct SlowSaves {
-    /// Microseconds.
+    /// The percentile in microseconds.
     let percentile999: Double
     let causes: [String: Int]
 

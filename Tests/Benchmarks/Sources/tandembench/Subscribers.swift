@@ -1,14 +1,15 @@
 import Glibc
 import TandemIO
 
-/// A process that holds many subscribers' connections in one loop, and as many of a plain broadcast beside them.
+/// A process that holds many subscribers' connections in one loop, and as many of a plain
+/// broadcast.
 ///
-/// It says when all are connected, and then whenever all have the next change; it ends with its standard input, if every
-/// connection had every change by then.
+/// It reports when all are connected, and then whenever all have the next change. It ends with its
+/// standard input, and succeeds if every connection had every change by then.
 struct Subscribers {
-    /// Set in the position of an ``Acknowledgement`` that is of the plain broadcast.
+    /// The bit in an ``Acknowledgement``'s position that marks the plain broadcast.
     static let plain: UInt64 = 1 << 63
-    /// What an acknowledgement has instead of a position when all is ready.
+    /// The position in the acknowledgement that reports readiness.
     static let ready: UInt64 = 0
 
     private var subscribers: [WireSubscriber] = []
@@ -17,7 +18,7 @@ struct Subscribers {
     private var events: [Poller.Event] = []
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     private let reports: Bool
-    /// How many connections have each change that not all have.
+    /// The number of connections that have each change, for changes that not all have.
     private var counts: [UInt64: Int] = [:]
 
     private static let inputToken = UInt64.max
@@ -39,14 +40,14 @@ struct Subscribers {
         try watch(STDIN_FILENO, Self.inputToken)
     }
 
-    /// Where `TANDEMBENCH_SUBSCRIBERS_CORE` names a core, this process runs on that one alone.
+    /// Restricts this process to the core named by `TANDEMBENCH_SUBSCRIBERS_CORE`, if it is set.
     static func takeCore() throws {
         guard
             let core = getenv("TANDEMBENCH_SUBSCRIBERS_CORE").flatMap({
                 Int(String(cString: $0))
             })
         else { return }
-        // The module map of Glibc leaves the call out.
+        // The call is looked up because Glibc's module map omits it.
         typealias SetAffinity = @convention(c) (pid_t, Int, UnsafeRawPointer) -> Int32
         guard core >= 0, core < 1_024, let symbol = dlsym(nil, "sched_setaffinity") else {
             throw Failure("there is no core \(core)")
@@ -62,18 +63,18 @@ struct Subscribers {
         try poller.add(descriptor, token: token, interest: .read)
     }
 
-    /// Takes what comes until the input ends.
+    /// Receives messages until the input ends.
     mutating func run() throws {
         while subscribers.contains(where: { $0.cursor == nil }) { _ = try pass() }
         try Acknowledgement(position: Self.ready, at: processorNanoseconds()).send()
         while try pass() {}
-        // What lies in the sockets still counts.
+        // Messages that are still in the sockets count too.
         try poller.remove(STDIN_FILENO)
         repeat { _ = try pass(timeoutMilliseconds: 500) } while !events.isEmpty
         try report()
     }
 
-    /// Waits once; false when the input has ended.
+    /// Waits once; returns false if the input has ended.
     private mutating func pass(timeoutMilliseconds: Int32 = -1) throws -> Bool {
         try poller.wait(timeoutMilliseconds: timeoutMilliseconds, into: &events)
         var goesOn = true
@@ -108,7 +109,8 @@ struct Subscribers {
         for change in all { try Acknowledgement(position: change, at: now()).send() }
     }
 
-    /// The least and the most transactions of a connection, the processor time, and the bytes of a frame.
+    /// Sends the smallest and the largest number of transactions of a connection, the processor
+    /// time, and the size of a frame.
     private func report() throws {
         let counts = subscribers.map { UInt64($0.transactions) }
         try send([
@@ -118,7 +120,8 @@ struct Subscribers {
     }
 }
 
-/// One connection of the plain broadcast: records of 256 bytes that begin with their numbers, from 1 on.
+/// One connection of the plain broadcast: records of 256 bytes that begin with their numbers, from
+/// 1.
 struct PlainReceiver {
     static let recordBytes = 256
     let descriptor: Int32
@@ -127,7 +130,7 @@ struct PlainReceiver {
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
-    /// Reads once; the number of the record if it is whole now.
+    /// Reads once; returns the number of the record if it is complete now.
     mutating func receive(_ buffer: UnsafeMutableRawBufferPointer) throws -> UInt64? {
         let count = read(descriptor, buffer.baseAddress, Self.recordBytes - have)
         guard count > 0 else { throw Failure("the broadcast ended") }
@@ -150,7 +153,7 @@ final class PlainBroadcast {
     private var sockets: [Int32] = []
     private var next: UInt64 = 1
     private var record = [UInt8](repeating: 0x78, count: PlainReceiver.recordBytes)
-    /// What it took of the processor.
+    /// The processor time used.
     private(set) var processorNanoseconds: UInt64 = 0
 
     /// Listens at a path.
@@ -158,7 +161,7 @@ final class PlainBroadcast {
 
     deinit { for socket in sockets + [listener] { close(socket) } }
 
-    /// Takes in so many receivers, which are connecting.
+    /// Accepts the connections of `count` receivers.
     func accept(_ count: Int) throws {
         for _ in 0..<count {
             let socket = Glibc.accept(listener, nil, nil)
@@ -168,7 +171,7 @@ final class PlainBroadcast {
         }
     }
 
-    /// Sends the next record to all; returns its number.
+    /// Sends the next record to all receivers; returns its number.
     func send() throws -> UInt64 {
         let before = tandembench.processorNanoseconds()
         withUnsafeBytes(of: next.littleEndian) { record.replaceSubrange(0..<8, with: $0) }
@@ -183,7 +186,7 @@ final class PlainBroadcast {
     }
 }
 
-/// What this process has taken of the processor.
+/// Returns the processor time of this process.
 func processorNanoseconds() -> UInt64 {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)

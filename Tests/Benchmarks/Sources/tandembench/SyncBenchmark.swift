@@ -1,10 +1,13 @@
 import Glibc
 
-/// The ways to make an append durable, one after the other for each append, so that a noisy disk is noisy for all.
+/// Compares ways to make an append durable.
 ///
-/// The file's blocks are zero-filled and synced before, as a journal's segment is; every way has a region of its own.
+/// Each append is made in every way, so that disk noise affects all of them.
+///
+/// The file's blocks are zero-filled and synced before, like those of a journal's segment. Every
+/// way has a file of its own.
 struct SyncBenchmark {
-    /// A way to write bytes and have them on the disk.
+    /// A way to write bytes durably.
     enum Way: String, CaseIterable {
         /// `pwrite`, then `fdatasync`.
         case fdatasync
@@ -25,7 +28,8 @@ struct SyncBenchmark {
         self.n = n
     }
 
-    /// Prints a line for each size and way; the floor is `pwrite` and `fdatasync` in the same rounds.
+    /// Prints a line for each size and way; the floor is `pwrite` and `fdatasync` in the same
+    /// rounds.
     func run() throws {
         for size in Self.sizes {
             var values: [Way: [Double]] = [:]
@@ -43,7 +47,7 @@ struct SyncBenchmark {
         var files = try Way.allCases.map { try SyncFile($0, folder, Self.regionBytes) }
         let record = [UInt8](repeating: 7, count: size)
         for number in 0..<n {
-            // Another one goes first each time.
+            // A different way is the first one each time.
             for turn in 0..<files.count {
                 let index = (number + turn) % files.count
                 let start = now()

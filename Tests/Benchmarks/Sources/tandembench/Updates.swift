@@ -1,22 +1,24 @@
-/// The updates that one pass of P3 makes: each makes a content the first row of its section.
+/// The updates of one pass of P3: each makes a content the first row of its section.
 ///
-/// Writer and reader generate them alike, so that the reader can tell what its list must be in the end.
+/// Writer and reader generate the same updates, so that the reader knows the final content of its
+/// list.
 struct Updates {
     static let warmUp = 20
     static let samples = 300
     static let count = warmUp + samples
 
     struct Update {
-        /// Of the content, from 0.
+        /// The index of the content, from 0.
         var index: Int
         var creationDate: Double
-        /// Microseconds to wait before, so that nothing runs in step with the writer.
+        /// The wait before the update in microseconds, so that nothing runs in step with the
+        /// writer.
         var pause: UInt32
     }
 
     let updates: [Update]
 
-    /// Passes are counted from 0; each goes on where the one before ended.
+    /// Creates the updates of a pass, counted from 0; each pass continues the previous one.
     init(pass: Int, contents: Int) {
         var generator = SplitMix64(44)
         updates = (1...Self.count).map { i in
@@ -29,7 +31,7 @@ struct Updates {
 }
 
 extension BenchData {
-    /// Takes over what a pass and those before it changed.
+    /// Applies the updates of a pass and all previous ones.
     mutating func apply(passesThrough last: Int) {
         for pass in 0...last {
             for update in Updates(pass: pass, contents: contents.count).updates {

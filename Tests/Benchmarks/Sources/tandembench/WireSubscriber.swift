@@ -1,15 +1,17 @@
 import Glibc
 
-/// One connection to the daemon that follows an entity, over the bare protocol: it costs little more than its reads.
+/// One connection to the daemon that subscribes to an entity with the bare protocol; it costs
+/// little more than its reads.
 ///
-/// It checks that the first push names the welcome's position and each other the one before.
+/// It checks that the first push names the welcome's position, and each other push the previous
+/// one.
 struct WireSubscriber {
     let descriptor: Int32
-    /// The last position that was announced; nil before the welcome.
+    /// The last announced position; nil before the welcome.
     private(set) var cursor: UInt64?
-    /// The transactions that came.
+    /// The number of received transactions.
     private(set) var transactions = 0
-    /// The bytes of the last push's frame.
+    /// The size of the last push's frame in bytes.
     private(set) var frameBytes = 0
     private var rest: [UInt8] = []
 
@@ -20,13 +22,13 @@ struct WireSubscriber {
         static let state: UInt8 = 78
     }
 
-    /// The version that it speaks, which is that of Protocol.md.
+    /// The protocol version, which is that of Protocol.md.
     private static let protocolVersion: UInt8 = 3
     private static let headerBytes = 12
-    /// Where a transaction's position is, from the beginning of a push's payload.
+    /// The offset of a transaction's position in a push's payload.
     private static let positionOffset = 8 + 6
 
-    /// Connects and says hello.
+    /// Connects, and sends a hello.
     init(_ socket: String, entity: String) throws {
         descriptor = try connected(to: socket)
         var payload = [Self.protocolVersion, 0]
@@ -39,7 +41,9 @@ struct WireSubscriber {
 
     private static func text(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + text.utf8 }
 
-    /// Reads once, which must not block, and takes every whole frame; calls `got` with the position of each transaction.
+    /// Reads once, which must not block, and handles every complete frame.
+    ///
+    /// Calls `got` with the position of each transaction.
     mutating func receive(
         _ buffer: UnsafeMutableRawBufferPointer, _ got: (UInt64) -> Void
     ) throws {
@@ -88,14 +92,14 @@ struct WireSubscriber {
     }
 }
 
-/// A little-endian number in bytes.
+/// Returns a little-endian number in bytes.
 private func number<Number: FixedWidthInteger & BitwiseCopyable>(
     _ bytes: UnsafeRawBufferPointer, _ offset: Int, _ type: Number.Type
 ) -> Number {
     Number(littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: type))
 }
 
-/// A Unix stream socket at a path: connected to it, or bound and listening there.
+/// Returns a Unix stream socket at a path, either connected or listening.
 func connected(to path: String, listening: Bool = false) throws -> Int32 {
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()
