@@ -58,69 +58,29 @@ extension ImportReader {
 }
 
 /// A reader of one JSON object per line: `{"entity": …, "values": {…}}`, or the values alone.
-///
-/// Lines are read in groups, and the lines of a group are parsed on all processors.
 struct NDJSONReader: ImportReader {
-    private struct Line {
-        var bytes: [UInt8]
-        var number: Int
-    }
-
     private var lines: ImportLines
-    /// The parsed rows of the last group, of which `returned` were returned.
-    private var rows: [ImportRow] = []
-    private var returned = 0
-    /// The error that ended the last group, thrown after its rows.
-    private var failure: (any Error)?
     var place: ImportLines.Place { lines.place }
-
-    private static let linesOfGroup = 512
-    private static let bytesOfGroup = 1 << 20
 
     init(_ file: any File, from place: ImportLines.Place) {
         lines = ImportLines(file, from: place)
     }
 
     mutating func next(where isWanted: (_ line: Int) -> Bool) throws -> ImportRow? {
-        while returned == rows.count {
-            if let failure { throw failure }
-            let group = readGroup(isWanted)
-            if let failure, group.isEmpty { throw failure }
-            guard !group.isEmpty else { return nil }
-            rows = group.concurrentMap { Self.row($0.bytes, $0.number) }.compactMap(\.self)
-            returned = 0
-        }
-        returned += 1
-        return rows[returned - 1]
-    }
-
-    /// Reads the next wanted lines; an error ends the group, and is kept in `failure`.
-    private mutating func readGroup(_ isWanted: (_ line: Int) -> Bool) -> [Line] {
-        var group: [Line] = []
-        var bytes = 0
-        do {
-            while group.count < Self.linesOfGroup, bytes < Self.bytesOfGroup {
-                let number = lines.place.line
-                guard isWanted(number) else {
-                    guard try lines.skip() else { break }
-                    continue
-                }
-                guard let line = try lines.next() else { break }
-                group.append(Line(bytes: line, number: number))
-                bytes += line.count
+        while true {
+            let number = lines.place.line
+            guard isWanted(number) else {
+                guard try lines.skip() else { return nil }
+                continue
             }
-        } catch {
-            failure = error
+            guard let line = try lines.next() else { return nil }
+            guard let text = String(validating: line, as: UTF8.self) else {
+                return .notUTF8(line, number)
+            }
+            // Blank lines between rows are ignored.
+            if text.allSatisfy(\.isWhitespace) { continue }
+            return Self.row(text, number)
         }
-        return group
-    }
-
-    /// Parses a line; nil for a blank one.
-    private static func row(_ line: [UInt8], _ number: Int) -> ImportRow? {
-        guard let text = String(validating: line, as: UTF8.self) else {
-            return .notUTF8(line, number)
-        }
-        return text.allSatisfy(\.isWhitespace) ? nil : row(text, number)
     }
 
     static func row(_ text: String, _ line: Int) -> ImportRow {
