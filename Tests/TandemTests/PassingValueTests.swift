@@ -42,7 +42,7 @@ final class Shelf: ManagedObject, ManagedEntity {
     }
 }
 
-/// A class that remembers more than its rows say.
+/// A class with state beyond its rows.
 final class Diary: ManagedObject, ManagedEntity {
     @Managed("day") var day: String
     private(set) lazy var title = "of " + day
@@ -50,10 +50,10 @@ final class Diary: ManagedObject, ManagedEntity {
     static let entity = Entity("Diary") { Attribute("day", .string, default: .string("")) }
 }
 
-/// A class that looks at its row when an object goes.
+/// A class that reads its row in `deinit`.
 final class Leaf: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
-    // Guarded by the main actor, on which the objects of the tests are made and go.
+    // Guarded by the main actor, on which the tests' objects are made and released.
     nonisolated(unsafe) static var gone: [String] = []
 
     static let entity = Entity("Leaf") { Attribute("name", .string, default: .string("")) }
@@ -61,7 +61,7 @@ final class Leaf: ManagedObject, ManagedEntity {
     deinit { Self.gone.append(name) }
 }
 
-/// A class that may look at other rows while an object of it is made.
+/// A class that may read other rows while its object is initialised.
 final class Root: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
     // Guarded by the main actor, on which it is set and called.
@@ -75,7 +75,7 @@ final class Root: ManagedObject, ManagedEntity {
     }
 }
 
-/// All that is to be seen of a book.
+/// All visible values of a book.
 struct BookLine: ObjectValue, Equatable {
     var id: ObjectID
     var title: String
