@@ -61,8 +61,10 @@ struct PlainGraph {
 struct PlainEdits {
     var inserted: Set<ObjectID> = []
     var deleted: Set<ObjectID> = []
-    /// Objects deleted by a cascade over a link of a lower layer. They are shown as deleted here;
-    /// the cascade itself is left to the layer that this one is saved into.
+    /// Objects deleted by a cascade over a link of a lower layer.
+    ///
+    /// They are shown as deleted here; the cascade itself is left to the layer that this one is
+    /// saved into.
     var implied: Set<ObjectID> = []
     var values: [PlainGraph.Key: PlainGraph.Plain] = [:]
     var links: [PlainGraph.Link: Bool] = [:]
