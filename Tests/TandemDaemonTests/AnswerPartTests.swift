@@ -198,8 +198,8 @@ import Testing
         #expect(answer.objects.count == 300 && bench.engine.heldBytes == 0)
     }
 
-    /// Such answers hold no readers, but used to be counted as running reads, so that no further
-    /// read of the user began.
+    /// Answers of silent clients hold no readers, but used to be counted as running reads, so that
+    /// no further read of the user began.
     @Test func `law 7: clients that do not read keep no reader from others of their user`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let bench = try largeBench(clock, readBytes: 64 << 20)

@@ -134,7 +134,7 @@ private final class Listener {
         try bench.turn()
     }
 
-    /// Lets the socket accept this many more bytes.
+    /// Sets the number of further bytes that the socket accepts.
     func makeRoom(_ bytes: Int) {
         socket.room = bytes
         if session.isWaitingToWrite { bench.engine.resume(session) }

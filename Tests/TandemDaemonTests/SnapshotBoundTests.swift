@@ -306,7 +306,7 @@ import Testing
         let bench = try bench(limits)
         let (client, other) = (try bench.client(), try bench.client())
         let at = bench.position.number
-        // So many transactions that they are not read when the request arrives.
+        // Too many transactions to be read when the request arrives.
         for number in UInt64(100)..<100 + 2 * DaemonLimits.littleHistory {
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }

@@ -119,8 +119,8 @@ import Testing
                     visit: { plan, found in
                         guard plan.needsNoRows(for: list.part) else { return }
                         without += 1
-                        // The keys of long names are truncated, and without an answer no names are
-                        // recorded.
+                        // The keys of long names are truncated, and without an answer nothing is
+                        // collected.
                         let isOfNames = plan.access.description.contains("name")
                         let most = folders + 1 + (isOfNames ? long : 0)
                         guard list.request.limit != 0, found.rowsRead > most else { return }
