@@ -336,7 +336,9 @@ private struct Placed: Equatable {
         #expect(answer.items.first?.count == 4)
     }
 
-    @Test func `law 7: a history with few relevant transactions is returned in parts`() throws {
+    @Test func `law 7: a history with few relevant transactions is returned in several answers`()
+        throws
+    {
         var limits = DaemonLimits()
         limits.sliceReads = 7
         let bench = try bench(1, limits: limits)

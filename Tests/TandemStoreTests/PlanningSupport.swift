@@ -5,7 +5,8 @@ import Testing
 
 @testable import TandemStore
 
-/// Files in folders of folders, with labels: every kind of relationship, and indexes of one and of several properties.
+/// Files in folders of folders, with labels: every kind of relationship, and indexes over one and
+/// over several properties.
 let shelfModel = Model {
     Entity("Folder", indexes: [["kind"], ["depth", "kind"]]) {
         Attribute("kind", .string)

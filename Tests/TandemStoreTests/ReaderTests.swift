@@ -134,7 +134,7 @@ import Testing
             }
         }
         #expect(refusal?.code == .overQuota, "\(refusal?.message ?? "nothing")")
-        // The applied transactions can be committed, and the file is not much larger than the quota.
+        // Applied transactions can be committed, and the file is not much larger than the quota.
         try bench.store.checkpoint()
         #expect(bench.store.usedBytes > 16 << 20 && bench.store.usedBytes < 64 << 20)
         #expect(try rows(reader) == before)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test
-    func `law 3: a daemon that is restarted between and within parts loses and doubles no row`()
+    func `law 3: a daemon restarted between and within chunks neither loses nor doubles a row`()
         throws
     {
         let fixture = try Fixture()
@@ -96,7 +96,7 @@ import Testing
         try check(context, 3_500)
     }
 
-    @Test func `an error names the row and its property, and what was inserted is merged`() throws {
+    @Test func `an error names the row and its property, and inserted rows are merged`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         var bad = rows(0..<3_000)

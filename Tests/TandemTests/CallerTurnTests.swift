@@ -2,7 +2,7 @@ import Tandem
 import Testing
 
 @Suite(.ownThread) struct `Callers that block read their answers themselves` {
-    @Test @MainActor func `and every one gets its own while pushes come in`() async throws {
+    @Test @MainActor func `and every one gets its own while pushes arrive`() async throws {
         let fixture = try Fixture()
         let shared = fixture.container("shared")
         try await shared.follow()

@@ -32,7 +32,8 @@ import Testing
         }
     }
 
-    @Test func `law 8: undo after a failed save keeps what was in flight`() async throws {
+    @Test func `law 8: undo after a failed save keeps the edits that were in flight`() async throws
+    {
         let content = try context.insert(Content.self)
         content.size = 3
         try await fail { content.name = "b" }

@@ -195,7 +195,7 @@ import Testing
         #expect(context.records.count <= 2 * limits.cachedRows)
     }
 
-    @Test func `a save changes rows and clears what is in flight in one step`() throws {
+    @Test func `a save changes rows and clears in-flight edits in one step`() throws {
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)
         let content = try context.insert(Content.self)
