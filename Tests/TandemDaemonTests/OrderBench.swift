@@ -42,7 +42,7 @@ extension CommitBench {
             })
     }
 
-    /// The members of an ordered relationship with their ranks, in order.
+    /// Returns the members of an ordered relationship with their ranks, in order.
     func places(_ entity: String, _ number: UInt64, _ name: String) throws -> [RankPlan.Place] {
         let relationship = try #require(
             try self.entity(entity).property(named: name)?.relationship)

@@ -109,7 +109,7 @@ struct RandomGraph {
             object: graph.reference(number), baseVersion: 0, values: values, links: links)
     }
 
-    /// At most one edit per operation, so that the order of edits does not matter.
+    /// Returns at most one edit per operation, so that the order of edits does not matter.
     private mutating func edits(
         _ number: UInt64, _ entity: CompiledEntity, _ graph: inout NaiveGraph
     ) throws -> ([SaveValue], [LinkChange]) {

@@ -10,7 +10,8 @@ import Testing
         JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)
     }
 
-    /// The last transaction of a segment is as many seconds old as positions follow it.
+    /// Plans by ages: the last transaction of a segment is as many seconds old as positions follow
+    /// it.
     func plan(
         _ policy: RetentionPolicy, checkpoint: UInt64 = 100, floors: [UInt64] = []
     ) -> RetentionPlan {

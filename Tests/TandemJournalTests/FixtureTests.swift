@@ -81,7 +81,7 @@ import Testing
 
     private static let refused = " " + JournalError.salvage
 
-    /// The text of this number of undamaged entries.
+    /// Returns the text of this number of undamaged entries.
     private static func whole(_ count: Int) -> String {
         (1...count).map { number in
             let text = "transaction \(number)#######".utf8.prefix(20)

@@ -15,7 +15,8 @@ import Testing
             .split(separator: "\n", omittingEmptySubsequences: false).map { Substring($0) }
     }
 
-    /// The bytes of the worked example; a line with a star represents zeros up to an address.
+    /// Returns the bytes of the worked example; a line with a star represents zeros up to an
+    /// address.
     private func example() throws -> [UInt8] {
         let lines = try page()
         let start = try #require(lines.firstIndex { $0.hasPrefix("## 7.") })

@@ -41,7 +41,7 @@ import Testing
         #expect(try entries(journal).count == 9)
     }
 
-    // Found by the simulation's seed 2032: the zeros of a cut were in the page cache only, and the
+    // Found by the simulation's seed 2032: the zeros of a cut were in the page cache only. The
     // next power cut brought the torn batch back, into a segment that was sealed meanwhile.
     @Test(arguments: 1...8)
     func law3CutWhoseFlushFailedIsMadeAgain(_ failing: Int) throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// Reads the page `SegmentFormat.md` and compares it with the code.
 @Suite(.ownThread) struct SegmentFormatTests {
-    /// The page as lines.
+    /// Returns the page as lines.
     func page() throws -> [Substring] {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         let root = parts.dropLast(3).joined(separator: "/")
@@ -16,7 +16,7 @@ import Testing
             .split(separator: "\n", omittingEmptySubsequences: false).map { Substring($0) }
     }
 
-    /// The bytes of the worked example, with the zeros up to the first batch.
+    /// Returns the bytes of the worked example, with the zeros up to the first batch.
     func example() throws -> [UInt8] {
         let lines = try page()
         let start = try #require(lines.firstIndex { $0.hasPrefix("## 7.") })

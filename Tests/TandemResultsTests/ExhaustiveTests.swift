@@ -5,13 +5,14 @@ import Testing
 
 /// All small lists and all edits of them.
 struct ExhaustiveTests {
-    /// The states a row can be in: absent, or one of some sections and keys.
+    /// Returns the states a row can be in: absent, or in one of some sections with one of some
+    /// keys.
     static func states(_ sections: Int, _ keys: Int) -> [(UInt8, String)?] {
         let names = ["b", "a", "c"]
         return [nil] + (0..<sections * keys).map { (UInt8($0 / sections), names[$0 % sections]) }
     }
 
-    /// The list in which row n has the n-th digit of `code` as its state.
+    /// Returns the list in which row n has the n-th digit of `code` as its state.
     static func reference(_ code: Int, rows: Int, _ states: [(UInt8, String)?]) -> Reference {
         var rest = code
         var found: [ResultRow] = []

@@ -58,7 +58,7 @@ struct PlacesTests {
         list(of: [places], places.sections, sectioned: sectioned, count: places.count)
     }
 
-    /// The content of a leaf, without its estimates.
+    /// Returns the content of a leaf, without its estimates.
     private static func content(_ leaf: Leaf) -> String {
         "\(leaf.section) \(leaf.prefix) \(leaf.keys) \(leaf.entries) "
             + "\((0..<leaf.count).map { (leaf.number($0), leaf.tag($0)) })"

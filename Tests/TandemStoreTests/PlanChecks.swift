@@ -110,7 +110,7 @@ struct ExpectedList: Sendable {
         }
     }
 
-    /// Fetches the list by every plan, and describes each result that differs from the expected one.
+    /// Fetches the list by every plan, and describes each result that differs from the expectation.
     func differences(
         in view: StoreView, past: PastGraph? = nil, check: (() -> Void)? = nil,
         visit: (FetchPlan, FetchResult) -> Void = { _, _ in }

@@ -334,12 +334,13 @@ struct RandomShelf {
 
     // MARK: Expected results
 
-    /// The objects that match a request, sorted by key: found by evaluating every living object.
+    /// Returns the objects that match a request, sorted by key, by evaluating every existing
+    /// object.
     func expected(_ request: FetchRequest) throws -> [ObjectReference] {
         try matches(try CompiledRequest(request, in: try bench.model)).map(\.object)
     }
 
-    /// The rows that match a request, sorted by key: found by evaluating every living object.
+    /// Returns the rows that match a request, sorted by key, by evaluating every existing object.
     func matches(_ request: CompiledRequest) throws -> [StoredObject] {
         let reader = StoreReader(bench.store)
         var found: [(key: [UInt8], stored: StoredObject)] = []
@@ -358,14 +359,14 @@ struct RandomShelf {
 }
 
 extension FetchRequest {
-    /// The part of a list that offset and limit leave.
+    /// Returns the slice of a list that offset and limit select.
     func part<Element>(of list: [Element]) -> [Element] {
         Array(list.dropFirst(max(0, offset)).prefix(limit.map { max(0, $0) } ?? .max))
     }
 }
 
 extension CompiledRequest {
-    /// The name of an object's section, empty without sections.
+    /// Returns the name of an object's section; empty without sections.
     func sectionName(_ object: ObjectReference, _ row: Row, _ reader: StoreReader) -> String {
         guard case .known(let name) = section(object, row, reader) else { return "" }
         return name

@@ -230,7 +230,7 @@ import Testing
         try bench.apply([try bench.insert("Tag", 1, [:])])
         try bench.store.checkpoint()
         let request = try CompiledRequest(FetchRequest(entity: "Tag"), in: try bench.model)
-        /// Snapshots, and how many objects each has.
+        /// Snapshots, each with its number of objects.
         var held = try (0..<3).map { _ in (try bench.store.snapshot(), 1) }
         for number in 2...6 {
             let error = #expect(throws: StoreError.self) { try bench.store.snapshot() }

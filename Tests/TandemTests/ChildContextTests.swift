@@ -17,7 +17,7 @@ import Testing
         other = fixture.container("other").makeContext(name: "other")
     }
 
-    /// Contents with names, saved.
+    /// Returns saved contents with these names.
     private func contents(_ names: String...) throws -> [Content] {
         let contents = try names.map { name in
             let content = try parent.insert(Content.self)

@@ -9,7 +9,7 @@ import Testing
     final class Lines: Sendable {
         private let state = Locked([String]())
         func add(_ line: String) { state.withLock { $0.append(line) } }
-        /// The lines since the last call.
+        /// Returns the lines since the last call.
         func take() -> [String] {
             state.withLock { lines in
                 defer { lines = [] }

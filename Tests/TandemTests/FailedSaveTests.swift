@@ -106,7 +106,7 @@ import Testing
     }
 }
 
-/// Sets another object while it is validated.
+/// A class whose objects set another object while they are validated.
 final class Meddler: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
     var other: Meddler?

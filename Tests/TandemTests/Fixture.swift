@@ -102,7 +102,8 @@ final class Fixture: Sendable {
 
     /// Stops the daemon and starts another on the same store.
     ///
-    /// An epoch is raised by the mark that a daemon with relaxed durability leaves when it is killed.
+    /// `raisesEpoch` creates the mark that a daemon with relaxed durability leaves when it is
+    /// killed.
     func restart(raisesEpoch: Bool = false) throws {
         try stop()
         if raisesEpoch {

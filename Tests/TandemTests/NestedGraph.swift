@@ -36,7 +36,7 @@ struct PlainGraph {
         if case .number(let size) = values[Key(object: id, name: "size")] { size } else { 0 }
     }
 
-    /// The bucket of a content object, or nil if it has none or the bucket was deleted.
+    /// Returns the bucket of a content object, or nil if it has none or the bucket was deleted.
     func bucket(_ id: ObjectID) -> ObjectID? {
         guard case .object(let bucket?) = values[Key(object: id, name: "bucket")] else {
             return nil
@@ -69,7 +69,7 @@ struct PlainEdits {
     var values: [PlainGraph.Key: PlainGraph.Plain] = [:]
     var links: [PlainGraph.Link: Bool] = [:]
 
-    /// The graph with these edits on top.
+    /// Returns the graph with these edits on top.
     func laid(over below: PlainGraph) -> PlainGraph {
         var graph = below
         graph.alive = below.alive.union(inserted).subtracting(deleted).subtracting(implied)

@@ -178,7 +178,7 @@ import Testing
 }
 
 extension ManagedObject {
-    /// The daemon's reference to the object.
+    /// Returns the daemon's reference to the object.
     fileprivate func reference(in daemon: FakeDaemon) -> ObjectReference {
         daemon.model.reference(to: id) ?? ObjectReference(tag: 0, number: 0)
     }

@@ -69,7 +69,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         }
     }
 
-    /// The names in the squad, in order.
+    /// Returns the names in the squad, in order.
     private func names(_ squad: Squad) -> String { squad.runners.map(\.name).joined() }
     private func songNames(_ squad: Squad) -> String { squad.songs.map(\.name).joined() }
 

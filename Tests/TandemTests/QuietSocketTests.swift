@@ -14,7 +14,8 @@ import Testing
         try context.save()
     }
 
-    /// Half of the tasks block their thread, the others are suspended.
+    /// Sends syncs from several tasks; half of the tasks block their thread, the others are
+    /// suspended.
     private nonisolated static func ask(_ connection: Connection) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for task in 0..<6 {

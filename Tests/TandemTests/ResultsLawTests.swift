@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// In every second run answers are chunked by object.
+    /// Returns a fixture; in every second run its answers are chunked by object.
     private func fixture(_ run: Int) throws -> Fixture {
         var limits = DaemonLimits()
         if run % 2 == 1 { limits.partBytes = 1 }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Tandem
 
-/// Views of lists under `withObservationTracking` are notified of changes of objects without holding them.
+/// Views of lists under `withObservationTracking` are notified of changes of objects without
+/// holding them.
 @MainActor @Suite struct RowObservationTests {
     typealias Probe = ObservationTests.Probe
 

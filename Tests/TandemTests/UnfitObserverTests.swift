@@ -11,7 +11,9 @@ import Testing
     private let container: PersistentContainer
     private let writer: ManagedObjectContext
 
-    /// A model in which an item has this property; a store without objects accepts any such model.
+    /// Returns a model in which an item has this property.
+    ///
+    /// A store without objects accepts any such model.
     private static func model(_ property: String, _ type: AttributeType = .int) -> Model {
         Model {
             Entity("Item") {
