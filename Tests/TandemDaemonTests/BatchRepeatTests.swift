@@ -17,8 +17,8 @@ import Testing
         return (bench, client)
     }
 
-    /// Kills the daemon after each chunk in turn, every other time with its store; returns the
-    /// answer.
+    /// Kills the daemon after each transaction in turn, every other time with its store; returns
+    /// the answer.
     private func runKilled(_ batch: Batch, _ bench: EngineBench) throws -> Batched {
         for parts in 1..<1_000 {
             _ = try bench.client().send(.batch(batch))
@@ -31,7 +31,7 @@ import Testing
         throw TandemError(.timeout, "the batch does not end")
     }
 
-    @Test func `law 3: a batch that is killed after each of its chunks processes each object once`()
+    @Test func `law 3: a batch that is killed after each transaction processes each object once`()
         throws
     {
         let (bench, _) = try world(400)

@@ -277,7 +277,7 @@ extension CommitBench {
         try bench.save(
             try [bench.insert("Group", 1, ["title": .string("t")])]
                 + (2...9).map { try bench.insert("Node", $0, ["group": .reference(group)]) })
-        // A chunk of a batch is planned like a save, with the transaction's limits.
+        // A transaction of a batch is planned like a save, with the limits of a transaction.
         let part = SaveRequest(
             saveID: [1], contentHash: StableHash([1]), modelVersion: try bench.model.version,
             operations: try (2...5).map { try bench.delete("Node", $0) })

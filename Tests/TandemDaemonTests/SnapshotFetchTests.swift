@@ -157,7 +157,7 @@ private struct Placed: Equatable {
                 #expect(found.objects == expected.rows, "\(what)")
             }
         case .count, .columns:
-            // A count with a limit stops at the last counted row.
+            // A count with a limit ends with the last row that the limit includes.
             if fetch.request.limit == nil, fetch.request.offset == 0 {
                 #expect(found.count == UInt64(expected.count), "\(what)")
             }

@@ -22,7 +22,7 @@ struct LentGraph: GraphReader {
         }
     }
 
-    /// Lends a row between other bytes at an odd address, and overwrites it afterwards.
+    /// Calls `body` with a borrowed row at an odd address, and overwrites the row afterwards.
     static func lend<Result>(_ row: Row, _ body: (RowView) -> Result) -> Result {
         let page = UnsafeMutableRawBufferPointer.allocate(
             byteCount: row.bytes.count + 16, alignment: 16)

@@ -51,7 +51,9 @@ import Testing
         }
     }
 
-    @Test func `law 3: the last chunk of a batch is remembered, and as long as any save`() throws {
+    @Test func `law 3: the last transaction of a batch is remembered, and as long as any save`()
+        throws
+    {
         var options = StoreOptions()
         options.savesKept = 5
         let bench = try StoreBench(options: options)
