@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Large answers, which go out in parts between which others are served.
+/// Large answers, sent in chunks; other clients are served in between.
 @Suite(.ownThread) struct AnswerPartTests {
-    /// Nodes, and a daemon that sends each as a part.
+    /// Returns a bench with nodes whose daemon sends each node as a chunk.
     private func bench(_ count: UInt64 = 30, partBytes: Int = 1) throws -> EngineBench {
         var limits = DaemonLimits()
         limits.partBytes = partBytes
@@ -31,7 +31,7 @@ import Testing
 
     @Test(
         arguments: Fetch.Kind.allCases, [(0, nil), (7, nil), (0, 12), (25, 12), (7, 12), (40, 3)])
-    func `law 4: an answer in parts is the one that comes whole`(
+    func `law 4: a chunked answer equals the unchunked one`(
         _ kind: Fetch.Kind, _ window: (offset: Int, limit: Int?)
     ) throws {
         let (parts, whole) = (try bench(), try bench(partBytes: 1 << 20))
@@ -45,7 +45,7 @@ import Testing
         if kind != .count { #expect(answers[0].count == UInt64(wanted)) }
     }
 
-    @Test func `law 2: what others save between parts is pushed behind the answer's position`()
+    @Test func `law 2: saves of others between chunks are pushed after the answer's position`()
         throws
     {
         let bench = try bench()
@@ -69,10 +69,11 @@ import Testing
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 2: an answer begins where it was read, whatever waits before it`() throws {
+    @Test func `law 2: an answer begins at its read position, whatever is queued before it`() throws
+    {
         let bench = try bench()
         let client = try bench.client()
-        // Its answer, which waits in the same turn, is larger than a part.
+        // The status, which waits in the same turn, is larger than a chunk.
         _ = try client.send(.status)
         _ = try client.send(.fetch(try fetch(bench)))
         try bench.turnsUntilSent(client)
@@ -80,13 +81,13 @@ import Testing
         #expect(client.machine.cursor == bench.position.number)
     }
 
-    @Test func `law 7: a saver waits for a part and not for the answer`() throws {
+    @Test func `law 7: a writer waits for one chunk and not for the whole answer`() throws {
         let bench = try bench(300)
         let (client, writer) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(try fetch(bench)))
         try bench.turnsUntilSent(client)
         try writer.save([try bench.bench.update("Node", 1, ["name": .string("new")])])
-        // It is saved, and most of the answer is still to be made.
+        // The save is done, and most of the answer is still to be encoded.
         let job = try #require(client.session.read?.job)
         #expect(job.heldBytes > 0 && !job.hasFailed)
         guard case .fetched(let found) = try client.answer(id) else {
@@ -96,7 +97,7 @@ import Testing
         #expect(found.objects.count == 300)
     }
 
-    @Test func `an answer that has begun can be given up`() throws {
+    @Test func `an answer that has begun can be cancelled`() throws {
         let bench = try bench(300)
         let client = try bench.client()
         let id = try client.send(.fetch(try fetch(bench)))
@@ -109,11 +110,12 @@ import Testing
         }
         #expect(error.code == .cancelled && bench.engine.heldBytes == 0)
         #expect(client.session.read == nil && client.session.machine.inFlightCount == 0)
-        // Its id is free, and the next answer has nothing of it.
+        // The request's id is free, and the next answer contains nothing of the cancelled one.
         #expect(try client.fetch(try fetch(bench)).objects.count == 300)
     }
 
-    /// 300 nodes whose rows have three MiB together, and a daemon that holds eight for answers that have begun.
+    /// Returns a bench with 300 nodes of three MiB together, whose daemon holds eight MiB for
+    /// answers being sent.
     private func largeBench(
         _ clock: ManualClock, readBytes: Int = 8 << 20
     ) throws -> EngineBench {
@@ -141,7 +143,7 @@ import Testing
             _ = try client.send(.fetch(try fetch(bench)))
             try bench.turnsUntilSent(client)
         }
-        // They are sent as far as their sockets go.
+        // The answers are sent as far as the sockets accept them.
         for _ in 0..<200 { try bench.turn() }
         #expect(silent.allSatisfy { $0.session.isWaitingToWrite })
         let held = bench.engine.heldBytes
@@ -149,17 +151,17 @@ import Testing
         clock.advance(byNanoseconds: seconds * 1_000_000_000)
         let client = try bench.client()
         if seconds == 0 {
-            // They may yet be read: who comes last has to come again.
+            // The held answers may still be read, so the newcomer has to retry.
             let error = #expect(throws: TandemError.self) { try client.fetch(try fetch(bench)) }
             #expect(error?.code == .limitExceeded && bench.engine.heldBytes == held)
-            // A smaller answer is let in at the cost of a larger one.
+            // A smaller answer displaces a larger one.
             let limited = try fetch(bench, limit: 260)
             #expect(try client.fetch(limited).objects.count == 260)
             #expect(silent.count { $0.session.read == nil } == 1)
             return
         }
         #expect(try client.fetch(try fetch(bench)).objects.count == 300)
-        // One is enough; it is told so in place of the rest.
+        // Cancelling one is enough; it receives the error in place of its remaining chunks.
         #expect(silent.count { $0.session.read == nil } == 1)
         #expect(bench.engine.heldBytes == held / 2)
         for client in silent where client.session.read == nil {
@@ -183,7 +185,7 @@ import Testing
         let held = bench.engine.heldBytes
         #expect(held > 2_000_000 && held < 4_000_000)
         #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 4)
-        // It costs others nothing, however long it takes.
+        // The held answer costs others nothing, however long it is held.
         for number in UInt64(1)...20 {
             try saver.save([try bench.bench.update("Node", number, ["rank": .int(7)])])
             #expect(try saver.fetch(try fetch(bench, .count)).count == 300)
@@ -196,7 +198,8 @@ import Testing
         #expect(answer.objects.count == 300 && bench.engine.heldBytes == 0)
     }
 
-    /// Their answers rest without readers, but were counted like reads that are carried out: no further read of the user began.
+    /// Answers of silent clients hold no readers, but used to be counted as running reads, so that
+    /// no further read of the user began.
     @Test func `law 7: clients that do not read keep no reader from others of their user`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let bench = try largeBench(clock, readBytes: 64 << 20)
@@ -218,8 +221,8 @@ import Testing
         #expect(answer.count == 300)
     }
 
-    /// Each held less than reads may, and both together more.
-    @Test func `law 8: what all reads hold that are carried out is bounded together`() throws {
+    /// Each read held less than reads may hold, but both together held more.
+    @Test func `law 8: the memory of all running reads together is bounded`() throws {
         var limits = DaemonLimits()
         limits.readBytes = 1 << 20
         let bench = try EngineBench.ofReaders(limits: limits)
@@ -240,7 +243,7 @@ import Testing
         #expect(try first.fetch(fetch).objects.count == 5_000)
     }
 
-    @Test func `law 6: an answer that has begun ends under another model`() throws {
+    @Test func `law 6: an answer that has begun ends if the model changes`() throws {
         let bench = try bench()
         let (client, writer) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(try fetch(bench)))
@@ -257,7 +260,7 @@ import Testing
 }
 
 extension EngineBench {
-    /// Lets the daemon take turns until a client was sent the beginning of its answer, and not all of it.
+    /// Runs turns until a client was sent the beginning of its answer, but not all of it.
     fileprivate func turnsUntilSent(_ client: Peer) throws {
         for _ in 0..<100 where client.session.read?.hasSent != true { try turn() }
         #expect(client.session.read?.hasSent == true)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batches of an ``EngineBench``.
+/// Batches on an ``EngineBench``.
 extension EngineBench {
-    /// A batch over the objects of an entity that match; without values it deletes.
+    /// Returns a batch over the matching objects of an entity; without values it deletes them.
     func batch(
         _ entity: String, _ format: String? = nil, set values: [String: Value]? = nil,
         id: [UInt8] = [7], limit: Int? = nil
@@ -25,12 +25,12 @@ extension EngineBench {
             work: slots.map { .update($0) } ?? .delete)
     }
 
-    /// What stands for so many rows of a batch insert.
+    /// Returns a stand-in for the hash of a batch insert's first `rows` rows.
     func hash(_ rows: Int, salt: String = "") -> StableHash {
         StableHash(Array("\(salt)\(rows)".utf8))
     }
 
-    /// Rows of a batch insert, with numbers from one on.
+    /// Returns rows of a batch insert; their objects have ascending numbers from `number`.
     func part(
         _ entity: String, _ rows: Range<Int>, from number: UInt64, isLast: Bool = false,
         id: [UInt8] = [7], policy: MergePolicy = .error, after: UInt64 = 0, salt: String = "",
@@ -50,7 +50,7 @@ extension EngineBench {
             before: hash(rows.lowerBound, salt: salt), rows: content, isLast: isLast, after: after)
     }
 
-    /// Inserts objects of an entity, so many in a save.
+    /// Inserts objects of an entity, 500 per save.
     func fill(
         _ client: Peer, _ entity: String, _ numbers: ClosedRange<UInt64>,
         _ values: (UInt64) -> [String: Value] = { _ in [:] }
@@ -62,7 +62,7 @@ extension EngineBench {
         }
     }
 
-    /// The transactions of a batch, and how many objects were done with each.
+    /// Returns the transactions of a batch, and the number of objects processed after each.
     func transactions(of batchID: [UInt8]) throws -> [(transaction: Transaction, done: UInt64)] {
         try bench.transactions().compactMap { transaction in
             guard transaction.saveID == batchID else { return nil }
@@ -70,7 +70,7 @@ extension EngineBench {
         }
     }
 
-    /// Takes turns until so many transactions of a batch are durable.
+    /// Runs turns until this many transactions of a batch are durable.
     func turn(until parts: Int, of batchID: [UInt8] = [7]) throws {
         var (seen, count) = (UInt64(0), 0)
         for _ in 0..<2_000 {
@@ -90,7 +90,7 @@ extension EngineBench {
 }
 
 extension Peer {
-    /// Carries out a batch.
+    /// Runs a batch and returns its answer.
     func run(_ batch: Batch) throws -> Batched {
         switch try ask(.batch(batch)) {
         case .batched(let answer): return answer
@@ -99,7 +99,7 @@ extension Peer {
         }
     }
 
-    /// Carries out a part of a batch insert.
+    /// Sends a chunk of a batch insert and returns the answer.
     func run(_ part: BatchInsert) throws -> BatchInserted {
         switch try ask(.insert(part)) {
         case .inserted(let answer): return answer
@@ -108,10 +108,10 @@ extension Peer {
         }
     }
 
-    /// The first number of its lease.
+    /// The first number of the client's lease.
     var lease: UInt64 { get throws { try #require(welcome?.lease).first } }
 
-    /// The answer to a batch that was sent, if it has come.
+    /// Returns the answer to a batch that was sent, or nil if it has not arrived.
     func batched(_ id: UInt32) throws -> Batched? {
         try read()
         for envelope in received where envelope.id == id {

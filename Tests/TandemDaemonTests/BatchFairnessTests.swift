@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batches beside the saves of others, and what becomes of them when something comes between.
+/// Batches beside the saves of other clients, and interrupted batches.
 @Suite(.ownThread) struct BatchFairnessTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()
@@ -17,7 +17,7 @@ import Testing
         return (bench, client)
     }
 
-    @Test func `law 7: the saves of others land between the transactions of a batch`() throws {
+    @Test func `law 7: saves of others are committed between the transactions of a batch`() throws {
         let (bench, client) = try world(4_000)
         let other = try bench.client()
         let start = bench.position.number
@@ -26,13 +26,14 @@ import Testing
         let id = try client.send(.batch(batch))
         var saved: [UInt64] = []
         var answer: Batched?
-        // Nobody waits while its objects are looked for, however long that takes.
+        // No client waits during the search for the batch's objects, however long it takes.
         bench.holdReaders(true)
         while answer == nil {
             if saved.count == 8 { bench.holdReaders(false) }
             let insert = try bench.bench.insert("Tag", 4_001 + UInt64(saved.count))
             let save = try other.send(.save(other.saveRequest([insert])))
-            // Each is answered in the turn in which it came, whatever the batch has still to do.
+            // Each save is answered in the turn in which it arrived, however much of the batch
+            // remains.
             try bench.turn()
             try other.read()
             guard case .saved(let done) = other.received.last?.message,
@@ -53,12 +54,13 @@ import Testing
         }
     }
 
-    @Test func `an object that others changed or deleted meanwhile is judged again`() throws {
+    @Test func `an object that others changed or deleted meanwhile is evaluated again`() throws {
         let (bench, client) = try world(2_000)
         let other = try bench.client()
         let id = try client.send(.batch(try bench.batch("Node", "rank < 5")))
         while try bench.transactions(of: [7]).isEmpty { try bench.turn() }
-        // Of the last ones, which have not had their turn: one leaves, one goes, one is touched, and one comes.
+        // Among the objects not processed yet: one no longer matches, one is deleted, one is
+        // changed, and one begins to match.
         try other.save([
             try bench.bench.update("Node", 1_990, ["rank": .int(9)]),
             try bench.bench.delete("Node", 1_991),
@@ -73,11 +75,11 @@ import Testing
         #expect(try bench.bench.exists("Node", 1_990))
         #expect(try !bench.bench.exists("Node", 1_991))
         #expect(try !bench.bench.exists("Node", 1_992))
-        // It was not meant when the batch began.
+        // The object did not match when the batch began.
         #expect(try bench.bench.exists("Node", 1_995))
     }
 
-    @Test func `an object whose count others changed meanwhile is judged again`() throws {
+    @Test func `an object whose count others changed meanwhile is evaluated again`() throws {
         let bench = try EngineBench(model: derivedModel, clock: ManualClock())
         let client = try bench.client()
         let other = try bench.client()
@@ -91,11 +93,11 @@ import Testing
             return
         }
         #expect(answer.failure == nil && answer.count == 1_999)
-        // Its child would have gone along with it.
+        // The delete would have cascaded to the new child.
         #expect(try bench.bench.exists("Node", 1_990) && bench.bench.exists("Node", 5_000))
     }
 
-    @Test func `a count that the batch itself changed leaves in what it had found`() throws {
+    @Test func `objects whose count the batch itself changed stay in the batch`() throws {
         let bench = try EngineBench(model: derivedModel, clock: ManualClock())
         let client = try bench.client()
         try bench.fill(client, "Node", 1...2_500)
@@ -106,12 +108,12 @@ import Testing
                     try bench.bench.update("Node", $0, added: bob)
                 })
         }
-        // Bob is the first to go, and nobody else has a friend then.
+        // Bob is deleted first, and no other node has a friend then.
         #expect(try client.run(try bench.batch("Node", "friendCount > 0")).count == 2_499)
         #expect(try bench.bench.exists("Node", 2_500) && bench.count("Node", client) == 1)
     }
 
-    @Test func `law 7: no more objects are judged again in one transaction than a step looks at`()
+    @Test func `law 7: each transaction re-evaluates at most as many objects as a slice may read`()
         throws
     {
         var limits = DaemonLimits()
@@ -138,7 +140,7 @@ import Testing
         #expect(judged.reduce(0, +) == 501 && judged.allSatisfy { $0 <= 50 }, "\(judged)")
     }
 
-    /// A clock to which every look seems to take longer than a transaction of a batch should.
+    /// A clock by which each transaction of a batch seems to exceed its target duration.
     private final class SlowClock: Clock {
         private let clock = ManualClock()
         var wallMicroseconds: Int64 { clock.wallMicroseconds }
@@ -148,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `what takes long for any number of objects makes no transaction for each`() throws {
+    @Test func `slow transactions never shrink to a single object each`() throws {
         let bench = try EngineBench(engineClock: SlowClock())
         let client = try bench.client()
         try bench.fill(client, "Node", 1...1_000)
@@ -157,7 +159,7 @@ import Testing
         #expect(sizes.count == 1_000 / DaemonLimits.firstBatchObjects + 1, "\(sizes)")
     }
 
-    @Test func `a batch that meets a rule ends there, and says how far it came`() throws {
+    @Test func `a batch that violates a rule ends there, and reports how far it came`() throws {
         let (bench, client) = try world(1_000)
         try bench.fill(client, "Group", 2_000...2_999)
         let group = try bench.bench.reference("Group", 2_900)
@@ -168,14 +170,14 @@ import Testing
         #expect(answer.position == bench.position.number)
         #expect(try bench.count("Group", client) == 1_000 - Int(answer.count))
         #expect(try bench.bench.exists("Group", 2_900))
-        // Before anything is done it is a failure like others.
+        // Before the first object is processed, it is an ordinary failure.
         let error = #expect(throws: TandemError.self) {
             try client.run(try bench.batch("Node", set: ["rank": .int(1_000)], id: [8]))
         }
         #expect(error?.code == .validation)
     }
 
-    @Test func `a batch whose client goes away stops behind the transaction under way`() throws {
+    @Test func `a batch whose client disconnects stops after the running transaction`() throws {
         let (bench, other) = try world(2_000)
         let client = try bench.client()
         _ = try client.send(.batch(try bench.batch("Node")))
@@ -189,7 +191,8 @@ import Testing
     }
 
     @Test
-    func `law 3: a batch goes on under its id after a crash, and once ended answers the same`()
+    func
+        `law 3: a batch resumes under its id after a crash, and a finished one repeats its answer`()
         throws
     {
         let (bench, first) = try world(2_000)
@@ -203,20 +206,20 @@ import Testing
         let parts = try bench.transactions(of: [7])
         #expect(parts.map(\.done) == parts.map(\.done).sorted())
         #expect(parts.last?.done == 1_000)
-        // What comes to match later is not of this batch.
+        // Objects that match later are not part of this batch.
         try client.save([try bench.bench.insert("Node", 3_000, ["rank": .int(0)])])
         try bench.crash()
         let again = try bench.client()
         #expect(try again.run(try bench.batch("Node", "rank < 5")) == answer)
         #expect(try bench.bench.exists("Node", 3_000))
-        // Another batch under the same id is none.
+        // A different batch under the same id is refused.
         let error = #expect(throws: TandemError.self) {
             try again.run(try bench.batch("Node", "rank < 6"))
         }
         #expect(error?.code == .usage)
     }
 
-    @Test func `law 3: an update that goes on leaves alone what it had done`() throws {
+    @Test func `law 3: a resumed update skips the objects that it had updated`() throws {
         let (bench, first) = try world(1_000)
         let update = try bench.batch("Node", "rank < 5", set: ["rank": .int(3)])
         _ = try first.send(.batch(update))
@@ -224,14 +227,14 @@ import Testing
         try bench.crash()
         let client = try bench.client()
         let answer = try client.run(update)
-        // Of these one in five had the value already: they are done as well.
+        // One in five of these had the value already; they count as well.
         #expect(answer.count == 500)
         let changes = try bench.transactions(of: [7]).flatMap(\.transaction.changes)
         #expect(Set(changes.map(\.object)).count == changes.count)
         #expect(try bench.count("Node", client, "rank = 3") == 500)
     }
 
-    @Test func `law 8: a batch of more objects than it may have is refused whole`() throws {
+    @Test func `law 8: a batch of more objects than allowed is refused as a whole`() throws {
         var limits = DaemonLimits()
         limits.batchObjects = 99
         let (bench, client) = try world(100, limits: limits)
@@ -241,7 +244,7 @@ import Testing
         #expect(try client.run(try bench.batch("Node", limit: 99)).count == 99)
     }
 
-    @Test func `a batch takes the role of a writer`() throws {
+    @Test func `a batch requires the role of a writer`() throws {
         var roles = RolePolicy()
         roles.others = .reader
         let (bench, _) = try world(1, roles: roles)
@@ -252,7 +255,7 @@ import Testing
         #expect(try bench.bench.exists("Node", 1))
     }
 
-    @Test func `laws 1 and 3: a batch that the disk has no room for keeps what it did before`()
+    @Test func `laws 1 and 3: a batch that runs out of disk space keeps its earlier transactions`()
         throws
     {
         let (bench, client) = try world(3_000)

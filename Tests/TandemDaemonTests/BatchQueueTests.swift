@@ -5,7 +5,8 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batches that wait: whose turn it is, what they meet when it comes, and what others do to objects to come.
+/// Queued batches: their order, changes of the model before they run, and changes of their objects
+/// by others.
 @Suite(.ownThread) struct BatchQueueTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits()
@@ -35,7 +36,8 @@ import Testing
         }
     }
 
-    /// Each refusal names one limit, and each limit was counted as often as it is named.
+    /// Checks that each refusal names one limit, and that each limit's counter matches the
+    /// refusals.
     private func check(
         _ refusals: [TandemError?], name limits: Set<String>, _ bench: EngineBench
     ) throws {
@@ -52,9 +54,9 @@ import Testing
         }
     }
 
-    // MARK: Turns
+    // MARK: Order
 
-    @Test func `law 7: however many batches one user has, another's is next`() throws {
+    @Test func `law 7: however many batches one user has queued, another user's is next`() throws {
         let (bench, _) = try world(2_000)
         let busy = try (0..<6).map { _ in try peer(bench, uid: 2) }
         var sent: [(Peer, UInt32)] = []
@@ -82,7 +84,7 @@ import Testing
         try check(refusals, name: ["batchesPerConnection", "batchesPerUser"], bench)
     }
 
-    @Test func `law 7: one connection leaves places to others of its user`() throws {
+    @Test func `law 7: one connection leaves queue slots to others of its user`() throws {
         let (bench, client) = try world(1_000)
         var ids: [UInt32] = []
         for index in 0..<10 {
@@ -96,7 +98,7 @@ import Testing
         try check(refusals, name: ["batchesPerConnection"], bench)
     }
 
-    @Test func `law 8: the messages of batches that wait are bounded`() throws {
+    @Test func `law 8: the memory of queued batches is bounded`() throws {
         var limits = DaemonLimits()
         limits.inboundBytes = 64 << 10
         let (bench, client) = try world(10, limits: limits)
@@ -115,18 +117,18 @@ import Testing
 
     // MARK: Models
 
-    /// The model with an attribute that comes before the others in each row.
+    /// The model with an attribute that precedes the others in each row.
     private var grown: Model {
         var model = graphModel
         model.entities["Node"]?.attributes["a"] = Attribute("a", .int, default: .int(-1))
         return model
     }
 
-    /// When a batch meets another model.
+    /// The state of a batch when the model changes.
     enum Moment: CaseIterable { case waiting, looking, working }
 
     @Test(arguments: Moment.allCases)
-    func `laws 3 and 7: a batch that meets another model ends, and goes on in its slots`(
+    func `laws 3 and 7: a batch ends if the model changes, and resumes with the new slots`(
         moment: Moment
     ) throws {
         var limits = DaemonLimits()
@@ -142,7 +144,7 @@ import Testing
         try bench.turn()
         if moment == .working {
             try bench.turn(until: 1)
-            // All are judged again at their turns: in whose layout?
+            // All of them are re-evaluated later, with the layout of the new model.
             for numbers in [UInt64(65)...1_000, 1_001...2_000] {
                 let updates = try numbers.map {
                     try bench.bench.update("Node", $0, ["rank": .int(9)])
@@ -159,9 +161,10 @@ import Testing
         #expect(try bench.count("Node", client, "rank = 50 AND a = -1") == 2_000)
     }
 
-    // MARK: Objects to come
+    // MARK: Unprocessed objects
 
-    @Test func `what others changed is judged again, also when the batch changed it since`() throws
+    @Test func `an object changed by others is re-evaluated, also if the batch changed it since`()
+        throws
     {
         let (bench, client) = try world(2_000)
         let other = try bench.client()
@@ -180,14 +183,14 @@ import Testing
         #expect(answer.count == 999)
     }
 
-    @Test func `what goes along with a part counts as well, if it was meant`() throws {
+    @Test func `objects deleted by cascade count as well, if they match`() throws {
         let (bench, client) = try world(1_000)
         let parent = Value.reference(try bench.bench.reference("Node", 1))
         let other = try bench.client()
         try other.save(
             try (951...1_000).map { try bench.bench.update("Node", $0, ["parent": parent]) })
         #expect(try client.run(try bench.batch("Node", "rank < 5")).count == 500)
-        // Those that were not found went along all the same.
+        // Objects that do not match were deleted by cascade as well.
         #expect(try bench.count("Node", client) == 475)
     }
 }

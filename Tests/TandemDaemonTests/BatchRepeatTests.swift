@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batches that are repeated: each object is done once, whatever came between.
+/// Repeated batches: each object is processed once, whatever interrupts the batch.
 @Suite(.ownThread) struct BatchRepeatTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits()
@@ -17,7 +17,8 @@ import Testing
         return (bench, client)
     }
 
-    /// Ends the daemon behind each part in turn, every other time with its store; returns the answer.
+    /// Kills the daemon after each transaction in turn, every other time with its store; returns
+    /// the answer.
     private func runKilled(_ batch: Batch, _ bench: EngineBench) throws -> Batched {
         for parts in 1..<1_000 {
             _ = try bench.client().send(.batch(batch))
@@ -30,7 +31,7 @@ import Testing
         throw TandemError(.timeout, "the batch does not end")
     }
 
-    @Test func `law 3: a batch that is killed behind each of its parts does each object once`()
+    @Test func `law 3: a batch that is killed after each transaction processes each object once`()
         throws
     {
         let (bench, _) = try world(400)
@@ -48,7 +49,8 @@ import Testing
         #expect(try bench.count("Node", try bench.client()) == 200)
     }
 
-    @Test func `law 3: an update that goes on leaves what others set since in what it had done`()
+    @Test
+    func `law 3: a resumed update keeps values that others set since in its processed objects`()
         throws
     {
         let (bench, first) = try world(2_000)
@@ -56,7 +58,7 @@ import Testing
         let update = try bench.batch("Node", "rank < 5", set: ["rank": .int(3)])
         _ = try first.send(.batch(update))
         try bench.turn(until: 1)
-        // One that still matches, and that the batch was at already.
+        // An object that still matches, and that the batch has processed already.
         try other.save([try bench.bench.update("Node", 1, ["rank": .int(4)])])
         #expect(try bench.transactions(of: [7]).last?.transaction.batch?.hasEnded == false)
         try bench.crash()
@@ -65,11 +67,11 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `law 3: a batch with a limit that goes on does no more than its limit`(
+    func `law 3: a resumed batch with a limit processes no more than its limit`(
         deletes: Bool
     ) throws {
         let (bench, client) = try world(2_000)
-        // What is done no longer matches.
+        // Processed objects no longer match.
         var batch = try bench.batch(
             "Node", "rank < 5", set: deletes ? nil : ["rank": .int(77)], limit: 600)
         batch.request.sort = ["-rank"]
@@ -81,17 +83,17 @@ import Testing
         let other = try bench.client()
         #expect(try other.run(batch).count == 600)
         #expect(try bench.count("Node", other, "rank < 5") == 400)
-        // They are the first ones in the request's order, as if it had never ended.
+        // They are the first ones in the request's order, as without the interruption.
         #expect(try bench.count("Node", other, "rank = 4 OR rank = 3 OR rank = 2") == 0)
     }
 
-    @Test func `law 3: the same batch twice at once is one`() throws {
+    @Test func `law 3: the same batch sent twice at once runs once`() throws {
         let (bench, first) = try world(2_000)
         let second = try bench.client()
         let batch = try bench.batch("Node", "rank < 5")
         let ids = (try first.send(.batch(batch)), try second.send(.batch(batch)))
         try bench.turn(until: 2)
-        // It comes to match while the first is under way, and is not of it.
+        // An object that begins to match while the first batch runs is not part of it.
         let saver = try bench.client()
         try saver.save([try bench.bench.insert("Node", 5_000, ["rank": .int(0)])])
         guard case .batched(let one) = try first.answer(ids.0),
@@ -105,7 +107,7 @@ import Testing
         #expect(try bench.transactions(of: [7]).last?.transaction.position == one.position)
     }
 
-    @Test func `law 3: that a batch ended outlives a store that is rebuilt from the journal`()
+    @Test func `law 3: the end of a batch outlives a store that is rebuilt from the journal`()
         throws
     {
         let (bench, first) = try world(200)
@@ -117,7 +119,7 @@ import Testing
         try bench.rebuild()
         #expect(try bench.client().run(batch) == answer)
         #expect(try bench.bench.exists("Node", 5_000))
-        // Also under a model that came since, whose slots the repeat does not know.
+        // The repeat is also answered under a newer model, whose slots the repeat does not use.
         var model = graphModel
         model.entities["Spare"] = Entity("Spare")
         let other = try bench.client()
@@ -125,7 +127,8 @@ import Testing
         #expect(try other.run(batch) == answer)
     }
 
-    @Test func `law 3: an end without changes stands in the journal, and is pushed to nobody`()
+    @Test
+    func `law 3: an end without changes is written to the journal, and is pushed to no client`()
         throws
     {
         let (bench, first) = try world(500)
@@ -151,7 +154,7 @@ import Testing
         #expect(try bench.client().run(batch) == answer)
     }
 
-    @Test func `an update without any effect writes nothing, and answers the same again`() throws {
+    @Test func `an update without any effect writes nothing, and repeats its answer`() throws {
         let (bench, client) = try world(300)
         let batch = try bench.batch("Node", "rank = 1", set: ["rank": .int(1)])
         let end = bench.position.number
@@ -163,7 +166,7 @@ import Testing
         #expect(try bench.client().run(batch) == answer)
     }
 
-    @Test func `law 3: an id is of one batch or of one save, also before a batch has ended`()
+    @Test func `law 3: an id belongs to one batch or one save, also before a batch has ended`()
         throws
     {
         let (bench, client) = try world(1_000)
@@ -189,7 +192,7 @@ import Testing
         #expect(try other.run(try bench.batch("Node", "rank < 5")).count == 500)
     }
 
-    @Test func `law 7: ids that look like a batch's, and numbers that can't be, end no daemon`()
+    @Test func `law 7: ids like a batch's, and impossible numbers, do not crash the daemon`()
         throws
     {
         let (bench, client) = try world(100)
@@ -198,7 +201,7 @@ import Testing
         _ = try client.ask(.save(save))
         let batch = try bench.batch("Node", "rank < 5")
         #expect(try client.run(batch).count == 50)
-        // Nobody writes this; a disk may have it.
+        // No program writes this record, but a damaged disk may contain it.
         var other = batch
         other.batchID = [8]
         let known = SavedOnce(
@@ -208,7 +211,7 @@ import Testing
         #expect(#expect(throws: TandemError.self) { try client.run(other) }?.code == .storage)
     }
 
-    @Test func `law 3: a batch whose id may be forgotten is not carried out again`() throws {
+    @Test func `law 3: a batch whose id may be forgotten is not run again`() throws {
         var limits = DaemonLimits()
         limits.savesKept = 20
         let (bench, client) = try world(100, limits: limits)

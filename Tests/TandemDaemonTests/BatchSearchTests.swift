@@ -8,9 +8,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Readers look for a batch's objects, between the saves of others.
+/// Readers that search for a batch's objects, between the saves of others.
 @Suite(.ownThread) struct BatchSearchTests {
-    @Test func `law 4: what a search finds is what there was at its position`() throws {
+    @Test func `law 4: a search finds the objects that matched at its position`() throws {
         for round in UInt64(0)..<3 {
             var random = SplitMix64(seed: seed &+ round)
             var graph = try RandomGraph(seed: seed &+ 600 &+ round)
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: saves are answered while a batch's objects are looked for`() throws {
+    @Test func `law 7: saves are answered during the search for a batch's objects`() throws {
         let bench = try EngineBench(clock: ManualClock())
         let (client, other) = (try bench.client(), try bench.client())
         try bench.fill(client, "Node", 1...4_000) { ["rank": .int(Int64($0 * 7 % 100))] }
@@ -74,7 +74,7 @@ import Testing
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 8: a batch looks for its objects in as much room as a read may take`() throws {
+    @Test func `law 8: a batch's search uses at most the memory that a read may use`() throws {
         var limits = DaemonLimits()
         limits.readBytes = 40_000
         let bench = try EngineBench(clock: ManualClock(), limits: limits)
@@ -86,7 +86,7 @@ import Testing
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `a batch's search ends with its client, and holds nothing then`() throws {
+    @Test func `a batch's search ends with its client, and then holds nothing`() throws {
         let bench = try EngineBench(clock: ManualClock())
         let (gone, other) = (try bench.client(), try bench.client())
         try bench.fill(gone, "Node", 1...10)
@@ -103,8 +103,9 @@ import Testing
         #expect(try other.run(try bench.batch("Node")).count == 10)
     }
 
-    /// The failure of others' flush ended the batch, and its search was never uncounted.
-    @Test func `law 3: a full disk does not end a batch whose objects are looked for`() throws {
+    /// A failed flush of other clients' saves used to end the batch, without ending its search's
+    /// accounting.
+    @Test func `law 3: a full disk does not end a batch during its search`() throws {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(10)
         let (client, saver) = (try bench.client(), try bench.client())
@@ -125,7 +126,7 @@ import Testing
         #expect(bench.engine.readQueue.isEmpty)
     }
 
-    @Test func `a batch whose model changes while its objects are looked for is refused`() throws {
+    @Test func `a batch whose model changes during its search is refused`() throws {
         let bench = try EngineBench(clock: ManualClock())
         let client = try bench.client()
         try bench.fill(client, "Node", 1...10)

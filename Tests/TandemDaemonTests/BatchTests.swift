@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What a batch does to the objects of a request, and in which transactions.
+/// The effects of batches on the objects of a request, and their transactions.
 @Suite(.ownThread) struct BatchTests {
     private func world(
         _ count: UInt64, _ values: @escaping (UInt64) -> [String: Value] = { _ in [:] }
@@ -17,7 +17,7 @@ import Testing
         return (bench, client)
     }
 
-    @Test func `a batch delete takes all that match, and nothing else`() throws {
+    @Test func `a batch delete deletes all matching objects, and nothing else`() throws {
         let (bench, client) = try world(2_500) { ["rank": .int(Int64($0 % 2))] }
         let answer = try client.run(try bench.batch("Node", "rank = 1"))
         #expect(answer.count == 1_250)
@@ -40,7 +40,7 @@ import Testing
         #expect(try client.run(update).count == 300)
         #expect(try bench.count("Node", client, "rank = 5 AND group.title = nil") == 300)
         #expect(try bench.bench.members("Group", 400, "nodes").count == 300)
-        // Nothing changes any more; they are counted all the same.
+        // A repeated update changes nothing, but all objects are counted.
         var again = update
         again.batchID = [8]
         let end = bench.position.number
@@ -48,7 +48,7 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `a batch with a limit takes the first of the request's order`() throws {
+    @Test func `a batch with a limit processes the first objects in the request's order`() throws {
         let (bench, client) = try world(20) { ["rank": .int(Int64($0))] }
         var batch = try bench.batch("Node", limit: 5)
         batch.request.sort = ["-rank"]
@@ -57,7 +57,7 @@ import Testing
         #expect(try bench.count("Node", client) == 15)
     }
 
-    @Test func `a batch without objects answers the end of the journal`() throws {
+    @Test func `a batch without objects returns the end of the journal`() throws {
         let (bench, client) = try world(3)
         let end = bench.position.number
         let answer = try client.run(try bench.batch("Node", "rank = 77"))
@@ -65,7 +65,7 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `what deletions take along keeps a transaction below its most objects`() throws {
+    @Test func `cascades count toward the maximum number of objects of a transaction`() throws {
         let (bench, client) = try world(60)
         for parent in UInt64(1)...60 {
             let target = Value.reference(try bench.bench.reference("Node", parent))
@@ -80,7 +80,7 @@ import Testing
         #expect(sizes.reduce(0, +) == 60 * 41)
     }
 
-    @Test func `one object takes along as many as its delete rules say`() throws {
+    @Test func `the cascade of one object may exceed that maximum`() throws {
         let (bench, client) = try world(1)
         let parent = Value.reference(try bench.bench.reference("Node", 1))
         try bench.fill(client, "Leaf", 10...1_509) { _ in ["parent": parent] }
@@ -88,7 +88,7 @@ import Testing
         #expect(try bench.transactions(of: [7]).map(\.transaction.changes.count) == [1_501])
     }
 
-    @Test func `a hub among others is worked off alone, and they without it`() throws {
+    @Test func `a hub is processed in a transaction of its own, the others without it`() throws {
         let (bench, client) = try world(1)
         try bench.fill(client, "Tag", 10...209)
         let hub = ["tags": [try bench.bench.reference("Tag", 110)]]
@@ -102,7 +102,7 @@ import Testing
         #expect(sizes.reduce(0, +) == 200 + 1_500)
     }
 
-    @Test func `a batch of large objects takes fewer of them at a time`() throws {
+    @Test func `a batch of large objects processes fewer of them at a time`() throws {
         var limits = DaemonLimits()
         limits.transactionBytes = 64 << 10
         let bench = try EngineBench(clock: ManualClock(), limits: limits)
@@ -123,11 +123,12 @@ import Testing
         }
     }
 
-    @Test func `what the batch does to objects to come does not take them out`() throws {
+    @Test func `changes by the batch do not exclude objects that it has not processed yet`() throws
+    {
         let (bench, client) = try world(1) { _ in ["name": .string("Bob")] }
         let bob = Value.reference(try bench.bench.reference("Node", 1))
         try bench.fill(client, "Node", 2...400) { ["spouse": $0 == 2 ? bob : .null] }
-        // Bob is the first to go, and with him what the others were found by.
+        // Bob is deleted first, and with him the reason why the others match.
         let links = ["friends": [try bench.bench.reference("Node", 1)]]
         try client.save(try (3...400).map { try bench.bench.update("Node", $0, added: links) })
         let batch = try bench.batch(
@@ -142,7 +143,7 @@ import Testing
         let follower = try bench.client(Hello(author: "f", interests: ["Node"]))
         let saver = try bench.client(Hello(author: "s", interests: ["Node"]))
         let answer = try saver.run(try bench.batch("Node"))
-        // Its own transactions came before the answer.
+        // The batch's own transactions precede its answer.
         #expect(saver.pushes.map(\.transaction.position) == Array((start + 1)...answer.position))
         while follower.pushes.count < saver.pushes.count {
             try bench.turn()
@@ -152,7 +153,7 @@ import Testing
         #expect(try bench.count("Node", client) == 0)
     }
 
-    @Test func `law 6: the journal gives the same store after batches`() throws {
+    @Test func `law 6: the journal reproduces the same store after batches`() throws {
         let (bench, client) = try world(700) { ["rank": .int(Int64($0 % 5))] }
         _ = try client.run(try bench.batch("Node", "rank = 1", set: ["name": .string("x")]))
         _ = try client.run(try bench.batch("Node", "rank > 2", id: [8]))

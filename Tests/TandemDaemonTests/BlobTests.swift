@@ -42,7 +42,7 @@ private let pages = Model {
         #expect(transactions.map(\.blobs.count) == [0, 1, 0])
     }
 
-    @Test func `a content nobody has any more stays until the journal forgets it`() throws {
+    @Test func `unreferenced content stays until the journal no longer has it`() throws {
         let scan = content(1)
         let reference = BlobReference(of: scan)
         try bench.save([bench.insert("Page", 1, ["scan": .data(scan)])])
@@ -53,7 +53,7 @@ private let pages = Model {
         #expect(try bench.store.sweepBlobs(below: last) == 0)
         #expect(try bench.store.sweepBlobs(below: last + 1) == 1)
         #expect(try bench.store.content(of: reference) == nil)
-        // It comes back with a save that brings it again.
+        // A later save of the same content stores it again.
         try bench.save([bench.update("Page", 1, ["scan": .data(scan)])])
         #expect(try bench.store.content(of: reference) == scan)
     }
@@ -109,7 +109,8 @@ private let pages = Model {
         #expect(error?.code == .validation)
     }
 
-    @Test func `law 3: contents are applied again when the journal has no room`() throws {
+    @Test func `law 3: contents are applied again after a rollback if the journal is full`() throws
+    {
         let clock = ManualClock()
         let bench = try CommitBench(model: pages, clock: clock)
         func save(_ number: UInt64) throws -> TandemError? {
@@ -128,7 +129,7 @@ private let pages = Model {
         #expect(try dump(bench.store) == expected)
     }
 
-    @Test func `law 7: what is read of long texts is counted`() throws {
+    @Test func `law 7: reads of long texts count toward the budget`() throws {
         let text = long("a")
         try bench.save([bench.insert("Page", 1, ["key": .string(text)])])
         let reference = TextReference(of: text)
@@ -142,7 +143,7 @@ private let pages = Model {
         #expect(budget.refusal?.code == .tooMuchOfObject)
     }
 
-    @Test func `a reference without its content is refused`() throws {
+    @Test func `a reference to unknown content is refused`() throws {
         let error = try bench.refusal([
             bench.insert("Page", 1, ["scan": .blob(BlobReference(of: content(1)))])
         ])
@@ -150,7 +151,7 @@ private let pages = Model {
     }
 
     @Test(arguments: ["key", "scan"])
-    func `too much is refused with the limit`(_ property: String) throws {
+    func `an oversized value is refused with the limit`(_ property: String) throws {
         let content = content(120, DaemonLimits().blobBytes + 1)
         let value = property == "key" ? Value.string(text(content)) : .data(content)
         let refusal = try bench.refusal([bench.insert("Page", 1, [property: value])])
@@ -174,7 +175,7 @@ private let pages = Model {
             .objects.map(\.object.number)
     }
 
-    @Test func `a text grows over the limit of a row and shrinks below it`() throws {
+    @Test func `a text grows beyond the limit of a row and shrinks again`() throws {
         let content = content(97)
         try bench.save([
             bench.insert("Page", 1, ["key": .string("a"), "scan": .data(content)])
@@ -223,7 +224,7 @@ private let pages = Model {
         #expect(refusal?.code == .uniqueness)
     }
 
-    @Test func `predicates see the whole of a long text`() throws {
+    @Test func `predicates are evaluated on the whole of a long text`() throws {
         let texts = [long("a", "Xx"), long("a", "Yy"), "a", long("b", "Xx"), long("Ä", "Z")]
         for (number, text) in zip(1..., texts) {
             try bench.save([bench.insert("Page", UInt64(number), ["key": .string(text)])])
@@ -244,7 +245,7 @@ private let pages = Model {
         #expect(try found("key == key").count == 5)
     }
 
-    @Test func `the order is that of the beginnings, short ones first`() throws {
+    @Test func `the order is that of the prefixes, short texts first`() throws {
         let same = String(repeating: "a", count: 600)
         let texts = [long(same), same + "b", same, "aa", long("b"), "b"]
         for (number, text) in zip(1..., texts) {
@@ -253,8 +254,7 @@ private let pages = Model {
         #expect(try found("TRUEPREDICATE") == [4, 3, 2, 1, 6, 5])
     }
 
-    @Test func `a reference to a text is taken where there is such a text, and only there`() throws
-    {
+    @Test func `a reference to a text is accepted only if that text exists`() throws {
         let good = TextReference(of: long("a"))
         try bench.save([
             bench.insert(

@@ -5,9 +5,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Questions that their clients give up.
+/// Requests that their clients cancel.
 @Suite(.ownThread) struct CancelTests {
-    /// Nodes that no index finds, and readers that wait for the test.
+    /// Returns a bench with nodes that no index finds, and readers that wait for the test.
     private func bench(_ count: UInt64 = 300) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()
         bench.holdReaders(true)
@@ -29,7 +29,7 @@ import Testing
         ["cancelledRequests", "lateCancels"].map { bench.engine.status[$0]?.int }
     }
 
-    @Test func `a fetch under way ends, and what waited behind it begins`() throws {
+    @Test func `a running fetch ends, and the request queued after it begins`() throws {
         let bench = try bench()
         let client = try bench.client()
         let first = try client.send(try question(bench))
@@ -52,12 +52,12 @@ import Testing
         for _ in 0..<5 { try bench.turn() }
         #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
         #expect(read.job?.heldBytes == 0)
-        // What is not answered makes the client follow nothing.
+        // An unanswered fetch adds no interests.
         #expect(client.session.interests.isEmpty && counts(bench) == [1, 0])
         #expect(client.session.machine.inFlightCount == 0)
     }
 
-    @Test func `what waits is given up without being begun`() throws {
+    @Test func `queued requests are cancelled without being started`() throws {
         let bench = try bench()
         let client = try bench.client()
         let first = try client.send(try question(bench))
@@ -77,7 +77,9 @@ import Testing
         #expect(counts(bench) == [2, 0])
     }
 
-    @Test func `a save goes on, and what is not there is ignored and counted`() throws {
+    @Test func `a save is not cancelled, and cancels of unknown requests are ignored and counted`()
+        throws
+    {
         let bench = try bench()
         let client = try bench.client()
         let save = try client.send(
@@ -92,12 +94,12 @@ import Testing
         try bench.turn()
         #expect(saved.position == bench.position.number && !client.isClosed)
         #expect(counts(bench) == [0, 3])
-        // Its id is free again.
+        // The save's id is free again.
         try client.write(.status, id: save)
         #expect(failure(try client.answer(save)) == nil)
     }
 
-    @Test func `law 8: cancels without end cost the daemon no memory and get no answers`() throws {
+    @Test func `law 8: endless cancels cost the daemon no memory and get no answers`() throws {
         let bench = try bench()
         let client = try bench.client()
         var bytes: [UInt8] = []
@@ -110,7 +112,7 @@ import Testing
         #expect(counts(bench) == [0, 10_000])
     }
 
-    @Test func `law 7: the questions of a client that has left end`() throws {
+    @Test func `law 7: the requests of a client that has left end`() throws {
         let bench = try bench()
         let client = try bench.client()
         _ = try client.send(try question(bench))
@@ -126,11 +128,11 @@ import Testing
         #expect(!bench.engine.hasWork)
     }
 
-    /// Where a read is when it is given up.
+    /// The stage of a read when it is cancelled.
     enum Stage: CaseIterable { case waits, hasReader, isAnswered }
 
     @Test(arguments: Stage.allCases)
-    func `law 8: a read that is given up frees its memory and its reader, wherever it is`(
+    func `law 8: a cancelled read frees its memory and its reader at any stage`(
         _ stage: Stage
     ) throws {
         var limits = DaemonLimits()
@@ -138,7 +140,7 @@ import Testing
         let bench = try EngineBench.ofReaders(limits: limits)
         try bench.bench.save(try (1...300).map { try bench.bench.insert("Node", $0) })
         bench.holdReaders(true)
-        // Two jobs are with the readers, and a third waits.
+        // Two jobs run in the readers, and a third waits.
         let others = stage == .waits ? try (0..<2).map { _ in try bench.client() } : []
         for other in others { _ = try other.send(try question(bench)) }
         for _ in 0..<5 { try bench.turn() }
@@ -165,11 +167,11 @@ import Testing
         for _ in 0..<5 { try bench.turn() }
         #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
         #expect(bench.engine.readers.room == 4 && bench.bench.store.readers.count == 0)
-        // Its id is free, and the next answer has nothing of it.
+        // The request's id is free, and the next answer contains nothing of the cancelled one.
         #expect(try client.fetch(try question(bench).fetch).objects.count == 300)
     }
 
-    @Test func `before the welcome nothing can be given up`() throws {
+    @Test func `before the welcome nothing can be cancelled`() throws {
         let bench = try bench(1)
         let peer = try bench.peer()
         try peer.write(.cancel, id: 1)

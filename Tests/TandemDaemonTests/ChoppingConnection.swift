@@ -4,12 +4,12 @@ import Testing
 
 @testable import TandemDaemon
 
-/// A socket that takes so many bytes, in pieces of any length.
+/// A channel that accepts a limited number of bytes, in pieces of random length.
 final class ChoppingConnection: Connection {
     let descriptor: Int32 = -1
     var room = 0
     var chops = true
-    /// Whether the other side is.
+    /// Whether the other side has closed the connection.
     var isGone = false
     private(set) var taken: [UInt8] = []
     private(set) var writes = 0

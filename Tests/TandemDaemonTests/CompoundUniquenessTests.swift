@@ -18,7 +18,7 @@ import Testing
         Entity("Keeper", parent: "Player")
     }
 
-    /// Two teams, and a player with shirt 1 in the first.
+    /// Returns a bench with two teams, and a player with shirt 1 in the first.
     private func bench() throws -> CommitBench {
         let bench = try CommitBench(model: model)
         try bench.save([
@@ -57,11 +57,11 @@ import Testing
         try bench.save([
             try bench.insert("Player", 4, ["team": one, "shirt": .int(2)]),
             try bench.insert("Keeper", 5, ["team": two, "shirt": .int(1)]),
-            // One value is missing: as often as one likes.
+            // With a missing value, a tuple may occur any number of times.
             try bench.insert("Player", 6, ["team": one]),
             try bench.insert("Player", 7, ["team": one]),
             try bench.insert("Player", 8, ["shirt": .int(1)]),
-            // The same letters in another place.
+            // The same letters, divided differently.
             try bench.insert("Player", 9, ["first": .string("a"), "last": .string("bc")]),
         ])
         #expect(
@@ -72,7 +72,7 @@ import Testing
         try expectSound(bench)
     }
 
-    @Test func `law 6: a tuple is free again when any of its values goes`() throws {
+    @Test func `law 6: a tuple is free again if any of its values changes`() throws {
         let bench = try bench()
         let (one, two) = (
             Value.reference(try bench.reference("Team", 1)),
@@ -82,12 +82,12 @@ import Testing
             try bench.update("Player", 3, ["team": two]),
             try bench.insert("Player", 4, ["team": one, "shirt": .int(1)]),
         ])
-        // Two swap.
+        // Two players swap their tuples.
         try bench.save([
             try bench.update("Player", 3, ["team": one]),
             try bench.update("Player", 4, ["team": two]),
         ])
-        // The team goes, and with it the value.
+        // The team is deleted, and with it the tuple's value.
         try bench.save([try bench.delete("Team", 1)])
         #expect(try bench.value("Player", 3, "team") == .null)
         try bench.save([
@@ -99,7 +99,7 @@ import Testing
         try expectSound(bench)
     }
 
-    @Test func `two of one save are refused, and policies make one of two`() throws {
+    @Test func `duplicates within one save are refused, and policies merge them into one`() throws {
         let bench = try bench()
         let two = Value.reference(try bench.reference("Team", 2))
         let twins = try [4, 5].map {

@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// Named consumers of the journal, from the wire to what is kept.
+/// Named consumers of the journal, from the wire to the stored state.
 @Suite(.ownThread) struct ConsumerTests {
     private static let text = Value.string(String(repeating: "x", count: 30_000))
     private static let owner = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
@@ -51,7 +51,7 @@ import Testing
         bench.bench.committer.journal.bounds.first
     }
 
-    @Test func `consumers that can't be read are a failure of the status, not none`() throws {
+    @Test func `unreadable consumers are a failure in the status, not an empty list`() throws {
         let bench = try EngineBench()
         _ = try bench.bench.committer.register("mirror", at: 0)
         #expect(bench.engine.status["consumersFailure"] == .null)
@@ -63,7 +63,7 @@ import Testing
         #expect(failure.contains("mirror"), "\(failure)")
     }
 
-    @Test func `laws 1 and 2: an acknowledgement that a crash takes back has given nothing up`()
+    @Test func `laws 1 and 2: an acknowledgement that a crash reverts has removed no segments`()
         throws
     {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
@@ -79,7 +79,7 @@ import Testing
         try bench.crash()
         let kept = try #require(try bench.bench.committer.consumer(named: "mirror"))
         #expect(kept.acknowledged >= first(bench) - 1, "it lost what it did not acknowledge")
-        // Durable, it lets go.
+        // A durable acknowledgement releases the segments.
         bench.engine.retention = Retention(RetentionPolicy(keepSeconds: 60))
         try bench.bench.committer.acknowledge("mirror", 30)
         try bench.bench.committer.checkpoint()
@@ -87,7 +87,9 @@ import Testing
         #expect((27...31).contains(first(bench)))
     }
 
-    @Test func `an acknowledgement becomes durable by itself, and the daemon sleeps again`() throws
+    @Test
+    func `an acknowledgement becomes durable without further calls, and the daemon sleeps again`()
+        throws
     {
         let clock = ManualClock(monotonicNanoseconds: 1)
         let bench = try EngineBench(clock: clock)
@@ -108,7 +110,7 @@ import Testing
     }
 
     @Test
-    func `laws 1 and 8: without room nothing is registered or removed, and who asked is told`()
+    func `laws 1 and 8: without disk space consumers are neither registered nor removed`()
         throws
     {
         let clock = ManualClock()
@@ -122,7 +124,7 @@ import Testing
         clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
         try bench.engine.committer.lookAgainIfDue()
         #expect(try ask(client, "new", .register(at: nil)) != nil)
-        // What is held back may be what fills the disk of the journal.
+        // Removing a consumer may free the segments that fill the journal's disk.
         bench.engine.committer.meets(.journal, "no room")
         #expect(code { _ = try ask(client, "newer", .register(at: nil)) } == .readOnly)
         #expect(try ask(client, "old", .remove) != nil)
@@ -131,7 +133,7 @@ import Testing
     }
 
     @Test
-    func `law 3: a store that fills up with consumers refuses, with nothing registered`()
+    func `law 3: a store that is filled by consumers refuses, with nothing registered`()
         throws
     {
         for limit in [300 << 10, 64 << 20] {
@@ -157,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `a consumer is its user's, and an admin's`() throws {
+    @Test func `a consumer belongs to its user and to admins`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let owner = try bench.client(as: Self.owner)
         let other = try bench.client(as: Self.other)
@@ -182,7 +184,8 @@ import Testing
         #expect(bench.engine.status["consumers"]?.array?.isEmpty == true)
     }
 
-    @Test func `law 2: a reset goes back and forth, survives a crash, and revives the expired`()
+    @Test
+    func `law 2: a reset moves back and forth, survives a crash, and revives expired consumers`()
         throws
     {
         let bench = try EngineBench(roles: Self.policy)
@@ -192,7 +195,7 @@ import Testing
         #expect(code { _ = try ask(client, "mirror", .reset(to: nil)) } == .usage)
         #expect(try ask(client, "mirror", .register(at: nil)) == end)
         #expect(try ask(client, "mirror", .reset(to: position(bench, 3))) == 3)
-        // What was acknowledged and is not in the store yet does not come back.
+        // An earlier acknowledgement that is not in the store yet does not come back.
         #expect(try ask(client, "mirror", .acknowledge(position(bench, end))) == end)
         #expect(try ask(client, "mirror", .reset(to: position(bench, 7))) == 7)
         let other = try bench.client(as: Self.other)
@@ -224,7 +227,10 @@ import Testing
         #expect(try ask(other, decomposed, .remove) == end)
     }
 
-    @Test func `law 2: positions of another log, of nothing yet, or given up are refused`() throws {
+    @Test
+    func `law 2: positions of another log, beyond the end, or in removed segments are refused`()
+        throws
+    {
         let bench = try EngineBench()
         let client = try bench.client()
         let end = bench.position
@@ -235,7 +241,7 @@ import Testing
         #expect(code { _ = try ask(client, "a", .register(at: beyond)) } == .usage)
         #expect(code { _ = try ask(client, "a", .acknowledge(end)) } == .usage)
         #expect(code { _ = try ask(client, "a\nb", .register(at: nil)) } == .usage)
-        // A name that LMDB has no key for ends nobody's work.
+        // A name that LMDB accepts as no key affects no other client.
         let long = String(repeating: "n", count: 600)
         for action: ConsumerRequest.Action in [.register(at: nil), .acknowledge(end), .remove] {
             #expect(code { _ = try ask(client, "", action) } == .usage)
@@ -246,7 +252,9 @@ import Testing
         #expect(code { _ = try ask(client, "a", .acknowledge(beyond)) } == .usage)
     }
 
-    @Test func `what a consumer held back goes when it is removed, though nobody saves`() throws {
+    @Test func `segments that a consumer held are removed after its removal, also without saves`()
+        throws
+    {
         let bench = try EngineBench()
         let client = try bench.client()
         let start = position(bench, 1)
@@ -263,7 +271,9 @@ import Testing
         #expect(!bench.engine.isRetentionDue)
     }
 
-    @Test func `law 7: a random life of consumers never gives up what one still needs`() throws {
+    @Test func `law 7: random acts of consumers never remove a segment that one still needs`()
+        throws
+    {
         var random = SplitMix64(seed: seed)
         let bench = try EngineBench()
         let policy = RetentionPolicy(keepBytes: 0)

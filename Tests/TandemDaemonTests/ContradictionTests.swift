@@ -7,13 +7,13 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Saves that contradict the model: whatever they say, they are refused or mean something, and nobody else is harmed.
+/// Saves that contradict the model: they are refused or valid, and no other client is harmed.
 @Suite(.ownThread) struct ContradictionTests {
     private let bench: EngineBench
     private let honest: Peer
     private let hostile: Peer
     private let model: CompiledModel
-    /// Numbers of the hostile client's lease, none used twice.
+    /// Numbers of the hostile client's lease, each used once.
     private let lease: Lease
 
     init() throws {
@@ -28,7 +28,7 @@ import Testing
         ])
     }
 
-    /// One value of every kind, with the odd ones.
+    /// One value of every kind, including unusual ones.
     private static let values: [Value] = [
         .null, .bool(true), .int(.min), .int(200), .double(.nan), .double(-.infinity), .date(.nan),
         .date(.infinity), .decimal(1), .string(""), .string("\0"),
@@ -40,7 +40,7 @@ import Testing
         .blob(BlobReference(of: [UInt8](repeating: 1, count: 70_000))),
     ]
 
-    /// Sends a save and wants any answer to it.
+    /// Sends a save and requires any answer to it.
     private func attempt(_ request: SaveRequest) throws {
         switch try hostile.ask(.save(request)) {
         case .saved: break
@@ -54,7 +54,8 @@ import Testing
         try attempt(hostile.saveRequest(operations, policy: policy))
     }
 
-    /// The honest client goes on, the store is sound and is what its journal says.
+    /// Checks that the honest client still works, and that the store is sound and equals its
+    /// journal's state.
     private func checkAll() throws {
         let before = honest.pushes.count
         try honest.save([try bench.bench.update("Node", 1, ["rank": .int(7)])])
@@ -65,7 +66,7 @@ import Testing
         #expect(try dump(bench.bench.store) == expected)
     }
 
-    @Test func `law 7: every value in every slot of every entity is taken or refused`() throws {
+    @Test func `law 7: every value in every slot of every entity is accepted or refused`() throws {
         var number = lease.first
         for entity in model.entities {
             for slot in 0..<(entity.properties.count + 2) {
@@ -80,7 +81,7 @@ import Testing
         try checkAll()
     }
 
-    @Test func `law 7: every value in every slot of an update is taken or refused`() throws {
+    @Test func `law 7: every value in every slot of an update is accepted or refused`() throws {
         for name in ["Node", "Leaf", "Tag"] {
             let object = try bench.bench.reference(name, name == "Node" ? 1 : name == "Tag" ? 2 : 4)
             for slot in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 127] {
@@ -102,7 +103,7 @@ import Testing
         try checkAll()
     }
 
-    /// Sends a batch and wants any answer to it.
+    /// Sends a batch and requires any answer to it.
     private func attempt(
         _ work: Batch.Work, _ request: FetchRequest, id: inout UInt64, version: UInt16? = nil
     ) throws {
@@ -118,7 +119,8 @@ import Testing
         #expect(!hostile.isClosed)
     }
 
-    @Test func `law 7: every value in every slot of a batch update is taken or refused`() throws {
+    @Test func `law 7: every value in every slot of a batch update is accepted or refused`() throws
+    {
         var id: UInt64 = 0
         for entity in model.entities {
             for slot in Array(0..<(entity.properties.count + 2)) + [127] {
@@ -135,7 +137,7 @@ import Testing
         try checkAll()
     }
 
-    @Test func `law 7: batches over what the model does not have are refused`() throws {
+    @Test func `law 7: batches over names that the model does not have are refused`() throws {
         let texts = ["name > 5", "tags = 'x'", "nothing.name = 1", "spouse.rank = 'x'"]
         let requests =
             ["", "nothing", "node"].map { FetchRequest(entity: $0) }
@@ -154,7 +156,7 @@ import Testing
         try checkAll()
     }
 
-    @Test func `law 7: links to anything over any slot are taken or refused`() throws {
+    @Test func `law 7: links to any object over any slot are accepted or refused`() throws {
         let node = try bench.bench.reference("Node", 1)
         var targets = [
             ObjectReference(tag: 0, number: 0), ObjectReference(tag: .max, number: .max),
@@ -173,7 +175,7 @@ import Testing
         try checkAll()
     }
 
-    @Test func `law 7: numbers, entities and model versions that are not the client's are refused`()
+    @Test func `law 7: foreign numbers, entities and model versions are refused`()
         throws
     {
         let tag = try bench.bench.reference("Node", 1).tag
@@ -185,7 +187,7 @@ import Testing
                     .update(object: object, baseVersion: .max, values: [], links: []),
                     .delete(object: object, baseVersion: .max),
                 ] {
-                    // What exists under its right name is left alone here.
+                    // An existing object under its own entity is not tested here.
                     if tag == model.entity(named: "Node")?.tag, number == 1 { continue }
                     try attempt([operation])
                 }
@@ -199,7 +201,7 @@ import Testing
         try checkAll()
     }
 
-    @Test func `law 7: one object in several operations of a save is taken or refused`() throws {
+    @Test func `law 7: one object in several operations of a save is accepted or refused`() throws {
         let tag = try bench.bench.reference("Node", 1).tag
         var number = lease.first
         for first in 0..<3 {
@@ -224,8 +226,10 @@ import Testing
         }
     }
 
-    @Test func `laws 7 and 8: a small request that reaches without end is refused`() throws {
-        // Each of 1,000 nodes has 8 tags and each tag all the nodes: every two hops there are 8,000 times as many ways.
+    @Test func `laws 7 and 8: a small request with an explosive number of paths is refused`() throws
+    {
+        // Each of 1,000 nodes has 8 tags and each tag has all nodes, so every two hops multiply the
+        // number of paths by 8,000.
         let tags = (0..<8).map { lease.first + $0 }
         let nodes = (0..<1_000).map { lease.first + 8 + $0 }
         let references = try tags.map { try bench.bench.reference("Tag", $0) }

@@ -7,7 +7,8 @@ import Testing
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// The graph with derived attributes of every kind of relationship, inherited ones and indexed ones among them.
+/// The graph model with derived attributes over every kind of relationship, some of them inherited
+/// or indexed.
 let derivedModel: Model = {
     var model = graphModel
     model.derive("Node", "childCount", .int, .count("children"))
@@ -32,7 +33,7 @@ extension Model {
 }
 
 extension CommitBench {
-    /// Derived values that are not what links and values say, by the plainest count there is.
+    /// Returns the derived values that differ from a plain recount of links and values.
     func wrongDerived() throws -> [String] {
         var wrong: [String] = []
         let model = try model
@@ -65,11 +66,12 @@ extension CommitBench {
     }
 }
 
-/// Derived attributes are what a recount gives, whatever is saved, and however the store came about.
+/// Derived attributes compared with a recount, after any kind of save and for any origin of the
+/// store.
 @Suite(.ownThread) struct DerivedTests {
     @Test
     func
-        `law 6: derived attributes are what a recount gives, after random saves and from the journal alone`()
+        `law 6: derived attributes equal a recount, after random saves and from the journal alone`()
         throws
     {
         for round in UInt64(0)..<4 {
@@ -85,7 +87,8 @@ extension CommitBench {
         }
     }
 
-    @Test func `law 6: a migration fills them, follows renames and forgets what was dropped`()
+    @Test
+    func `law 6: a migration computes derived attributes, follows renames and drops removed ones`()
         throws
     {
         for round in UInt64(0)..<3 {
@@ -120,7 +123,7 @@ extension CommitBench {
         }
     }
 
-    @Test func `law 6: a count of other links under the same name is made anew`() throws {
+    @Test func `law 6: a count of other links under the same name is recomputed`() throws {
         func model(on owner: String, inverse: String) -> Model {
             var model = Model {
                 Entity("Base") {}
@@ -146,7 +149,7 @@ extension CommitBench {
         #expect(try bench.wrongDerived() == [])
     }
 
-    @Test func `whoever sets one is refused, with the object and the property`() throws {
+    @Test func `setting a derived attribute is refused, with the object and the property`() throws {
         let bench = try CommitBench(model: derivedModel)
         try bench.save([try bench.insert("Group", 1)])
         let operations = [
@@ -165,7 +168,7 @@ extension CommitBench {
         #expect(bench.committer.position == 2)
     }
 
-    @Test func `who counts is in no conflict with who edits`() throws {
+    @Test func `a changed count is no conflict with an edit of the object`() throws {
         let bench = try CommitBench(model: derivedModel)
         let group = try bench.reference("Group", 1)
         try bench.save([try bench.insert("Group", 1, ["title": .string("t")])])
@@ -185,7 +188,7 @@ extension CommitBench {
         #expect(try bench.wrongDerived() == [])
     }
 
-    @Test func `counts follow an existing object that takes the place of a new one`() throws {
+    @Test func `counts follow an existing object that replaces a new one`() throws {
         let bench = try CommitBench(model: derivedModel)
         let group = try bench.reference("Group", 1)
         try bench.save([
@@ -202,7 +205,9 @@ extension CommitBench {
         #expect(try bench.wrongDerived() == [])
     }
 
-    @Test func `a long text is folded beside the row, one that grows too long is refused`() throws {
+    @Test func `a long text is folded outside the row, and one that grows too long is refused`()
+        throws
+    {
         let bench = try CommitBench(model: derivedModel, segmentBytes: 4 << 20)
         let text = String(repeating: "É", count: 70_000)
         try bench.save([try bench.insert("Node", 1, ["name": .string(text)])])
@@ -224,7 +229,7 @@ extension CommitBench {
         #expect(error?.problems.map(\.property) == ["canonicalName"])
     }
 
-    @Test func `texts that were folded by other tables are made anew by a transaction`() throws {
+    @Test func `texts folded with other tables are recomputed by a transaction`() throws {
         let bench = try CommitBench(model: derivedModel, segmentBytes: 4 << 20)
         let long = String(repeating: "Ä", count: 60_000)
         try bench.save(
@@ -235,7 +240,7 @@ extension CommitBench {
                 try bench.insert("Leaf", 1_502),
             ])
         let good = try dump(bench.store)
-        // As an older program would have left them: with other texts, and another stamp.
+        // The texts and the stamp that an older program would have left.
         let stored = try (UInt64(1)...1_502).map {
             try #require(try bench.store.stored(try bench.reference("Leaf", $0)))
         }
@@ -266,13 +271,13 @@ extension CommitBench {
         #expect(try bench.store.check().isClean)
     }
 
-    @Test func `batches count as saves do`() throws {
+    @Test func `batches update counts like saves`() throws {
         let bench = try CommitBench(model: derivedModel)
         let group = try bench.reference("Group", 1)
         try bench.save(
             try [bench.insert("Group", 1, ["title": .string("t")])]
                 + (2...9).map { try bench.insert("Node", $0, ["group": .reference(group)]) })
-        // A part of a batch is planned like a save, under what a transaction may have.
+        // A transaction of a batch is planned like a save, with the limits of a transaction.
         let part = SaveRequest(
             saveID: [1], contentHash: StableHash([1]), modelVersion: try bench.model.version,
             operations: try (2...5).map { try bench.delete("Node", $0) })

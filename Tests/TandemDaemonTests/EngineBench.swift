@@ -8,14 +8,14 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What a daemon logged, from any thread.
+/// The lines that a daemon logged, from any thread.
 final class Log: Sendable {
     private let content = Mutex<[String]>([])
     var lines: [String] { content.withLock { $0 } }
     func add(_ line: String) { content.withLock { $0.append(line) } }
 }
 
-/// An engine without its loop: the test moves bytes over real sockets and says when a turn is taken.
+/// An engine without its loop: the test moves bytes over real sockets and runs each turn.
 final class EngineBench {
     let bench: CommitBench
     let log = Log()
@@ -49,7 +49,7 @@ final class EngineBench {
 
     deinit { engine.closeReaders() }
 
-    /// A daemon's death and another's start, on the same journal and store.
+    /// Simulates the daemon's death and another's start, on the same journal and store.
     func crash() throws {
         clients = []
         engine.closeReaders()
@@ -57,7 +57,7 @@ final class EngineBench {
         engine = EngineBench.engine(bench, log, roles)
     }
 
-    /// The same with a store that is made anew from the journal.
+    /// The same as `crash()`, with a store that is rebuilt from the journal.
     func rebuild() throws {
         clients = []
         engine.closeReaders()
@@ -65,17 +65,18 @@ final class EngineBench {
         engine = EngineBench.engine(bench, log, roles)
     }
 
-    /// How many connections the daemon ended and said why.
+    /// The number of connections that the daemon closed with a logged reason.
     var dropped: Int { log.lines.count { $0.contains("connection-dropped: reason=") } }
 
     var position: Position { engine.position }
 
-    /// Holds back what readers have, or lets them go on.
+    /// Pauses or resumes the readers.
     func holdReaders(_ isHeld: Bool) {
         (engine.readers as? ReadsInTurns)?.isDue = { !isHeld }
     }
 
-    /// A connection that has not said hello, of this process or of who is made up.
+    /// Returns a connection that has not sent a hello, with the credentials of this process or
+    /// invented ones.
     func peer(as credentials: PeerCredentials? = nil) throws -> Peer {
         let (mine, session, _) = try connect(as: credentials)
         let peer = Peer(mine, try #require(session), self)
@@ -83,7 +84,7 @@ final class EngineBench {
         return peer
     }
 
-    /// With what a connection is refused; nil when it is taken in.
+    /// Returns the error by which a connection is refused, or nil if it is accepted.
     func refusal(of credentials: PeerCredentials? = nil) throws -> TandemError? {
         let (mine, session, its) = try connect(as: credentials)
         return try withExtendedLifetime(its) {
@@ -108,7 +109,7 @@ final class EngineBench {
         return (mine, engine.connect(its, of: credentials, unit: "made-up.service"), its)
     }
 
-    /// A connection behind its welcome.
+    /// Returns a connection that has received its welcome.
     func client(
         _ hello: Hello = Hello(author: "test"), as credentials: PeerCredentials? = nil
     ) throws -> Peer {
@@ -117,10 +118,10 @@ final class EngineBench {
         return peer
     }
 
-    /// Whether a turn makes the checkpoint that reads wait for without regard to the clock.
+    /// Whether a turn makes a checkpoint as soon as reads wait for one, regardless of the clock.
     var makesCheckpoints = true
 
-    /// One turn of the daemon's loop, over everything that was written to its sockets.
+    /// Runs one turn of the daemon's loop, over everything that was written to its sockets.
     func turn() throws {
         for peer in clients { try peer.carry() }
         if makesCheckpoints, engine.readsDue != nil { try bench.committer.checkpoint() }
@@ -131,7 +132,8 @@ final class EngineBench {
     }
 }
 
-/// A client of an ``EngineBench``: requests go out, answers and pushes are kept in the order they came.
+/// A client of an ``EngineBench``: it sends requests, and keeps answers and pushes in the order of
+/// their arrival.
 final class Peer {
     let socket: Socket
     let session: Session
@@ -140,7 +142,7 @@ final class Peer {
     private var gatherer = AnswerGatherer()
     private(set) var machine = ClientConnectionStateMachine(hello: Hello())
     private(set) var welcome: Welcome?
-    /// Everything that came and was not taken yet.
+    /// The messages that arrived and were not consumed yet.
     private(set) var received: [Envelope<DaemonMessage>] = []
     /// The transactions pushed so far.
     private(set) var pushes: [TransactionPush] = []
@@ -166,9 +168,9 @@ final class Peer {
         try read()
     }
 
-    // MARK: Daemon's side
+    // MARK: The daemon's side
 
-    /// Hands what lies in the daemon's socket to the engine.
+    /// Passes the bytes in the daemon's socket to the engine.
     func carry() throws {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while !session.isClosing {
@@ -183,7 +185,7 @@ final class Peer {
         }
     }
 
-    // MARK: Client's side
+    // MARK: The client's side
 
     func write(_ message: ClientMessage, id: UInt32) throws {
         var bytes: [UInt8] = []
@@ -191,7 +193,7 @@ final class Peer {
         try write(bytes)
     }
 
-    /// Writes all, letting the daemon take a turn whenever the socket is full.
+    /// Writes all bytes, running a turn of the daemon whenever the socket is full.
     func write(_ bytes: [UInt8]) throws {
         var rest = bytes[...]
         while !rest.isEmpty, !session.isClosing {
@@ -204,14 +206,14 @@ final class Peer {
         }
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     func send(_ message: ClientMessage) throws -> UInt32 {
         let id = try machine.begin()
         try write(message, id: id)
         return id
     }
 
-    /// Sends a request, lets the daemon work, and gives the answer.
+    /// Sends a request, runs the daemon, and returns the answer.
     func ask(_ message: ClientMessage) throws -> DaemonMessage {
         let id = try send(message)
         return try answer(id)
@@ -229,7 +231,7 @@ final class Peer {
         throw TandemError(.timeout, "no answer to request \(id)")
     }
 
-    /// Takes in all that has come; checks that no push leaves a gap.
+    /// Reads everything that has arrived, and checks that pushes have no gap.
     func read() throws {
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         while !isClosed {
@@ -301,7 +303,7 @@ final class Peer {
         }
     }
 
-    /// The model that the welcome brought.
+    /// The model in the welcome.
     var model: CompiledModel {
         get throws {
             var reader = ByteReader(try #require(welcome?.model))

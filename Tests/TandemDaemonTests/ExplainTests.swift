@@ -60,7 +60,7 @@ import Testing
         return explained
     }
 
-    @Test func `what is answered at once and what a reader answers is reported`() throws {
+    @Test func `immediate answers and answers of readers are reported as such`() throws {
         let (bench, client) = try bench()
         let fetch = Fetch(request: FetchRequest(entity: "Node"))
         let little = try explained(fetch, client)
@@ -80,7 +80,7 @@ import Testing
         #expect(try explained(Fetch(request: request, kind: .count), client).atOnce)
     }
 
-    @Test func `the kind of answer is reported, with the number that it has of them`() throws {
+    @Test func `the kind of answer is reported, with the number of its elements`() throws {
         let (bench, client) = try bench()
         defer { withExtendedLifetime(bench) {} }
         let request = FetchRequest(entity: "Node", limit: 7, offset: 3)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Whose turn it is: nobody waits for all that somebody else wants.
+/// The order of turns: no client waits for all requests of another.
 @Suite(.ownThread) struct FairnessTests {
     @Test func `law 7: one save is in the first batch, however many another client has queued`()
         throws
@@ -24,7 +24,7 @@ import Testing
         #expect(modest.received.map(\.id) == [one])
         try greedy.read()
         #expect(greedy.received.count < queued.count / 2)
-        // And the others are not lost.
+        // The other saves are not lost.
         for id in queued {
             guard case .saved = try greedy.answer(id) else {
                 Issue.record("save \(id) failed")
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: those who save in a loop share the batches`() throws {
+    @Test func `law 7: clients that save in a loop share the batches`() throws {
         let bench = try EngineBench()
         let savers = try (0..<4).map { _ in try bench.client() }
         for (index, saver) in savers.enumerated() {
@@ -48,7 +48,9 @@ import Testing
         #expect(savers[0].received.count == DaemonLimits.savesInTurn)
     }
 
-    @Test func `law 7: who is behind goes on when the end of a sync empties its socket`() throws {
+    @Test func `law 7: a lagging session resumes after the timeout of a sync empties its socket`()
+        throws
+    {
         let clock = ManualClock()
         let bench = try EngineBench(engineClock: clock)
         let (slow, saver) = (
@@ -63,7 +65,8 @@ import Testing
         }
         while bench.engine.hasWork { try bench.turn() }
         #expect(slow.session.isWaitingToWrite && slow.session.behind != nil)
-        // Its client reads after the poller was asked, and the answer to the sync takes along what waited.
+        // The client reads after the poller was queried, and the answer to the sync flushes the
+        // waiting bytes.
         try slow.read()
         clock.advance(byNanoseconds: 10_000_000)
         try bench.turn()
@@ -83,7 +86,7 @@ import Testing
         #expect(error.code == .timeout)
     }
 
-    @Test func `law 7: saves go on when a slow reader has made room for their answers`() throws {
+    @Test func `law 7: saves resume when a slow reader has made room for their answers`() throws {
         var limits = DaemonLimits()
         limits.outboundBytes = 256 << 10
         let bench = try EngineBench(limits: limits)
@@ -106,7 +109,7 @@ import Testing
         #expect(slow.session.isWaitingToWrite && bench.position.number == before + 1)
     }
 
-    @Test func `law 2: a read behind a save of the same client sees it`() throws {
+    @Test func `law 2: a read after a save of the same client sees the save`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         var last: UInt32 = 0
@@ -122,7 +125,7 @@ import Testing
         #expect(objects.objects.count == 1)
     }
 
-    @Test func `law 7: a saver is answered before all who follow are served`() throws {
+    @Test func `law 7: a writer is answered before all followers are served`() throws {
         let bench = try EngineBench()
         let followers = try (0..<100).map { _ in
             try bench.client(Hello(author: "f", interests: ["Node"]))
@@ -135,13 +138,13 @@ import Testing
             try bench.turn()
             try saver.read()
             #expect(saver.received.last?.id == id)
-            // Its own transaction came before the answer.
+            // The writer's own transaction precedes the answer.
             #expect(saver.pushes.count == Int(number))
             for follower in followers { try follower.read() }
             let served = followers.reduce(0) { $0 + min(1, $1.pushes.count) }
             #expect(served == Int(number) * DaemonLimits.sliceSessions)
         }
-        // Who had to wait gets all three at once, and everybody each once.
+        // A session that had to wait gets all three at once, and each session gets each once.
         while bench.engine.hasWork { try bench.turn() }
         for follower in followers {
             try follower.read()
@@ -149,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: behind a question that took long saves come before the next one`() throws {
+    @Test func `law 7: after a request that took long, saves precede the next request`() throws {
         let bench = try EngineBench(engineClock: HurriedClock())
         let askers = try (0..<4).map { _ in try bench.client() }
         let saver = try bench.client()
@@ -162,10 +165,10 @@ import Testing
             try saver.read()
             #expect(saver.received.last?.id == save)
             for asker in askers { try asker.read() }
-            // At most one question between two batches, whoever asked it.
+            // At most one request between two batches, whoever sent it.
             #expect(askers.reduce(0) { $0 + $1.received.count } <= turn)
         }
-        // And each has its turn, although the first asks on.
+        // Each client has its turn, although the first has more requests.
         #expect(askers.map(\.received.count) == [1, 1, 1, 1])
         while bench.engine.hasWork { try bench.turn() }
         for asker in askers {
@@ -174,7 +177,7 @@ import Testing
         }
     }
 
-    /// Between two looks at it as much time passes as a slice may take, less a bit.
+    /// A clock by which almost the time of a slice passes between two readings.
     private final class HurriedClock: Clock {
         private let clock = ManualClock()
         var wallMicroseconds: Int64 { clock.wallMicroseconds }
@@ -184,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: many questions of one client are answered in parts`() throws {
+    @Test func `law 7: many requests of one client are answered in several turns`() throws {
         let bench = try EngineBench(engineClock: ManualClock())
         let (curious, other) = (try bench.client(), try bench.client())
         for _ in 0..<60 { _ = try curious.send(.read(Read())) }

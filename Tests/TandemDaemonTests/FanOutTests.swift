@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Who gets what, when many sessions follow different entities.
+/// Pushes to many sessions that follow different entities.
 @Suite(.ownThread) struct FanOutTests {
     @Test(arguments: 0..<6)
     func `law 2: each session gets what it follows, once and in order, whatever others do`(
@@ -33,13 +33,15 @@ import Testing
         for follower in followers {
             #expect(follower.gets == follower.expected(truth), "seed \(seed)")
         }
-        // The index has nothing left of those who are gone.
+        // The registry has no entries of disconnected sessions.
         for follower in followers { bench.engine.disconnect(follower.peer.session, because: nil) }
         #expect(bench.engine.audiences.count == 0)
     }
 
-    /// A daemon inside another process has only this to close its sockets.
-    @Test func `law 7: a daemon that goes lets go of its sessions, whatever they follow`() throws {
+    /// Deinitialisation is the only way for a daemon inside another process to close its sockets.
+    @Test func `law 7: a daemon that is released releases its sessions, whatever they follow`()
+        throws
+    {
         weak var session: Session?
         do {
             let bench = try EngineBench()
@@ -50,7 +52,7 @@ import Testing
         #expect(session == nil)
     }
 
-    @Test func `law 2: what interests nobody costs nobody a turn`() throws {
+    @Test func `law 2: a transaction without subscribers costs no session a turn`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()
         let idle = try (0..<40).map { _ in
@@ -61,7 +63,7 @@ import Testing
         #expect(bench.engine.following.isEmpty)
         #expect(idle.allSatisfy { $0.session.behind == nil })
         #expect(idle.allSatisfy { $0.session.sent == saved.position })
-        // What they resume from is told after a checkpoint.
+        // The sessions learn the new resume position after a checkpoint.
         bench.engine.markProgress()
         while bench.engine.hasWork { try bench.turn() }
         for client in idle {
@@ -71,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: tags that no entity has are not followed`() throws {
+    @Test func `law 7: tags without an entity are not followed`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         let tags = (0...EntityTag.max).map { $0 }
@@ -90,11 +92,11 @@ import Testing
     }
 }
 
-/// A client over all its connections, and what it must have been told.
+/// A client over all its connections, and the transactions that it must receive.
 private final class Follower {
     private let bench: EngineBench
     private(set) var peer: Peer
-    /// From behind which position it followed what.
+    /// The followed tags, each with the position after which they are followed.
     private var log: [(after: UInt64, tags: Set<EntityTag>)] = []
     private var asked: [(id: UInt32, tag: EntityTag)] = []
     private var earlier: [EncodedTransaction] = []
@@ -112,7 +114,7 @@ private final class Follower {
         log = [(start, Set(try names.map { try bench.bench.entity($0).tag }))]
     }
 
-    /// Asks to follow one more entity, without waiting for the answer.
+    /// Requests one more entity, without waiting for the answer.
     func widen(_ random: inout SplitMix64) throws {
         guard asked.count < 20, let name = Self.entities.randomElement(using: &random) else {
             return
@@ -128,7 +130,7 @@ private final class Follower {
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             number += 1
             let name = Self.entities.randomElement(using: &random) ?? "Node"
-            // Some are so long that sockets fill up.
+            // Some values are so long that sockets fill up.
             let length = Int.random(in: 0..<4, using: &random) == 0 ? 60_000 : 10
             let text = Value.string(String(repeating: "x", count: length))
             let values: [String: Value] =
@@ -145,7 +147,7 @@ private final class Follower {
         _ = try peer.send(.save(peer.saveRequest(operations)))
     }
 
-    /// Loses its connection and resumes where it stood.
+    /// Loses its connection and resumes at its position.
     func comeBack(_ random: inout SplitMix64) throws {
         if Bool.random(using: &random) { try peer.read() }
         note()
@@ -158,13 +160,13 @@ private final class Follower {
         peer = try bench.client(Hello(author: "f", resume: cursor, interests: names.sorted()))
         #expect(peer.welcome?.resumed == true)
         asked = []
-        // What it asked for and never heard of it does not follow.
+        // Requested entities without an answer are not followed.
         log = log.filter { $0.after <= cursor.number }
         let known = log.reduce(into: Set<EntityTag>()) { $0.formUnion($1.tags) }
         #expect(known == tags)
     }
 
-    /// Waits until everything has come.
+    /// Waits until everything has arrived.
     func finish() throws {
         let end = bench.position.number
         while peer.machine.inFlightCount > 0 {
@@ -176,7 +178,8 @@ private final class Follower {
         note()
     }
 
-    /// Takes the answers that came: what was asked for is followed from there on.
+    /// Records the answers that arrived: the requested entity is followed from the answer's
+    /// position on.
     private func note() {
         for (id, tag) in asked {
             guard let answer = peer.received.first(where: { $0.id == id }),

@@ -5,9 +5,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Memory that large reads freed goes back to the system once, a while after the last of them.
+/// The heap trim: memory freed by large reads is returned to the system once, some time after the
+/// last of them.
 @Suite(.ownThread) struct FreedMemoryTests {
-    @Test func `it goes a while after the last large read, and once`() {
+    @Test func `memory is returned some time after the last large read, and once`() {
         var freed = FreedMemory()
         let pause = DaemonLimits.freedMemoryNanoseconds
         freed.noteRead(bytes: DaemonLimits.largeReadBytes, now: 100)
@@ -17,7 +18,7 @@ import Testing
         #expect(taken == [false, true, false] && freed.due == nil)
     }
 
-    @Test func `law 8: it goes at once if it takes more than reads leave of their limit`() {
+    @Test func `law 8: memory is returned at once if it exceeds the room that reads leave`() {
         var freed = FreedMemory()
         let kept = Int(DaemonLimits.keptMemoryBytes)
         for now in UInt64(1)...3 {
@@ -54,7 +55,7 @@ import Testing
         #expect(released > 1)
     }
 
-    @Test func `small reads wake nobody`() {
+    @Test func `small reads schedule no trim`() {
         var freed = FreedMemory()
         freed.noteRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
         let isTaken = freed.takeDue(.max, room: 0)

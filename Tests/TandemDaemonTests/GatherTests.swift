@@ -5,9 +5,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Saves that arrive while others are planned go into the same flush, and are told of nothing before it.
+/// Saves that arrive while others are planned: they join the same flush, and are answered only
+/// after it.
 @Suite(.ownThread) struct GatherTests {
-    @Test func `law1: what a gathered save was refused for is not told before the flush`() throws {
+    @Test func `law1: the refusal of a coalesced save is not sent before the flush`() throws {
         let bench = try EngineBench()
         let (first, second) = (try bench.client(), try bench.client())
         try first.save([try bench.bench.insert("Node", 1)])
@@ -20,10 +21,10 @@ import Testing
         let readable = [first, second].map { poller.readable($0) }
         poller.rounds = [
             { [readable[0]] },
-            // The second save comes while the first is planned; it is in conflict with it.
+            // The second save arrives while the first is planned, and conflicts with it.
             { [readable[1]] },
             {
-                // Now the refusal is queued. Bytes that end the connection must not let it out.
+                // Now the refusal is queued. Bytes that close the connection must not flush it.
                 try second.read()
                 #expect(second.received.isEmpty)
                 #expect(bench.engine.committer.hasPending)
@@ -40,7 +41,7 @@ import Testing
         #expect(first.received.map(\.id) == [winner])
     }
 
-    @Test func `saves that come while others are planned share one flush`() throws {
+    @Test func `saves that arrive while others are planned share one flush`() throws {
         let bench = try EngineBench()
         let clients = try (0..<5).map { _ in try bench.client() }
         let poller = ScriptedReadiness()

@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Durations in buckets, and what the engine notes in them.
+/// Histograms of durations, and the durations that the engine records.
 @Suite(.ownThread) struct HistogramTests {
-    @Test func `every duration lies in the first bucket whose bound is not below it`() {
+    @Test func `every duration is in the first bucket whose bound is not below it`() {
         var random = SplitMix64(seed: seed)
         var durations: [UInt64] = [0, 1, 999, 1_000, 1_001, 2_000, 2_001, 4_000, .max]
         for bit in 0..<40 as Range<UInt64> {
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `count, sum, mean and longest agree with what was noted`() {
+    @Test func `count, sum, mean and maximum agree with the recorded durations`() {
         var histogram = Histogram()
         #expect(histogram.mean == 0)
         histogram.note(nanoseconds: 1_500)
@@ -37,7 +37,7 @@ import Testing
         #expect(histogram.counts[Histogram.bounded] == 1)
     }
 
-    @Test func `a save is timed from when it came, not from the questions that wait before it`()
+    @Test func `a save is timed from its arrival, without requests queued before it`()
         throws
     {
         let clock = ManualClock()
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `saves, flushes and fan-outs are noted, refusals counted by reason`() throws {
+    @Test func `saves, flushes and fan-outs are recorded, refusals counted by reason`() throws {
         let bench = try EngineBench()
         let saver = try bench.client(Hello(author: "saver"))
         _ = try bench.client(Hello(author: "reader", interests: ["Node"]))
@@ -84,7 +84,7 @@ import Testing
         #expect(status["histograms"]?["save"]?["counts"]?.array?.count == Histogram.bounded + 1)
     }
 
-    @Test func `under steady load each fan-out is noted, from its own flush to its own last one`()
+    @Test func `under steady load each fan-out is timed from its own flush to its last session`()
         throws
     {
         let clock = ManualClock()
@@ -99,7 +99,7 @@ import Testing
             for follower in followers { try follower.read() }
         }
         while bench.engine.hasWork { try turn() }
-        // A save that interests nobody fans out to nobody.
+        // A save without subscribers has no fan-out.
         try saver.save([try bench.bench.insert("Tag", 1_000)])
         #expect(bench.engine.metrics.fanOut.count == 0 && bench.engine.fanOuts.count == 0)
         let turns = (100 + DaemonLimits.sliceSessions - 1) / DaemonLimits.sliceSessions
@@ -116,15 +116,16 @@ import Testing
         #expect(metrics.fanOut.mean == metrics.fanOut.longest)
     }
 
-    @Test func `a fan-out waits for who needs more turns, not for who was behind before`() {
+    @Test
+    func `a fan-out waits for sessions that need more turns, not for those that lagged before`() {
         var fanOuts = FanOuts()
         var over: [UInt64] = []
         func end(_ turns: UInt64) { fanOuts.end(turns: turns) { over.append($0) } }
         fanOuts.begin(after: 10, upTo: 12, at: 100, turns: 5)
         fanOuts.begin(after: 12, upTo: 13, at: 200, turns: 6)
-        // Somebody has got a half of the first.
+        // One session has received half of the first fan-out.
         fanOuts.waits(at: 11, turns: 8)
-        // This one began to read long ago.
+        // This session has lagged for long.
         fanOuts.waits(at: 4, turns: 90)
         end(7)
         #expect(over.isEmpty)

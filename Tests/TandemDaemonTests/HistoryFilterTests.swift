@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Which transactions a history gives of those that change properties.
+/// Histories filtered by changed properties.
 @Suite(.ownThread) struct HistoryFilterTests {
     private func given(
         _ bench: CommitBench, _ properties: [(entity: String, name: String)]
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a history of properties has what changes, inserts or deletes one of them`() throws {
+    @Test func `a history of properties contains their updates, inserts and deletes`() throws {
         let bench = try CommitBench()
         try bench.save([try bench.insert("Node", 1, ["name": .string("a"), "rank": .int(2)])])
         try bench.save([try bench.insert("Badge", 2, ["text": .string("b")])])
@@ -34,12 +34,12 @@ import Testing
         #expect(try given(bench, [("Node", "rank")]) == [2, 4, 7])
         #expect(try given(bench, [("Node", "name"), ("Node", "rank")]) == [2, 4, 5, 7])
         #expect(try given(bench, [("Badge", "text"), ("Node", "name")]) == [2, 3, 5, 6, 7])
-        // The slot of the one entity says nothing about the other.
+        // The same slot of another entity does not match.
         #expect(try given(bench, [("Leaf", "name")]) == [])
         #expect(try given(bench, [("Tag", "label")]) == [])
     }
 
-    @Test func `a history without interests has what changes nothing, one with them has not`()
+    @Test func `transactions without changes are in a history without interests only`()
         throws
     {
         let bench = try CommitBench()

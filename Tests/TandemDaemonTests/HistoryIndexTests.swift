@@ -7,12 +7,13 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What is passed over of a history by what is known of it, and that this never leaves anything out.
+/// Ranges of the history that the index skips; none may contain a wanted transaction.
 @Suite(.ownThread) struct HistoryIndexTests {
     // MARK: Random logs
 
     private func transaction(_ position: UInt64, _ random: inout SplitMix64) -> EncodedTransaction {
-        // Runs of few entities, so that there is something to pass over; now and then a model, or many entities.
+        // Runs of few entities, so that some ranges can be skipped; sometimes a model, or many
+        // entities.
         let run = Int(position / 700)
         let tags: [Int] =
             switch random.number(8_000) {
@@ -50,7 +51,8 @@ import Testing
             from: UInt64(random.number(Int(end))), interests: interests, condition: condition)
     }
 
-    /// What a filter gives of a log when the index is asked at every position.
+    /// Returns the positions that a filter finds in a log if the index is consulted at every
+    /// position.
     private func walk(
         _ log: [EncodedTransaction], from: UInt64, _ filter: HistoryFilter, _ index: HistoryIndex,
         _ body: (EncodedTransaction) -> Void = { _ in }
@@ -70,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: 0..<4)
-    func `what the index passes over is never wanted, whatever of the log it has seen`(
+    func `the index skips no wanted transaction, whatever it has seen of the log`(
         _ round: Int
     ) throws {
         let seed = seed &+ UInt64(round)
@@ -79,7 +81,7 @@ import Testing
         var index = HistoryIndex()
         var (read, all) = (0, 0)
         for _ in 0..<20 {
-            // A reader somewhere, as of a page of history.
+            // A reader starts anywhere, as for a page of history.
             let start = random.number(log.count)
             for transaction in log[start..<min(log.count, start + random.number(2_500))] {
                 index.note(transaction)
@@ -94,7 +96,7 @@ import Testing
         #expect(read < all, "TANDEM_SEED=\(seed): \(read) of \(all) were read")
     }
 
-    @Test func `no more is kept than the limits allow, and what is forgotten is read`() throws {
+    @Test func `at most the limit is kept, and dropped ranges are read`() throws {
         var index = HistoryIndex()
         let filter = HistoryFilter(HistoryRequest(from: 0, interests: [9]), modelPosition: 0)
         let stretches = UInt64(HistoryIndex.maximumStretches)
@@ -107,9 +109,9 @@ import Testing
         #expect(index.end(ofUnwantedFrom: second, filter) == second)
     }
 
-    // MARK: A daemon
+    // MARK: With a daemon
 
-    /// What one question gives: how far it came, and the positions.
+    /// Sends one request; returns how far the answer reached, and the positions.
     private func ask(
         _ client: Peer, _ from: UInt64, _ entity: CompiledEntity
     ) throws -> (isComplete: Bool, position: UInt64, found: [UInt64]) {
@@ -120,23 +122,23 @@ import Testing
         return (history.isComplete, history.position, history.transactions.map(\.position))
     }
 
-    @Test func `what was saved or read before is found by index, not by a scan`() throws {
+    @Test func `saved or read positions are found by the index, not by a scan`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 20
         let bench = try EngineBench(limits: limits)
         let tag = try bench.bench.entity("Tag")
-        // The stretch with the model is always read; these fill it and half of the next.
+        // The range with the model is always read; these saves fill it and half of the next.
         let start = HistoryIndex.stretchPositions
         for number in 1...(start + 500) {
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }
         let rare = try bench.bench.save([try bench.bench.insert("Tag", 3_000)]).position
         let end = bench.position.number
-        // Of entities that never changed nothing is read; of one that did, its stretch.
+        // Nothing is read for entities that never changed; for one that did, its range is read.
         let badge = try bench.bench.entity("Badge")
         let none = try ask(try bench.client(), start, badge)
         #expect(none.isComplete && none.position == end && none.found.isEmpty)
-        // Another daemon has to read it once, a slice at a time.
+        // Another daemon has to read the journal once, a slice at a time.
         try bench.crash()
         let client = try bench.client()
         var (from, steps, found): (UInt64, Int, [UInt64]) = (start, 0, [])

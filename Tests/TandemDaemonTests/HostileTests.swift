@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct HostileTests {
-    /// What must close a connection: the bytes, sent before or after the welcome.
+    /// Returns the byte sequences that must close a connection, sent before or after the welcome.
     private func attacks() throws -> [(name: String, bytes: [UInt8])] {
         var hello: [UInt8] = []
         try FrameEncoder.encode(ClientMessage.hello(Hello()), into: &hello)
@@ -27,7 +27,7 @@ import Testing
         try FrameEncoder.encode(
             ClientMessage.read(Read(objects: [ObjectReference(tag: 1, number: 1)])), id: 9,
             into: &short)
-        // A count that claims more than there is.
+        // A count that exceeds the message.
         short[Frame.headerBytes] = 0x7f
         return [
             ("two hellos", hello + hello), ("newer protocol", newer), ("huge frame", large),
@@ -37,13 +37,15 @@ import Testing
         ]
     }
 
-    @Test func `law 7: whoever breaks the protocol is closed with a reason, nobody else`() throws {
+    @Test func `law 7: a connection that breaks the protocol is closed with a reason, no other is`()
+        throws
+    {
         let bench = try EngineBench()
         let honest = try bench.client(Hello(author: "honest", interests: ["Node"]))
         var number: UInt64 = 1
         for (name, bytes) in try attacks() {
             for isWelcomed in [false, true] {
-                // Alone a status or read is fine after the welcome; before it nothing is.
+                // After the welcome a status or read alone is allowed; before it nothing is.
                 if isWelcomed, name == "request before hello" { continue }
                 let before = bench.dropped
                 let peer = isWelcomed ? try bench.client() : try bench.peer()
@@ -62,7 +64,7 @@ import Testing
 
     @Test func `law 8: names of authors and contexts have at most 256 bytes`() throws {
         let bench = try EngineBench()
-        // Two bytes each: counted are bytes, not characters.
+        // Two bytes per character: bytes are counted, not characters.
         let (fits, long) = (String(repeating: "é", count: 128), String(repeating: "é", count: 129))
         let peer = try bench.peer()
         try peer.write(.hello(Hello(author: long)), id: 0)
@@ -99,7 +101,7 @@ import Testing
         #expect(saved.wrote)
     }
 
-    @Test func `law 7: random bytes end a connection at most, never the daemon`() throws {
+    @Test func `law 7: random bytes end at most their connection, never the daemon`() throws {
         let bench = try EngineBench()
         var random = SplitMix64(seed: seed)
         let honest = try bench.client()
@@ -107,7 +109,7 @@ import Testing
             let peer = round % 2 == 0 ? try bench.client() : try bench.peer()
             let count = Int.random(in: 1...300, using: &random)
             var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
-            // Often a header that is nearly right, so that payloads are decoded too.
+            // Usually a nearly correct header, so that payloads are decoded too.
             if round % 3 > 0, count > Frame.headerBytes {
                 var frame: [UInt8] = []
                 try FrameEncoder.encode(ClientMessage.status, id: UInt32(round) + 1, into: &frame)
@@ -142,7 +144,7 @@ import Testing
             kinds.insert(message.kind)
             let id = message.kind == .hello ? 0 : UInt32(round) + 1
             try FrameEncoder.encode(message, id: id, into: &bytes)
-            // A question about the state has nothing to flip.
+            // A status request has no payload to flip.
             let flips = bytes.count > Frame.headerBytes ? Int.random(in: 1...3, using: &random) : 0
             for _ in 0..<flips {
                 let at = Int.random(in: Frame.headerBytes..<bytes.count, using: &random)
@@ -151,17 +153,17 @@ import Testing
             try peer.write(bytes)
             for _ in 0..<3 { try bench.turn() }
             try peer.read()
-            // Some leave, with what they asked for under way.
+            // Some clients disconnect while their request runs.
             if round % 2 == 0 { peer.socket.shutdown() }
         }
         #expect(kinds == Set(ClientMessage.Kind.allCases))
-        // The store still is what its journal says.
+        // The store still equals its journal's state.
         let expected = try dump(bench.bench.store)
         try bench.crash()
         #expect(try dump(bench.bench.store) == expected, "seed \(seed)")
     }
 
-    /// One message of every kind, some of them in several forms.
+    /// Returns one message of every kind, some of them in several forms.
     private func requests(
         of peer: Peer, _ bench: EngineBench, _ round: UInt64
     ) throws -> [ClientMessage] {
@@ -225,7 +227,9 @@ import Testing
         return peer.saveRequest([insert, update])
     }
 
-    @Test func `law 7: who does not read costs others nothing and catches up later`() throws {
+    @Test func `law 7: a client that does not read costs others nothing and catches up later`()
+        throws
+    {
         let bench = try EngineBench()
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
         let quick = try bench.client(Hello(author: "quick", interests: ["Node"]))
@@ -247,7 +251,7 @@ import Testing
         #expect(slow.pushes.map(\.transaction.position) == Array(2...201))
     }
 
-    @Test func `law 8: who asks and never reads is closed before its answers fill the memory`()
+    @Test func `law 8: a client that never reads is closed before its answers fill the memory`()
         throws
     {
         let bench = try EngineBench()
@@ -258,7 +262,7 @@ import Testing
         }
         for round in 0..<20 where !greedy.session.isClosing {
             var batch = bytes
-            // Fresh ids each round.
+            // Each round uses new ids.
             for index in 0..<4_000 {
                 let id = UInt32(round * 4_000 + index + 1)
                 let at = index * Frame.headerBytes + Frame.headerBytes - 4
@@ -274,7 +278,7 @@ import Testing
         #expect(bench.log.lines.contains { $0.contains("connection-dropped") })
     }
 
-    @Test func `law 8: more requests than allowed at once are refused one by one`() throws {
+    @Test func `law 8: more requests in flight than allowed are refused one by one`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         for id in UInt32(1)...80 {
@@ -290,7 +294,7 @@ import Testing
     }
 
     @Test
-    func `laws 7 and 8: a small question gets no answer that is larger than fetches may hold`()
+    func `laws 7 and 8: no answer to a small request is larger than fetches may hold`()
         throws
     {
         var limits = DaemonLimits()

@@ -7,7 +7,8 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Objects that move within an index over related objects while that is walked, by properties that no condition names.
+/// Objects whose index entries move during a scan over related objects, by changes of properties
+/// that no predicate names.
 @Suite(.ownThread) struct IndexMoveTests {
     private static let model = Model {
         Entity("Folder", indexes: [["kind", "size"]]) {
@@ -27,7 +28,8 @@ import Testing
         }
     }
 
-    /// A few folders among many of another kind, each with some papers, on two shelves.
+    /// Returns a bench with few rare folders among many usual ones, each with some papers, on 40
+    /// shelves.
     private func bench() throws -> CommitBench {
         let bench = try CommitBench(model: Self.model)
         var operations: [SaveOperation] = []
@@ -58,7 +60,7 @@ import Testing
         ("folder.kind == 'rare'", "Folder", 100...299, "size"),
         ("folder.shelf.room == 'cellar'", "Shelf", 1...40, "height"),
     ])
-    func `law 4: who moves in an index while a snapshot is read is found where it was`(
+    func `law 4: an object that moves in an index is found at its place in the snapshot`(
         _ format: String, _ entity: String, _ numbers: ClosedRange<UInt64>, _ property: String
     ) throws {
         let bench = try bench()

@@ -8,14 +8,14 @@ import Testing
 
 @testable import TandemDaemon
 
-/// A daemon answers about history by the indexes of the journal's segments as it does by reading everything.
+/// Histories answered with the indexes of the journal's segments, compared with a full scan.
 @Suite(.ownThread) struct IndexedHistoryTests {
     private static let entities = ["Node", "Leaf", "Badge", "Tag", "Group"]
     private static let texts = [
         "Node": "name", "Leaf": "name", "Badge": "text", "Tag": "label", "Group": "title",
     ]
 
-    /// Saves objects, changes them and deletes some, until the journal has so many segments.
+    /// Saves, changes and deletes objects until the journal has seven segments.
     private func fill(_ bench: CommitBench, _ random: inout SeededGenerator) throws {
         var known: [(entity: String, number: UInt64)] = []
         var next: UInt64 = 1
@@ -25,7 +25,7 @@ import Testing
             let text = Value.string(
                 String(repeating: "x", count: Int.random(in: 0...500, using: &random)))
             guard isOld else {
-                // Runs of few entities, so that there are segments without some of them.
+                // Runs of few entities, so that some segments lack some of them.
                 let entity = Self.entities[(run + Int.random(in: 0...1, using: &random)) % 5]
                 try bench.save([
                     try bench.insert(entity, next, [Self.texts[entity] ?? "": text])
@@ -74,7 +74,7 @@ import Testing
             limit: .random(in: 1...40, using: &random), condition: condition)
     }
 
-    /// All that a question gives, page by page, and in how many.
+    /// Returns the transactions of all pages of a history request, and the number of pages.
     private func ask(
         _ client: Peer, _ request: HistoryRequest, through end: UInt64
     ) throws -> (found: [EncodedTransaction], pages: Int) {
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: 0..<3 as Range<UInt64>)
-    func `with indexes, without some of them and with damaged ones the answers are the same`(
+    func `answers are the same with all indexes, with some missing and with damaged ones`(
         _ round: UInt64
     ) throws {
         let seed = seed &+ round
@@ -130,12 +130,14 @@ import Testing
                     answer.found == wanted, "TANDEM_SEED=\(seed), state \(state): \(request)")
             }
         }
-        // The one that a question found damaged was made anew meanwhile.
+        // The index that a request found damaged was rebuilt meanwhile.
         #expect(bench.bench.committer.journal.indexing.made > 0)
         #expect(try #require(disk.bytes(of: paths[0])) == whole)
     }
 
-    @Test func `law 8: indexes looked at and keys looked up count, and the question goes on`()
+    @Test
+    func
+        `law 8: read indexes and looked-up keys count toward the budget, and the request continues`()
         throws
     {
         var limits = DaemonLimits()
@@ -159,7 +161,7 @@ import Testing
         let answer = try ask(client, byEntity, through: end)
         #expect(answer.found.map(\.position) == rare.filter { $0 <= end })
         #expect(answer.pages > 1 && answer.pages < 10)
-        // Of so many objects an answer looks into a segment or two.
+        // For this many objects, one answer covers a segment or two.
         let objects = (1...300 as ClosedRange<UInt64>).map {
             ObjectReference(tag: tag, number: $0 * 25)
         }
@@ -170,7 +172,7 @@ import Testing
         #expect(many.pages > segments.count / 2)
     }
 
-    @Test func `after a restart what is rare is found by index, in one answer`() throws {
+    @Test func `after a restart rare changes are found by index, in one answer`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 160
         let bench = try EngineBench(limits: limits, segmentBytes: 16 << 10, indexes: true)
@@ -184,7 +186,7 @@ import Testing
             number += 1
         }
         try bench.crash()
-        // Only what is sealed: the newest segment has to be read once.
+        // Only sealed segments: the newest segment has to be read once.
         let segments = bench.bench.committer.journal.segments
         let end = try #require(segments.dropLast().last).last
         let tag = try bench.bench.entity("Tag")
@@ -198,7 +200,7 @@ import Testing
             #expect(answer.found.count == count && answer.pages == 1)
         }
         #expect(try ask(client, byEntity, through: end).found.map(\.position) == rare)
-        // Without the indexes it takes many.
+        // Without the indexes it takes many pages.
         let disk = bench.bench.disk
         for name in try disk.list("/journal") where name.hasSuffix(".index") {
             try disk.remove("/journal/" + name)

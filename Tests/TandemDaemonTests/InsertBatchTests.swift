@@ -22,7 +22,7 @@ import Testing
         return nil
     }
 
-    @Test func `law 7: the saves of others land between the transactions of a part`() throws {
+    @Test func `law 7: saves of others are committed between the transactions of a chunk`() throws {
         let (bench, client) = try world()
         let other = try bench.client(Hello(author: "o", interests: ["Node"]))
         let part = try bench.part("Node", 0..<1_000, from: try client.lease, isLast: true)
@@ -31,7 +31,7 @@ import Testing
         while try inserted(id, client) == nil {
             let insert = try bench.bench.insert("Tag", try other.lease + UInt64(saved.count))
             let save = try other.send(.save(other.saveRequest([insert])))
-            // Each is answered in the turn in which it came.
+            // Each save is answered in the turn in which it arrived.
             try bench.turn()
             try other.read()
             let answers = other.received.filter { $0.id == save }
@@ -47,9 +47,9 @@ import Testing
         for (one, next) in zip(positions, positions.dropFirst()) {
             #expect(saved.contains { one < $0 && $0 < next }, "\(one) to \(next)")
         }
-        // Who follows hears of them like of all others.
+        // Followers receive these transactions like all others.
         #expect(other.pushes.filter { $0.transaction.position >= positions[0] }.count == 5)
-        // The next part begins with as many as the last one could have.
+        // The next chunk begins with the transaction size that the previous one reached.
         let more = try bench.part(
             "Node", 0..<900, from: try client.lease + 1_000, isLast: true, id: [8])
         #expect(try client.run(more).rows == 900)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 63, 64, 65, 137, 998, 999])
-    func `a row that can't be inserted is named, and all before it are inserted`(
+    func `a row that can't be inserted is named, and all rows before it are inserted`(
         bad: Int
     ) throws {
         let (bench, client) = try world()
@@ -74,14 +74,16 @@ import Testing
         #expect(!answer.hasEnded)
         #expect(try bench.count("Node", client) == bad)
         #expect(try bench.transactions(of: [7]).last?.done ?? 0 == UInt64(bad))
-        // Mended, it goes on there.
+        // After the correction, the batch continues at that row.
         let mended = try client.run(try part(3, from: lease + 1_500))
         #expect(mended.rows == 1_000 && mended.failure == nil && mended.hasEnded)
         #expect(try bench.count("Node", client, "rank = 7") == 999)
         #expect(try bench.count("Node", client, "rank = 3") == 1)
     }
 
-    @Test func `rows that only together are too much are inserted apart`() throws {
+    @Test func `rows that only together exceed a limit are inserted in several transactions`()
+        throws
+    {
         var limits = DaemonLimits()
         limits.transactionBytes = 1 << 16
         let (bench, client) = try world(limits: limits)
@@ -91,7 +93,7 @@ import Testing
         #expect(answer.rows == 10 && answer.failure == nil)
         let sizes = try bench.transactions(of: [7]).map(\.transaction.changes.count)
         #expect(sizes == [5, 5])
-        // And one that is too much alone is named.
+        // A single row that exceeds the limit is named.
         let long = Value.string(String(repeating: "x", count: 35_000))
         let bad = try client.run(
             try bench.part("Node", 10..<12, from: try client.lease + 10, isLast: true) {
@@ -100,7 +102,10 @@ import Testing
         #expect(bad.failure?.code == .limitExceeded && bad.failedRow == 11 && bad.rows == 11)
     }
 
-    @Test func `links lead to what there is, and no transaction changes more than it may`() throws {
+    @Test
+    func `links refer to existing objects, and no transaction exceeds its maximum of changes`()
+        throws
+    {
         let (bench, client) = try world()
         let lease = try client.lease
         try bench.fill(client, "Node", lease...(lease + 1_199))
@@ -121,7 +126,7 @@ import Testing
     // MARK: Unique values
 
     @Test(arguments: MergePolicy.allCases)
-    func `two batches whose rows have the same unique values leave one object each`(
+    func `two batches whose rows have equal unique values leave one object per value`(
         policy: MergePolicy
     ) throws {
         let (bench, one) = try world()
@@ -130,7 +135,7 @@ import Testing
             try bench.part(
                 "Node", 0..<300, from: try client.lease, isLast: true, id: [id], policy: policy
             ) { row in
-                // The second half of one is the first half of the other.
+                // The second half of one batch equals the first half of the other.
                 let code = id == 7 ? row : row + 150
                 return ["code": .string("\(code)"), "name": .string(name)]
             }
@@ -155,7 +160,7 @@ import Testing
         #expect(try bench.count("Node", one) == 450)
         let takes = policy == .objectTrump || policy == .overwrite
         #expect(try bench.count("Node", one, "name = 'a'") == (takes ? 150 : 300))
-        // Again it changes nothing, in another life neither.
+        // A repeat changes nothing, even after the store was rebuilt.
         let end = bench.position.number
         try bench.rebuild()
         let again = try bench.client()
@@ -163,7 +168,8 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `rows that meet what there is are counted in the journal, and pushed to nobody`()
+    @Test
+    func `rows that match existing objects are counted in the journal, and pushed to no client`()
         throws
     {
         let (bench, client) = try world()
@@ -183,16 +189,16 @@ import Testing
         #expect(try bench.bench.value("Node", lease, "name") == .null)
     }
 
-    // MARK: Limits, ends and faults
+    // MARK: Limits, disconnects and faults
 
-    @Test func `law 7: however many parts one user sends, another's batch is next`() throws {
+    @Test func `law 7: however many chunks one user sends, another's batch is next`() throws {
         let (bench, _) = try world()
         func peer(_ uid: UInt32) throws -> Peer {
             try bench.client(
                 Hello(author: "\(uid)"), as: PeerCredentials(uid: uid, gid: uid, pid: 1))
         }
         let busy = try peer(2)
-        // More than batches may wait, none is refused.
+        // More chunks than batches may be queued; none is refused.
         var sent: [UInt32] = []
         for index in 0..<40 {
             let part = try bench.part(
@@ -220,7 +226,7 @@ import Testing
         #expect(try bench.count("Tag", other) == 400)
     }
 
-    @Test func `law 8: of a connection with many rows waiting nothing more is read`() throws {
+    @Test func `law 8: a connection with many queued rows is not read further`() throws {
         var limits = DaemonLimits()
         limits.inboundBytes = 20_000
         let (bench, client) = try world(limits: limits)
@@ -249,7 +255,7 @@ import Testing
         #expect(!bench.engine.hasWork)
     }
 
-    @Test func `law 7: a client that goes away leaves nothing of its batch but what is done`()
+    @Test func `law 7: a client that disconnects leaves only the committed part of its batch`()
         throws
     {
         let (bench, other) = try world()
@@ -271,7 +277,7 @@ import Testing
     }
 
     @Test
-    func `laws 1 and 3: rows that the disk has no room for are told from those that are kept`()
+    func `laws 1 and 3: rows that do not fit on the disk are reported, the others are kept`()
         throws
     {
         let (bench, client) = try world()
@@ -298,7 +304,7 @@ import Testing
         #expect(try bench.count("Node", try bench.client()) == kept)
     }
 
-    @Test func `laws 3 and 7: rows that meet another model go on in its slots`() throws {
+    @Test func `laws 3 and 7: rows that meet a new model are resumed with its slots`() throws {
         let (bench, client) = try world()
         let lease = try client.lease
         let id = try client.send(
@@ -322,7 +328,7 @@ import Testing
         #expect(try bench.count("Node", client, "a = 5") == 1_000 - Int(answer.rows))
     }
 
-    @Test func `a batch insert takes the role of a writer`() throws {
+    @Test func `a batch insert requires the role of a writer`() throws {
         var roles = RolePolicy()
         roles.others = .reader
         let (bench, _) = try world(roles: roles)

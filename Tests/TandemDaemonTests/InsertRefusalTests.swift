@@ -6,15 +6,16 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Rows of a batch insert that can't be inserted: all of them are named, at once, and none that can.
+/// Rows of a batch insert that can't be inserted: all of them are named at once, and no others.
 @Suite(.ownThread) struct InsertRefusalTests {
-    /// What a row sets, and what is to become of it when rows are inserted one by one.
+    /// The values of a row, and the expected refusal if rows are inserted one by one.
     private struct Row {
         var values: [String: Value]
         var refusal: TandemError.Code?
     }
 
-    /// Rows of which many break a rule, also because of others; `group` exists, `group + 1` does not.
+    /// Returns rows, many of which violate a rule by themselves or because of others; `group`
+    /// exists, `group + 1` does not.
     private func rows(_ random: inout SplitMix64, _ group: ObjectReference) -> [Row] {
         var taken: Set<UInt64> = []
         return (0..<400).map { _ in
@@ -32,13 +33,15 @@ import Testing
             case 2: row.values["group"] = .reference(group)
             default: break
             }
-            // What one that is refused would have taken is free for another.
+            // A unique value of a refused row is free for another row.
             if row.refusal == nil, !taken.insert(code).inserted { row.refusal = .uniqueness }
             return row
         }
     }
 
-    /// Sends rows, without those that are refused, until all that can be are inserted; returns why which were refused, and the requests.
+    /// Sends rows, leaving out refused ones, until all others are inserted.
+    ///
+    /// Returns the errors by row, and the number of requests.
     private func insert(
         _ rows: [Row], _ bench: EngineBench, _ client: Peer, from lease: UInt64
     ) throws -> (refused: [Int: TandemError], requests: Int) {
@@ -63,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: 0..<6)
-    func `rows are refused exactly as if they came one by one`(round: UInt64) throws {
+    func `rows are refused exactly as if they were inserted one by one`(round: UInt64) throws {
         var random = SplitMix64(seed: seed &+ round)
         let bench = try EngineBench(clock: ManualClock())
         let client = try bench.client()
@@ -82,14 +85,14 @@ import Testing
         #expect(changes.count { $0.kind == .insert } == kept)
     }
 
-    @Test func `a thousand rows that are refused take no more requests than a handful`() throws {
+    @Test func `a thousand refused rows take only a handful of requests`() throws {
         let bench = try EngineBench(clock: ManualClock())
         let client = try bench.client()
         let lease = try client.lease
         try bench.fill(client, "Node", lease...(lease + 999)) { ["code": .string("\($0 - lease)")] }
         let end = bench.position.number
         let rows = (0..<1_000).map { Row(values: ["code": .string("\($0)")]) }
-        // As many as a turn has, which is more from turn to turn.
+        // Each request names as many rows as one turn evaluates, which increases from turn to turn.
         var part = try bench.part("Node", 0..<1_000, from: lease + 1_000) { rows[$0].values }
         part.namesRefused = true
         var (left, requests) = (1_000, 0)
@@ -104,7 +107,7 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `who does not ask for all is told of the first`() throws {
+    @Test func `without the option only the first refused row is reported`() throws {
         let bench = try EngineBench(clock: ManualClock())
         let client = try bench.client()
         let part = try bench.part("Node", 0..<200, from: try client.lease) {
@@ -112,12 +115,12 @@ import Testing
         }
         let answer = try client.run(part)
         #expect(answer.failedRow == 40 && answer.refused.isEmpty && answer.rows == 40)
-        // What comes before it is one transaction, not a search.
+        // The rows before it are one transaction, without a search.
         #expect(try bench.transactions(of: [7]).map(\.done) == [40])
     }
 
     @Test
-    func `rows whose links lead to many objects fill transactions, and none is planned in vain`()
+    func `rows with links to many objects fill transactions, and no row is planned twice`()
         throws
     {
         let bench = try EngineBench(clock: ManualClock())
@@ -129,7 +132,7 @@ import Testing
             ["group": .reference(groups[$0])]
         }
         #expect(try client.run(part).rows == 1_000)
-        // Each row is two changes: at most fifteen sixteenths of what a transaction may have.
+        // Each row is two changes, and a transaction is filled to at most fifteen sixteenths.
         let changes = try bench.transactions(of: [7]).map(\.transaction.changes.count)
         #expect(changes == [128, 256, 512, 936, 168])
     }

@@ -6,13 +6,13 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batch inserts that are repeated: each row is inserted once, whatever came between.
+/// Repeated batch inserts: each row is inserted once, whatever interrupts the batch.
 @Suite(.ownThread) struct InsertRepeatTests {
     private func bench(limits: DaemonLimits = DaemonLimits()) throws -> EngineBench {
         try EngineBench(clock: ManualClock(), limits: limits)
     }
 
-    /// Everything that the journal has of the batch, checked against how many rows there are.
+    /// Checks the batch's transactions in the journal against the number of its rows.
     private func check(_ bench: EngineBench, rows: Int, isEnded: Bool = true) throws {
         let parts = try bench.transactions(of: [7])
         let changes = parts.flatMap(\.transaction.changes)
@@ -22,7 +22,7 @@ import Testing
         #expect(parts.last?.transaction.contentHash == bench.hash(rows))
         #expect(parts.last?.transaction.batch?.hasEnded == isEnded)
         #expect(parts.dropLast().allSatisfy { $0.transaction.batch?.hasEnded == false })
-        // As many as were sent, each of another name, and none but these.
+        // The store has exactly these rows, each with a name of its own.
         let client = try bench.client()
         #expect(try bench.count("Node", client) == rows)
         let names = (0..<rows).map { "\"\($0)\"" }
@@ -35,7 +35,8 @@ import Testing
 
     private func named(_ row: Int) -> [String: Value] { ["name": .string("\(row)")] }
 
-    @Test func `law 3: each part may be sent again, in any life, and inserts no row twice`() throws
+    @Test func `law 3: a chunk may be sent again after any restart, and inserts no row twice`()
+        throws
     {
         let bench = try bench()
         var after: UInt64 = 0
@@ -56,7 +57,7 @@ import Testing
             if index % 2 == 0 { try bench.crash() } else { try bench.rebuild() }
             let (other, again) = try part()
             #expect(try other.run(again) == answer)
-            // One that begins earlier, and one that reaches further, say the same of what they share.
+            // A chunk that begins earlier and reaches less far gets the same answer.
             if start > 0 {
                 let wide = try bench.part(
                     "Node", (start - 50)..<(start + 50), from: try other.lease, named)
@@ -67,7 +68,7 @@ import Testing
         try check(bench, rows: 600)
     }
 
-    @Test func `law 3: a part that is killed behind each of its transactions goes on behind it`()
+    @Test func `law 3: a chunk that is killed after each of its transactions resumes after it`()
         throws
     {
         let bench = try bench()
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test
-    func `law 3: two clients with one batch insert each row once, and both hear how far it is`()
+    func `law 3: two clients with one batch insert each row once, and both get its progress`()
         throws
     {
         let bench = try bench()
@@ -117,7 +118,7 @@ import Testing
         try check(bench, rows: 400)
     }
 
-    @Test func `law 3: whoever asks is told how far the batch came, and changes nothing`() throws {
+    @Test func `law 3: a query for a batch's progress returns it, and changes nothing`() throws {
         let bench = try bench()
         let client = try bench.client()
         func ask(_ peer: Peer) throws -> BatchInserted {
@@ -129,7 +130,7 @@ import Testing
                 == BatchInserted(position: end, rows: 0, hash: bench.hash(0), hasEnded: false))
         let some = try client.run(try bench.part("Node", 0..<120, from: try client.lease, named))
         #expect(try ask(client) == some)
-        // These were all.
+        // Ends the batch without further rows.
         let last = try bench.part("Node", 120..<120, from: 0, isLast: true)
         let ended = try client.run(last)
         #expect(ended.hasEnded && ended.rows == 120 && ended.position == some.position + 1)
@@ -149,7 +150,7 @@ import Testing
         #expect(bench.position.number == end)
     }
 
-    @Test func `law 3: rows behind an end that was reached are taken like others`() throws {
+    @Test func `law 3: rows after an end that was reached are accepted like others`() throws {
         let bench = try bench()
         let client = try bench.client()
         _ = try client.run(
@@ -160,7 +161,8 @@ import Testing
         #expect(try bench.count("Node", client) == 15)
     }
 
-    @Test func `law 3: rows that are not the same are refused, and so is an id of something else`()
+    @Test
+    func `law 3: different rows under the same id are refused, and so is an id used otherwise`()
         throws
     {
         let bench = try bench()
@@ -171,27 +173,27 @@ import Testing
             #expect(throws: TandemError.self) { try client.run(part) }?.code
         }
         let fresh = lease + 500
-        // Another row before, among those that it has, or a batch that ended earlier.
+        // A different row before the chunk or in it, or a batch that ends earlier.
         #expect(
             refusal(try bench.part("Node", 100..<110, from: fresh, salt: "x", named)) == .usage)
         #expect(refusal(try bench.part("Node", 0..<110, from: fresh, salt: "x", named)) == .usage)
         #expect(
             refusal(try bench.part("Node", 0..<90, from: fresh, isLast: true, named)) == .usage)
-        // A gap, and numbers beyond all.
+        // A gap, and impossibly large row numbers.
         #expect(refusal(try bench.part("Node", 101..<110, from: fresh, named)) == .usage)
         for first in [UInt64.max, UInt64.max - 1, 1 << 63] as [UInt64] {
             var far = try bench.part("Node", 0..<2, from: fresh, named)
             far.first = first
             #expect(refusal(far) == .usage)
         }
-        // A save, a batch delete.
+        // The id of a save, and of a batch delete.
         var save = client.saveRequest([try bench.bench.insert("Tag", fresh + 1)])
         save.saveID = [9]
         _ = try client.ask(.save(save))
         #expect(refusal(try bench.part("Node", 0..<9, from: fresh + 9, id: [9], named)) == .usage)
         _ = try client.run(try bench.batch("Node", "rank < 0", id: [8]))
         #expect(refusal(try bench.part("Node", 0..<9, from: fresh + 9, id: [8], named)) == .usage)
-        // And the other way round.
+        // The batch insert's id, used for a batch delete and for a save.
         let delete = try bench.batch("Node", id: [7])
         #expect(#expect(throws: TandemError.self) { try client.run(delete) }?.code == .usage)
         save.saveID = [7]
@@ -204,8 +206,7 @@ import Testing
         try check(bench, rows: 100, isEnded: false)
     }
 
-    @Test func `law 3: a batch that was forgotten meanwhile goes on for who had its answer`() throws
-    {
+    @Test func `law 3: a forgotten batch continues for a client that had its answer`() throws {
         var limits = DaemonLimits()
         limits.savesKept = 20
         let bench = try bench(limits: limits)
@@ -219,12 +220,12 @@ import Testing
         func refusal(_ part: BatchInsert) -> TandemError.Code? {
             #expect(throws: TandemError.self) { try client.run(part) }?.code
         }
-        // Who never had an answer knows of no rows.
+        // A client without an answer has no row count to continue from.
         #expect(refusal(early) == .unknownOutcome)
         var next = early
         next.after = bench.position.number
         #expect(refusal(next) == .unknownOutcome)
-        // Sent before it was forgotten, it may have happened.
+        // Sent before the batch was forgotten, the chunk may have been applied.
         next.after = some.position
         next.firstSentAt = some.position
         #expect(refusal(next) == .unknownOutcome)
@@ -234,7 +235,7 @@ import Testing
         try check(bench, rows: 60)
     }
 
-    @Test func `law 7: what a disk has under an id and can't be ends no daemon`() throws {
+    @Test func `law 7: an impossible record under an id does not crash the daemon`() throws {
         let bench = try bench()
         let client = try bench.client()
         let known = SavedOnce(

@@ -7,10 +7,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Every limit that a configuration can set, reached with a small value.
+/// Every configurable limit, reached with a small value.
 @Suite(.ownThread) struct LimitTests {
     @Test(arguments: Limit.allCases)
-    func `law 8: every limit has an answer and is counted when it is reached`(
+    func `law 8: every limit has an error and a counter when it is reached`(
         _ limit: Limit
     ) throws {
         var limits = DaemonLimits()
@@ -29,7 +29,7 @@ import Testing
         #expect((counted?["reached"]?.int ?? 0) > Int64(before))
     }
 
-    /// Does what the limit is there for; gives the error that it leads to, if it does.
+    /// Exceeds a limit; returns the resulting error, if there is one.
     private func reach(
         _ limit: Limit, _ bench: EngineBench, _ clock: ManualClock
     ) throws -> TandemError? {
@@ -132,7 +132,7 @@ import Testing
             for number in UInt64(1)...100 { try save(number) }
             return failure(try client.ask(.history(HistoryRequest(from: 1, interests: [1_000]))))
         case .readBytes:
-            // Less than what is answered at once is not worth counting.
+            // Fewer objects are answered immediately and not counted.
             for part in UInt64(0)..<3 {
                 try client.save(
                     try (1...1_000).map { try bench.bench.insert("Tag", 1_000 * part + $0) })
@@ -158,7 +158,8 @@ import Testing
         return nil
     }
 
-    /// A request that is too large by one, in each of the messages that may have it.
+    /// Returns the error for a request that exceeds a limit by one; every message with a request
+    /// must give the same.
     private func tooExpensive(
         _ limit: Limit, _ client: Peer, _ bench: EngineBench
     ) throws -> TandemError? {
@@ -184,7 +185,7 @@ import Testing
         return errors.first ?? nil
     }
 
-    /// Reads two objects beside one.
+    /// A request that reads two related objects per object.
     private var related: FetchRequest {
         get throws {
             let predicate = try ObjectPredicate(format: "parent.parent.label != nil")
@@ -193,7 +194,7 @@ import Testing
     }
 
     @Test
-    func `law 8: members that are only counted take an eighth of what those take that are read`()
+    func `law 8: members that are only counted cost an eighth of members that are read`()
         throws
     {
         var limits = DaemonLimits()
@@ -232,7 +233,7 @@ import Testing
         #expect(committer.counters.checkpoints.count == before + 1)
     }
 
-    // MARK: Sending too much
+    // MARK: Large requests
 
     private func large(_ client: Peer, _ number: UInt64) throws {
         let text = Value.string(String(repeating: "x", count: 10_000))
@@ -246,7 +247,7 @@ import Testing
         ])
     }
 
-    /// A fetch of 180 KiB in one frame.
+    /// Sends a fetch of 180 KiB in one frame.
     private func tooLarge(_ bench: EngineBench) throws -> TandemError? {
         let client = try bench.client()
         let path = [String](repeating: String(repeating: "x", count: 1_000), count: 60)
@@ -258,7 +259,7 @@ import Testing
         return try end(of: client)
     }
 
-    /// The beginnings of large saves on two connections, which are too much together.
+    /// Sends the beginnings of large saves on two connections, which together exceed the limit.
     private func unfinished(_ bench: EngineBench) throws -> TandemError? {
         let clients = [try bench.client(), try bench.client()]
         let text = Value.string(String(repeating: "x", count: 10_000))
@@ -271,7 +272,7 @@ import Testing
         }
         #expect(!clients[0].session.isClosing)
         let error = try end(of: clients[1])
-        // What the other one held is free again.
+        // The memory of the second connection is free again.
         #expect(bench.engine.unfinished.bytes == 3_000 - Frame.headerBytes)
         try clients[0].write(Array(bytes[3_000...]))
         guard case .saved = try clients[0].answer(1) else {
@@ -283,7 +284,8 @@ import Testing
         return error
     }
 
-    /// Answers that nobody reads, until there is no room for more; then requests that have to wait.
+    /// Requests answers without reading them until the outbound buffer is full; further requests
+    /// have to wait.
     private func unread(_ bench: EngineBench) throws -> TandemError? {
         let saver = try bench.client()
         for number in UInt64(1)...50 { try large(saver, number) }
@@ -308,7 +310,7 @@ import Testing
         return nil
     }
 
-    /// A read that waits until others, which have the readers or the read transactions, are done.
+    /// Sends a read that waits until others have released the readers or the read transactions.
     private func waiting(_ limit: Limit, _ bench: EngineBench) throws -> TandemError? {
         bench.engine.littleWork = 0
         if limit == .storeReaders { (bench.engine.readers as? ReadsInTurns)?.capacity = 9 }
@@ -325,7 +327,7 @@ import Testing
         return nil
     }
 
-    /// A read that takes too long while others commit much.
+    /// Runs a read that takes too long while others commit a lot.
     private func outlasted(_ bench: EngineBench, _ clock: ManualClock) throws -> TandemError? {
         bench.engine.littleWork = 0
         bench.holdReaders(true)
@@ -343,7 +345,7 @@ import Testing
         return failure(try client.answer(id))
     }
 
-    /// The failure with which a connection ended.
+    /// Returns the failure with which a connection was closed.
     private func end(of client: Peer) throws -> TandemError? {
         try client.carry()
         try client.read()
@@ -357,7 +359,7 @@ import Testing
 }
 
 extension EngineBench {
-    /// The error that something throws, if it does.
+    /// Returns the error that `body` throws, or nil.
     fileprivate func failure(_ body: (CommitBench) throws -> Void) -> TandemError? {
         do {
             try body(bench)
@@ -368,7 +370,7 @@ extension EngineBench {
     }
 }
 
-/// Texts and data, and what leads from one to another.
+/// A model with texts and data, and relationships.
 private let limitModel = Model {
     Entity("Tag") {
         Attribute("label", .string)
@@ -398,7 +400,7 @@ extension Limit {
         }
     }
 
-    /// The error that is expected; nil where the daemon goes on otherwise.
+    /// The expected error, or nil if the daemon reacts without one.
     fileprivate var code: TandemError.Code? {
         switch self {
         case .connections, .connectionsPerUser, .frameBytes, .requestsInFlight, .inboundBytes,

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Long lists that an index gives: their first part is sent while the rest is put in order.
+/// Long lists found with an index: the first chunk is sent while the rest is sorted.
 @Suite(.ownThread) struct ListInPartsTests {
     private static let model = Model {
         Entity("Folder") {
@@ -18,7 +18,8 @@ import Testing
         }
     }
 
-    /// Papers in seven folders whose names are in another order than their numbers, some in none.
+    /// Returns a bench with papers in seven folders, whose names have another order than their
+    /// numbers; some papers are in none.
     private func bench(partBytes: Int) throws -> EngineBench {
         var limits = DaemonLimits()
         limits.partBytes = partBytes
@@ -45,9 +46,9 @@ import Testing
                 sectionKeyPath: "folder.name", hops: [["folder"]], rowsUpTo: rowsUpTo))
     }
 
-    /// With less than seven there are more folders than what is reached may be.
+    /// With fewer than seven, there are more folders than related objects allowed.
     @Test(arguments: [1, 100, 3_000], [2, 7] as [UInt32])
-    func `law 4: a list in parts is the one that comes whole`(
+    func `law 4: a chunked list equals the unchunked one`(
         _ partBytes: Int, _ rowsUpTo: UInt32
     ) throws {
         let (parts, whole) = (try bench(partBytes: partBytes), try bench(partBytes: 1 << 20))
@@ -64,7 +65,7 @@ import Testing
         #expect(parts.engine.heldBytes == 0)
     }
 
-    @Test func `law 2: what others save while a list is put in order is pushed behind it`() throws {
+    @Test func `law 2: saves of others while a list is sorted are pushed after it`() throws {
         let (bench, other) = (try bench(partBytes: 200), try bench(partBytes: 1 << 20))
         let (client, writer) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(try fetch(bench)))

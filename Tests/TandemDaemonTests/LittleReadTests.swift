@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The cost of a read on the daemon's thread is bounded, also for members and related rows.
+/// The bound on the cost of reads on the daemon's thread, including members and related rows.
 @Suite(.ownThread) struct LittleReadTests {
-    /// A daemon with a hundred nodes in one group, and a bound on little reads.
+    /// Returns a daemon with a hundred nodes in one group, and this bound on little reads.
     private func bench(work: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(100, isGrouped: true)
@@ -17,7 +17,7 @@ import Testing
         return bench
     }
 
-    /// Whether a question is answered without a reader; the answer comes in any case.
+    /// Returns whether a request is answered without a reader; waits for the answer in both cases.
     private func isAnsweredAtOnce(_ message: ClientMessage, _ bench: EngineBench) throws -> Bool {
         let client = try bench.client()
         bench.holdReaders(true)
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [(1, true), (20, false)])
-    func `law 7: a fetch with many related objects is carried out by a reader`(
+    func `law 7: a fetch with many related objects is run by a reader`(
         _ paths: Int, _ isAtOnce: Bool
     ) throws {
         let bench = try bench(work: 800)

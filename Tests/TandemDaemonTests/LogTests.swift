@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Lines of the log: their form, their names, and what stays out of them.
+/// Log lines: their format, their names, and the data that they must not contain.
 @Suite(.ownThread) struct LogTests {
     @Test func `a line is a name, fields, and a message`() {
         #expect(
@@ -20,7 +20,7 @@ import Testing
                 + #"message="no \"hello\"""#)
     }
 
-    @Test func `what a client calls itself can't begin a line or a field of its own`() {
+    @Test func `a client's name can't begin a line or a field of its own`() {
         for text in [
             "a\nready: x", "a\r\nb", "a\u{2028}b", "a\u{0}b\u{1b}[31m", "a=b\" c=\"d", "\\",
         ] {
@@ -35,7 +35,7 @@ import Testing
         #expect(long.count < 1_100)
     }
 
-    @Test func `fields of a line that matters too little are not even made`() {
+    @Test func `fields of a line below the log level are not evaluated`() {
         let lines = Log()
         let log = DaemonLog(level: .warning) { lines.add("\($0.rawValue) \($1)") }
         func never() -> Int { fatalError("it was made") }
@@ -57,7 +57,7 @@ import Testing
         try client.save([
             try bench.bench.insert("Node", 1, ["name": .string(secret), "code": .string(secret)])
         ])
-        // Refused, with the value in the answer's text.
+        // The save is refused, and the answer's text contains the value.
         let again = try bench.bench.insert("Node", 2, ["code": .string(secret)])
         _ = try client.ask(.save(client.saveRequest([again])))
         try bench.turn()
@@ -66,7 +66,7 @@ import Testing
         #expect(!bench.log.lines.contains { $0.contains(secret) })
     }
 
-    @Test func `law 8: connections that are dropped in a row fill no log`() throws {
+    @Test func `law 8: a series of dropped connections does not fill the log`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1)
         let bench = try EngineBench(engineClock: clock)
         let most = DaemonLimits.logLinesInInterval
@@ -104,7 +104,7 @@ import Testing
         let rows = try Page.rows(under: "| reason | when |")
         #expect(rows.map { $0[0] } == Refusal.allCases.map(\.rawValue))
         #expect(rows.allSatisfy { $0.count == 3 && !$0[1].isEmpty })
-        // The limits that lead to one are limits.
+        // The limits that cause a refusal are known limits.
         let named = rows.flatMap { $0[2].split(separator: " ") }.filter { $0.contains(".") }
         for limit in named {
             let name = String(limit.dropFirst("limits.".count).filter(\.isLetter))
@@ -114,9 +114,9 @@ import Testing
     }
 }
 
-/// The page Outside of this module.
+/// The page `Outside.md` of the daemon.
 enum Page {
-    /// The cells of a table's rows, without backticks.
+    /// Returns the cells of a table's rows, without backticks.
     static func rows(under header: String) throws -> [[String]] {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         parts.removeLast(3)

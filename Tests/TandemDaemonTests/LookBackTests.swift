@@ -7,9 +7,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What is read at an earlier position is what was read when the daemon stood there.
+/// Reads of the past, compared with the results of the same reads at that time.
 @Suite(.ownThread) struct LookBackTests {
-    /// What there was at a position.
+    /// The results at a position.
     private struct Moment {
         let position: UInt64
         var found: [FetchResult] = []
@@ -47,7 +47,7 @@ import Testing
         return moment
     }
 
-    @Test func `law 6: a fetch at a position gives what one gave when the daemon stood there`()
+    @Test func `law 6: a fetch at a position returns what it returned at that time`()
         throws
     {
         for round in UInt64(0)..<3 {
@@ -88,7 +88,7 @@ import Testing
         #expect(found.objects.map(\.object) == wanted.map(\.object), "\(what)")
         #expect(found.objects.map(\.row) == wanted.map(\.row), "\(what)")
         #expect(found.count == UInt64(min(expected.count, fetch.request.limit ?? .max)), "\(what)")
-        // What is undone has the position as its version, which a later change is above.
+        // An undone object has the position as its version; later changes have higher ones.
         let versions = zip(wanted, found.objects).allSatisfy {
             $0.version <= $1.version && $1.version <= fetch.at
         }
@@ -132,7 +132,7 @@ import Testing
         return bench
     }
 
-    @Test func `a fetch, a count and a read at a position are answered there`() throws {
+    @Test func `a fetch, a count and a read at a position are answered at that position`() throws {
         let bench = try bench()
         let client = try bench.client()
         let at = bench.position.number - 20
@@ -156,12 +156,12 @@ import Testing
             #expect(answer.objects.count == (isThere ? 1 : 0))
             #expect(answer.missing == (isThere ? [] : [object]))
         }
-        // Nothing of it moved what the session was told.
+        // Reads of the past did not move the session's position.
         #expect(try client.fetch(Fetch(request: nodes)).position == bench.position.number)
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `what can't be looked back at says why, and what can`() throws {
+    @Test func `a refused read of the past states the reason and the oldest position`() throws {
         var limits = DaemonLimits()
         limits.lookBackTransactions = 30
         let bench = try bench(limits)
@@ -185,7 +185,9 @@ import Testing
         #expect(expired?.message.contains("the oldest that can be read at is \(end + 1)") == true)
     }
 
-    @Test func `law 7: what a look back undoes is taken in by and by, between batches`() throws {
+    @Test func `law 7: a read of the past reads its transactions in slices, between batches`()
+        throws
+    {
         var limits = DaemonLimits()
         limits.sliceReads = 5
         let bench = try bench(limits)
@@ -210,7 +212,7 @@ import Testing
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `a look back needs what it undoes until it is done`() throws {
+    @Test func `a read of the past retains the journal it needs until it is done`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 1
         let bench = try bench(limits)

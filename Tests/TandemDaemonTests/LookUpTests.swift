@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// A fetch by a unique value is answered at once, and like any other.
+/// Fetches by a unique value, which are answered immediately, with the same answer as any fetch.
 @Suite(.ownThread) struct LookUpTests {
     private let bench: EngineBench
     private let saver: Peer
@@ -26,14 +26,14 @@ import Testing
         return Fetch(request: FetchRequest(entity: "Node", predicate: predicate))
     }
 
-    /// Whether a fetch is answered without being planned.
+    /// Returns whether a fetch is answered without being planned.
     private func isLookUp(_ fetch: Fetch) throws -> Bool {
         let answerer = Answerer(
             committer: bench.engine.committer, session: asker.session, engine: bench.engine)
         return try answerer.lookUp(.fetch(fetch)) != nil
     }
 
-    @Test func `it has the answer of a fetch that finds the same otherwise`() throws {
+    @Test func `it has the same answer as a planned fetch for the same object`() throws {
         for code in ["c1", "c4", "c5", ""] {
             let (quick, planned) = (
                 try fetch("code == '\(code)'"), try fetch("code == '\(code)' AND TRUEPREDICATE")
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func `what asks for more than rows of now is no look-up`() throws {
+    @Test func `a request for more than current rows is no look-up`() throws {
         let plain = try fetch("code == 'c1'")
         #expect(try isLookUp(plain))
         func isOther(_ change: (inout Fetch) -> Void) throws -> Bool {
@@ -61,7 +61,7 @@ import Testing
         #expect(try isOther { $0.lease = 1 })
     }
 
-    @Test func `law 2: who asks hears of what was saved before, and follows from the answer on`()
+    @Test func `law 2: earlier saves are pushed before the answer, and later ones after it`()
         throws
     {
         let node = try bench.bench.reference("Node", 1).tag
@@ -77,7 +77,7 @@ import Testing
         #expect(found.position == first + 1)
     }
 
-    @Test func `law 7: however many ask, none is left over`() throws {
+    @Test func `law 7: however many clients send look-ups, all are answered`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 1
         let bench = try EngineBench(limits: limits)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What the loop does with clients that want more than their share of it.
+/// The daemon's loop with clients that demand more than their share.
 @Suite(.ownThread) struct LoopTests {
     /// A client that saves as fast as it can, and the daemon's loop around its session.
     private struct World {
@@ -24,7 +24,7 @@ import Testing
             loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
         }
 
-        /// Sends saves that are refused with a sentence each, and lets the daemon read what came.
+        /// Sends saves that are refused with a message each, and lets the daemon read them.
         mutating func save(_ count: Int) throws {
             var bytes: [UInt8] = []
             for _ in 0..<count {
@@ -40,7 +40,9 @@ import Testing
         }
     }
 
-    @Test func `laws 7 and 8: saves of who reads no answers wait, and keep nobody busy`() throws {
+    @Test func `laws 7 and 8: saves of a client that reads no answers wait, without busy waiting`()
+        throws
+    {
         var world = try World()
         let session = world.client.session
         var rounds = 0
@@ -53,10 +55,10 @@ import Testing
         for _ in 0..<3 { try world.save(16) }
         #expect(session.outboundBytes == full && session.waitingSaves > 0)
         #expect(!session.isClosing && !world.bench.engine.hasWork)
-        // Bytes that it may not have yet would wake the loop for ever.
+        // Watching for bytes that may not be read yet would wake the loop for ever.
         #expect(world.poller.interests[session.id] == .write)
         #expect(world.bench.engine.limitCounts[.outboundBytes] == 1)
-        // It reads: everything is answered.
+        // The client reads, and everything is answered.
         var answers = 0
         for _ in 0..<100 where answers < Int(world.sent) {
             try world.client.read()
@@ -69,8 +71,7 @@ import Testing
         #expect(world.poller.interests[session.id] == .read)
     }
 
-    @Test func `a save that came while the daemon was busy counts from when it last looked`() throws
-    {
+    @Test func `a save that arrived while the daemon was busy counts from the last poll`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1_000_000_000)
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client()
@@ -91,7 +92,7 @@ import Testing
         }
         _ = try loop.pass()
         clock.advance(byNanoseconds: 8_000_000_000)
-        // The daemon slept until the bytes came.
+        // The daemon slept until the bytes arrived.
         try pass(waiting: 1_000_000)
         #expect(bench.engine.metrics.saves.longest < 8_000_000_000)
         clock.advance(byNanoseconds: 8_000_000_000)
@@ -99,7 +100,7 @@ import Testing
         #expect(bench.engine.metrics.saves.longest >= 8_000_000_000)
     }
 
-    @Test func `law 7: one that leaves while its saves wait for room is let go of`() throws {
+    @Test func `law 7: a client that leaves while its saves wait for room is released`() throws {
         var world = try World()
         let session = world.client.session
         while !session.isOverfull, !session.isClosing { try world.save(16) }
@@ -112,7 +113,7 @@ import Testing
         #expect(world.bench.engine.sessions.isEmpty && !world.bench.engine.hasWork)
     }
 
-    @Test func `law 7: a stream of connections is taken in parts`() throws {
+    @Test func `law 7: a burst of connections is accepted over several turns`() throws {
         let scratch = try Scratch()
         let bench = try EngineBench()
         let listener = try UnixListener.listen(path: scratch.path + "/s", mode: 0o600)
@@ -129,7 +130,8 @@ import Testing
         #expect(bench.engine.sessions.count == crowd.count)
     }
 
-    @Test func `law 7: a hello behind the welcome ends the connection, whatever waits before it`()
+    @Test
+    func `law 7: a hello after the welcome ends the connection, whatever is queued before it`()
         throws
     {
         let bench = try EngineBench()
@@ -144,7 +146,7 @@ import Testing
         #expect(client.session.isClosing)
     }
 
-    @Test func `law 7: a part of the journal that can't be read ends who needs it, nobody else`()
+    @Test func `law 7: an unreadable range of the journal ends only the sessions that need it`()
         throws
     {
         var limits = DaemonLimits()
@@ -158,7 +160,7 @@ import Testing
         let hello = Hello(author: "late", resume: bench.position.at(1), interests: ["Node"])
         let late = try bench.client(hello)
         #expect(late.welcome?.resumed == true && late.session.behind != nil)
-        // As if the process had no descriptor left when it comes to the next segment.
+        // Simulates a process without free descriptors when the next segment is opened.
         bench.bench.disk.faults.failingOpen = 1
         bench.bench.disk.faults.openErrno = 24
         for _ in 0..<100 where !late.session.isClosing {
@@ -169,7 +171,7 @@ import Testing
         #expect(late.isClosed && late.failure?.code == .storage)
         #expect(bench.engine.status["refusedByReason"]?["unreadable"] == .int(1))
         try saver.save([try bench.bench.insert("Node", 21)])
-        // It comes back, and nothing is missing.
+        // The client reconnects, and nothing is missing.
         let cursor = bench.position.at(late.machine.cursor)
         let again = try bench.client(Hello(author: "late", resume: cursor, interests: ["Node"]))
         _ = try again.ask(.sync(Sync(number: bench.position.number)))

@@ -5,7 +5,9 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct MaintenanceTests {
-    @Test func `readers and the map are looked at now and then, and told of once`() throws {
+    @Test func `readers and the map are checked at intervals, and each problem is reported once`()
+        throws
+    {
         let bench = try CommitBench()
         var maintenance = Maintenance()
         typealias Lag = CommitLog.Lag
@@ -32,12 +34,13 @@ import Testing
         #expect(
             log.lag(behind: 19_997, now: 20_010_000_000_000)
                 == CommitLog.Lag(seconds: 12, bytes: 30))
-        // What is no longer known lags at least as much as the oldest commit that is.
+        // A position that is no longer recorded lags at least as much as the oldest recorded
+        // commit.
         let least = log.lag(behind: 5, now: 20_000_000_000_000)
         #expect(least.seconds >= 4_000 && least.bytes >= 40_000)
     }
 
-    @Test func `a checkpoint has as many pages as may be written in its time`() {
+    @Test func `a checkpoint has as many pages as can be written in its time`() {
         var pace = CheckpointPace()
         #expect(pace.pages(atMost: 4_096) == 4_096)
         pace.note(pages: 100, nanoseconds: 1 << 40)
@@ -49,7 +52,7 @@ import Testing
         #expect(pace.pages(atMost: 4_096) == 256)
     }
 
-    @Test func `the status tells of readers and of how full the map is`() throws {
+    @Test func `the status contains the readers and the map's fill level`() throws {
         let bench = try EngineBench()
         try bench.engine.maintain()
         let status = bench.engine.status

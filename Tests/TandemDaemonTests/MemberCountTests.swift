@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The rules for the number of members, which is counted no further than they ask.
+/// The minimum and maximum number of members; counting stops as soon as they are decided.
 @Suite(.ownThread) struct MemberCountTests {
     private let model = Model {
         Entity("Team") {
@@ -18,7 +18,7 @@ import Testing
         Entity("Fan") { Relationship("teams", to: "Team", inverse: "fans", toMany: true) }
     }
 
-    /// The members of each team, and what is wrong with their number.
+    /// The members of each team, and the violated bounds.
     private struct Members {
         var of: [UInt64: Set<UInt64>] = [1: [], 2: [], 3: []]
 
@@ -43,7 +43,7 @@ import Testing
         return bench
     }
 
-    @Test func `players that change their teams leave as many as the rules want`() throws {
+    @Test func `moves of players between teams respect the bounds`() throws {
         let bench = try bench()
         var random = SplitMix64(seed: seed)
         let relationship = try #require(
@@ -67,7 +67,7 @@ import Testing
         #expect(saved > 20 && saved < 280)
     }
 
-    @Test func `links of many to many leave as many as the rules want`() throws {
+    @Test func `changes of many-to-many links respect the bounds`() throws {
         let bench = try bench()
         var random = SplitMix64(seed: seed)
         let relationship = try #require(
@@ -102,7 +102,7 @@ import Testing
         #expect(saved > 20 && saved < 280)
     }
 
-    @Test func `what is above the most is told in full`() throws {
+    @Test func `a count above the maximum is reported exactly`() throws {
         let bench = try bench()
         let team = Value.reference(try bench.reference("Team", 1))
         let moves = try (UInt64(10)..<19).map { try bench.update("Player", $0, ["team": team]) }

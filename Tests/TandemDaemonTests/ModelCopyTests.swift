@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `a copy is made anew for another model, and for no other reason`() throws {
+    @Test func `a new copy is made for another model, and for no other reason`() throws {
         let copy = ModelCopy()
         let (one, other) = (try CompiledModel(graphModel), try CompiledModel(graphModel))
         let first = copy.of(one)
@@ -28,7 +28,7 @@ import Testing
         #expect(second !== first && copy.of(other) === second)
     }
 
-    @Test func `a read by a copy of the model gives what one by the model gives`() throws {
+    @Test func `a read with a copy of the model returns the same as with the model`() throws {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(50, isGrouped: true)
         try bench.bench.committer.checkpoint()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Apps of other models than the store's.
+/// Apps whose models differ from the store's.
 @Suite(.ownThread) struct ModelHelloTests {
     private func model(
         _ max: NumberLimit? = 10, default value: Value = .null, more: [Attribute] = [],
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// A store of the model with one object.
+    /// Returns a store of the model with one object.
     private func filled(_ model: Model) throws -> EngineBench {
         let bench = try EngineBench(model: model)
         let client = try bench.client()
@@ -35,7 +35,7 @@ import Testing
         try bench.client(Hello(author: "app", model: model.json.text))
     }
 
-    /// The error with which an app is turned away, with nothing changed.
+    /// Returns the error by which an app is rejected; checks that nothing changed.
     private func refusal(_ bench: EngineBench, _ model: Model) throws -> TandemError? {
         let before = (bench.position, try dump(bench.bench.store))
         let peer = try bench.peer()
@@ -46,13 +46,15 @@ import Testing
         return peer.failure
     }
 
-    @Test func `a relaxed rule is installed in one transaction, and both versions go on`() throws {
+    @Test func `a relaxed rule is installed in one transaction, and both versions keep working`()
+        throws
+    {
         let bench = try filled(model(10))
         let before = bench.position.number
         let newer = try greeted(bench, model(20))
         #expect(bench.position.number == before + 1)
         #expect(try newer.model.model == model(20))
-        // The older one lives with the rules of today, and changes nothing.
+        // The older app uses the current rules, and changes nothing.
         for _ in 0..<2 {
             #expect(try greeted(bench, model(10)).model.model == model(20))
             #expect(try greeted(bench, model(20)).model.model == model(20))
@@ -60,7 +62,7 @@ import Testing
         #expect(bench.position.number == before + 1)
     }
 
-    @Test func `a stricter or other rule is refused with the list and the remedy`() throws {
+    @Test func `a stricter or different rule is refused with the list and the remedy`() throws {
         let bench = try filled(model(10))
         for (other, place) in [
             (model(5), "Thing.size: max 10 → 5"),
@@ -82,12 +84,12 @@ import Testing
         #expect(
             try refusal(bench, cascade)?.message.contains(
                 "Thing.parts: deleteRule nullify → cascade") == true)
-        // All of them at once.
+        // All differences are listed at once.
         let all = try refusal(bench, model(5, default: .int(1), pattern: "a*"))?.message ?? ""
         #expect(all.contains("max") && all.contains("default") && all.contains("pattern"))
     }
 
-    @Test func `a model that can't be used is refused before it is compared`() throws {
+    @Test func `an invalid model is refused before it is compared`() throws {
         let bench = try filled(model())
         let broken = Model {
             Entity("Thing") { Relationship("parts", to: "Part", inverse: "nowhere", toMany: true) }
@@ -99,7 +101,7 @@ import Testing
         #expect(try refusal(bench, ordered) != nil)
     }
 
-    @Test func `siblings with parts of the model are no versions of each other`() throws {
+    @Test func `apps with different subsets of the model are no versions of each other`() throws {
         let bench = try filled(model(10))
         let sibling = Model {
             Entity("Thing") { Attribute("size", .int, max: 10) }
@@ -110,7 +112,7 @@ import Testing
         whole.entities["Other"] = Entity("Other") { Attribute("x", .int) }
         #expect(try greeted(bench, sibling).model.model == whole)
         #expect(bench.position.number == position + 1)
-        // One that only knows a part is served, and is an older version once the rule is relaxed.
+        // An app with a subset is accepted, and is an older version once the rule is relaxed.
         let part = Model { Entity("Thing") { Attribute("size", .int, max: 10) } }
         #expect(try greeted(bench, part).model.model == whole)
         #expect(bench.position.number == position + 1)
@@ -122,7 +124,7 @@ import Testing
         #expect(bench.position.number == position + 2)
     }
 
-    @Test func `law 6: a rebuild knows the versions that the journal has`() throws {
+    @Test func `law 6: a rebuild restores the model versions in the journal`() throws {
         let bench = try filled(model(10))
         let sibling = Model {
             Entity("Thing") { Attribute("size", .int, max: 10) }
@@ -140,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func `no more hashes are kept than are named`() throws {
+    @Test func `only the most recent model hashes are kept`() throws {
         let bench = try filled(model(10))
         for most in 11...80 { _ = try greeted(bench, model(NumberLimit(Int64(most)))) }
         #expect(bench.bench.store.knownModels.count == 64)
@@ -149,7 +151,7 @@ import Testing
         #expect(try greeted(bench, model(40)).isClosed == false)
     }
 
-    @Test func `an app whose properties were renamed is turned away, and one that is there ends`()
+    @Test func `an app with renamed properties is rejected, and a connected one is closed`()
         throws
     {
         let bench = try filled(model(10))
@@ -170,18 +172,18 @@ import Testing
         #expect(error?.message.contains("newer version of the app") == true)
     }
 
-    @Test func `an empty store takes another model whole`() throws {
+    @Test func `an empty store adopts another model completely`() throws {
         let bench = try EngineBench(model: model(10))
         #expect(try greeted(bench, model(5)).model.model == model(5))
         let other = Model { Entity("Thing") { Attribute("size", .string) } }
         #expect(try greeted(bench, other).model.model == other)
-        // What goes together is kept together all the same.
+        // A model without conflicts is merged all the same.
         let sibling = Model { Entity("Sibling") }
         let both = try greeted(bench, sibling).model.model
         #expect(Set(both.entities.keys) == ["Thing", "Sibling"])
     }
 
-    @Test func `a reader goes on with what is there and adds nothing`() throws {
+    @Test func `a reader uses the existing model and adds nothing`() throws {
         let bench = try EngineBench(model: model(10), roles: RoleTests.policy)
         let part = Model { Entity("Part") }
         let hello = Hello(author: "r", model: part.json.text)

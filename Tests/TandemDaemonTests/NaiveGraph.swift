@@ -1,16 +1,18 @@
 import TandemModel
 
-/// A graph of dictionaries and sets: what saves should come to, written as plainly as can be.
+/// A naive graph of dictionaries and sets that computes the expected effect of saves.
 struct NaiveGraph {
     struct Object {
         var tag: EntityTag
         var values: [Value]
-        /// The objects at the other end, of to-one relationships too.
+        /// The objects at the other end, also for to-one relationships.
         var links: [Int: Set<UInt64>] = [:]
-        /// True in the save that inserts it, which can only add links.
+        /// Whether the running save inserts the object; it can only add links then.
         var isFresh = false
 
-        /// What an attribute holds; a derived one counts the links, or is looked up among the few texts that there are.
+        /// Returns the value of an attribute.
+        ///
+        /// A derived count counts the links; a folded text is looked up among the few texts in use.
         func value(of property: CompiledProperty, in entity: CompiledEntity) -> Value {
             guard let derivation = property.derivation else { return values[property.slot] }
             let source = entity.slot(of: derivation.source) ?? 0
@@ -58,7 +60,8 @@ struct NaiveGraph {
         }
     }
 
-    /// Deletes an object by its rules; `denied` collects what stood behind a rule `deny`.
+    /// Deletes an object by its delete rules; `denied` collects the objects protected by a rule
+    /// `deny`.
     mutating func delete(_ number: UInt64, _ model: CompiledModel, _ denied: inout [UInt64]) {
         guard let object = objects[number], let entity = model.entity(tagged: object.tag) else {
             return
@@ -76,7 +79,7 @@ struct NaiveGraph {
     }
 }
 
-/// The graph as a reader of transactions builds it: rows and links, forth and back.
+/// The graph that a reader of transactions builds: rows and links, forwards and backwards.
 struct MirrorGraph: Equatable {
     struct Key: Hashable {
         var owner: ObjectReference
@@ -121,7 +124,7 @@ struct MirrorGraph: Equatable {
         for link in change.links { try set(link, of: change, isMember: !link.isAdded) }
     }
 
-    /// Adds or removes a member, which must not, or must, be there.
+    /// Adds or removes a member; throws if an added one exists or a removed one does not.
     private mutating func set(_ link: LinkChange, of change: Change, isMember: Bool) throws {
         let key = Key(owner: change.object, slot: link.slot)
         let isNew =

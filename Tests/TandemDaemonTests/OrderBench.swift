@@ -5,7 +5,8 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Ordered relationships of every kind: with a to-one inverse, with one without order, with one with order, and with itself.
+/// Ordered relationships of every kind: with a to-one, an unordered or an ordered inverse, and with
+/// themselves as inverse.
 let orderModel = Model {
     Entity("Team") {
         Attribute("name", .string)
@@ -25,7 +26,7 @@ let orderModel = Model {
 }
 
 extension CommitBench {
-    /// What to save of the links of an object.
+    /// Returns a save operation for links of an object.
     func links(
         _ entity: String, _ number: UInt64, _ relationship: String,
         _ links: [(number: UInt64, action: LinkChange.Action, rank: Rank?)]
@@ -41,7 +42,7 @@ extension CommitBench {
             })
     }
 
-    /// The members of an ordered relationship with their ranks, in order.
+    /// Returns the members of an ordered relationship with their ranks, in order.
     func places(_ entity: String, _ number: UInt64, _ name: String) throws -> [RankPlan.Place] {
         let relationship = try #require(
             try self.entity(entity).property(named: name)?.relationship)
@@ -52,7 +53,7 @@ extension CommitBench {
         try places(entity, number, name).map(\.member.number)
     }
 
-    /// A team of the number 1 with players of the numbers 2 and up, in this order.
+    /// Saves a team with number 1 and players with numbers from 2 on, in this order.
     func makeTeam(_ players: Int) throws {
         try save([try insert("Team", 1, ["name": .string("A")])])
         let team = Value.reference(try reference("Team", 1))
@@ -60,7 +61,7 @@ extension CommitBench {
             try (0..<players).map { try insert("Player", UInt64(2 + $0), ["team": team]) })
     }
 
-    /// The saves that lead from the team's order to another one.
+    /// Returns the operation that changes the team's order to another one.
     func arrange(_ wanted: [UInt64]) throws -> SaveOperation {
         let known = try places("Team", 1, "players")
         let order = wanted.compactMap { number in known.first { $0.member.number == number } }
@@ -70,7 +71,7 @@ extension CommitBench {
             plan.changed.sorted { $0.key < $1.key }.map { ($0.key.number, .place, $0.value) })
     }
 
-    /// The past of the store at an earlier position.
+    /// Returns the graph at an earlier position.
     func past(at position: UInt64) throws -> PastGraph {
         let past = PastGraph(at: position)
         let model = try model

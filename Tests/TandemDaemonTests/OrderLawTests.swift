@@ -6,9 +6,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Random saves of ordered relationships against sets with ranks in memory.
+/// Random saves of ordered relationships, compared with sets with ranks in memory.
 @Suite(.ownThread) struct OrderLawTests {
-    @Test func `law 6: random saves give the orders of a naive model, at every position too`()
+    @Test
+    func `law 6: random saves give the orders of a naive model, also at every earlier position`()
         throws
     {
         for run in UInt64(0)..<6 {
@@ -39,7 +40,7 @@ import Testing
     }
 }
 
-/// Teams and players, saved at random, and the same in memory.
+/// Teams and players, saved at random, and a copy of their state in memory.
 struct OrderWorld {
     /// An ordered relationship of an object.
     struct List: Hashable {
@@ -48,7 +49,7 @@ struct OrderWorld {
         var name: String
     }
 
-    /// Who is a member, and the places that the running save gives.
+    /// The members of a list, and the ranks that the running save assigns.
     private struct Members {
         var all: Set<UInt64> = []
         var wanted: [UInt64: Rank] = [:]
@@ -61,7 +62,7 @@ struct OrderWorld {
     private var entities: [UInt64: String] = [:]
     private var teams: [UInt64: UInt64] = [:]
     private var lists: [List: Members] = [:]
-    /// The order that has to come of the last save.
+    /// The expected order after the last save.
     private(set) var expected: [List: [UInt64]] = [:]
 
     init(seed: UInt64) throws {
@@ -78,7 +79,7 @@ struct OrderWorld {
         "Team": ["players", "fans", "rivals"], "Player": ["friends", "admirers"],
     ]
 
-    // MARK: Looking
+    // MARK: Reading
 
     private var allLists: [List] {
         entities.keys.sorted().flatMap { number in
@@ -89,14 +90,14 @@ struct OrderWorld {
         }
     }
 
-    /// The orders that the store has.
+    /// Returns the orders in the store.
     func orders() throws -> [List: [UInt64]] {
         try allLists.reduce(into: [:]) {
             $0[$1] = try bench.order($1.entity, $1.number, $1.name)
         }
     }
 
-    /// The order of a list at an earlier position.
+    /// Returns the order of a list at an earlier position.
     func order(_ list: List, _ past: PastGraph) throws -> [UInt64] {
         let slot = try #require(try bench.entity(list.entity).slot(of: list.name))
         let now = try bench.places(list.entity, list.number, list.name)
@@ -172,7 +173,7 @@ struct OrderWorld {
         entities.filter { $0.value == entity }.keys.sorted().randomElement(using: &random)
     }
 
-    // MARK: The same in memory
+    // MARK: The copy in memory
 
     private mutating func set(_ player: UInt64, _ team: UInt64?) {
         guard teams[player] != team else { return }
@@ -225,13 +226,15 @@ struct OrderWorld {
         }
         teams[number] = nil
         for list in lists.keys where lists[list]?.all.contains(number) == true {
-            // Teams and players have numbers of one series, so a number is in the lists of one entity.
+            // Teams and players share one sequence of numbers, so a number is in the lists of one
+            // entity.
             drop(number, list)
         }
         entities[number] = nil
     }
 
-    /// The order: by the place of this save or the one before, and last those that have neither.
+    /// Computes the order: by the rank of this save or the stored one, and members without either
+    /// last.
     private mutating func settle(_ stored: [List: [UInt64: Rank]]) {
         expected = [:]
         for list in allLists {

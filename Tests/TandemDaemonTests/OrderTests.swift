@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What saves do to the order of a relationship.
+/// The effects of saves on the order of a relationship.
 @Suite(.ownThread) struct OrderTests {
-    @Test func `whoever comes by the to-one end is the last, several by number`() throws {
+    @Test func `members added through the to-one end go to the end, several by number`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(3)
         #expect(try bench.order("Team", 1, "players") == [2, 3, 4])
@@ -21,7 +21,7 @@ import Testing
         #expect(try bench.order("Team", 1, "players") == [4, 2, 3, 8, 9])
     }
 
-    @Test func `a move is one link that goes and comes, and no row is written`() throws {
+    @Test func `a move is a removal and an addition of one link, and writes no row`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(4)
         let before = try bench.places("Team", 1, "players")
@@ -33,11 +33,11 @@ import Testing
         #expect(change.links.map(\.target.number) == [5, 5])
         #expect(change.links.first?.rank == before.last?.rank)
         #expect(try bench.places("Team", 1, "players").first?.rank == change.links.last?.rank)
-        // The order that there is already changes nothing.
+        // Saving the present order changes nothing.
         #expect(try !bench.save([try bench.arrange([5, 2, 3, 4])]).wrote)
     }
 
-    @Test func `who moves a member that is gone brings nothing back`() throws {
+    @Test func `moving a removed member does not add it again`() throws {
         for isDeleted in [false, true] {
             let bench = try CommitBench(model: orderModel)
             try bench.makeTeam(3)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `a member that goes to another owner leaves its place behind`() throws {
+    @Test func `a member that moves to another owner loses its rank`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(3)
         try bench.save([try bench.insert("Team", 20)])
@@ -65,7 +65,7 @@ import Testing
         #expect(try bench.store.check().isClean)
     }
 
-    @Test func `a member that comes and its place are one save, in either order`() throws {
+    @Test func `a member and its rank can be added in one save, in either order`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(2)
         let places = try bench.places("Team", 1, "players")
@@ -101,7 +101,7 @@ import Testing
         #expect(try bench.store.check().isClean)
     }
 
-    @Test func `where there is no room behind the last, others give way`() throws {
+    @Test func `if there is no rank after the last, others are moved`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(3)
         let full = try #require(Rank([UInt8](repeating: 255, count: Rank.byteLimit)))
@@ -114,7 +114,7 @@ import Testing
         #expect(longest.max() ?? 99 <= Rank.byteLimit / 2)
     }
 
-    @Test func `a place where there is no order is refused`() throws {
+    @Test func `a rank in an unordered relationship is refused`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(1)
         for action in [LinkChange.Action.place, .add] {
@@ -127,7 +127,7 @@ import Testing
         #expect(try bench.refusal([toOne])?.code == .usage)
     }
 
-    @Test func `saves of different members give the same order, whichever comes first`() throws {
+    @Test func `saves of different members give the same order in either sequence`() throws {
         for run in UInt64(0)..<40 {
             var random = SplitMix64(seed: seed &+ run)
             let count = 8
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `rows of a batch come in the order of their links`() throws {
+    @Test func `rows of a batch insert keep the order of their links`() throws {
         let bench = try CommitBench(model: orderModel)
         try bench.makeTeam(3)
         let fans = try #require(try bench.entity("Team").slot(of: "fans"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Requests in slots that are of another model than the store's.
+/// Requests with slots of another model than the store's.
 @Suite(.ownThread) struct OtherModelTests {
     private let hash = StableHash([1])
     private let before = Model {
@@ -16,7 +16,7 @@ import Testing
         }
         Entity("Tag") { Relationship("nodes", to: "Node", inverse: "tags", toMany: true) }
     }
-    /// With new properties before the others, so that every slot is another one's.
+    /// Adds new properties before the existing ones, so that every slot changes.
     private let after = Model {
         Entity("Node") {
             Attribute("alpha", .string)
@@ -48,7 +48,7 @@ import Testing
         }
         #expect(bench.committer.position == position)
         #expect(try dump(bench.store) == content)
-        // The id is still free, for the same save in the slots of today.
+        // The id is still free for the same save with the current slots.
         request.modelVersion = try bench.model.version
         request.operations = [try bench.update("Node", 1, ["name": .string("new")])]
         #expect(try !bench.save(request).isRepeat)
@@ -56,7 +56,7 @@ import Testing
         #expect(try bench.value("Node", 1, "alpha") == .null)
     }
 
-    @Test func `law 3: a repeat is answered whatever the model is now`() throws {
+    @Test func `law 3: a repeat is answered whatever the current model`() throws {
         let bench = try CommitBench(model: before)
         let version = try bench.model.version
         let wrote = SaveRequest(
@@ -80,7 +80,7 @@ import Testing
         #expect(try !bench.save(question).isRepeat)
     }
 
-    @Test func `members asked for in slots of another model are refused`() throws {
+    @Test func `members requested by slots of another model are refused`() throws {
         let bench = try EngineBench(model: before)
         let client = try bench.client()
         let lease = try #require(client.welcome?.lease)
@@ -108,7 +108,7 @@ import Testing
             return
         }
         #expect(error.code == .schemaMismatch)
-        // Rows are named by tags, which keep their meaning.
+        // Rows are identified by tags, which keep their meaning.
         read.members = []
         guard case .objects(let rows) = try client.ask(.read(read)) else {
             Issue.record("no rows")

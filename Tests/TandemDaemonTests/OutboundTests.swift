@@ -6,10 +6,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What waits for a socket, and the bodies that sessions share.
+/// The outbound queue of a session, and push bodies that sessions share.
 @Suite(.ownThread) struct OutboundTests {
     @Test(arguments: 0..<8)
-    func `law 2: own bytes and shared bodies go out in order, however the socket takes them`(
+    func `law 2: own bytes and shared bodies are sent in order, however the socket accepts them`(
         round: Int
     ) throws {
         let seed = seed &+ UInt64(round)
@@ -43,7 +43,7 @@ import Testing
         #expect(socket.taken == expected, "seed \(seed)")
     }
 
-    @Test func `small pushes go out in one write`() throws {
+    @Test func `small pushes are sent in one write`() throws {
         let socket = ChoppingConnection(seed: 1)
         socket.chops = false
         socket.room = .max
@@ -53,7 +53,8 @@ import Testing
         #expect(socket.writes == 1)
     }
 
-    @Test func `law 8: bodies are made once for an audience, and the cache is bounded`() throws {
+    @Test func `law 8: bodies are made once per subscriber group, and the cache is bounded`() throws
+    {
         var audiences = Audiences()
         let bench = try EngineBench()
         let client = try bench.client()
@@ -81,7 +82,7 @@ import Testing
         }
         #expect(made == 1_000)
         #expect(cache.count < 200)
-        // One that is larger than all is held alone.
+        // A body larger than the cache is kept alone.
         _ = try cache.body(at: 501, for: first) { transaction(200_000, at: 501) }
         #expect(cache.count == 1)
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Pins as leases: what they hold back, and when they end.
+/// Pins as leases: the segments they retain, and their expiry.
 @Suite(.ownThread) struct PinTests {
     private let clock = ManualClock(
         monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
@@ -20,7 +20,7 @@ import Testing
         return bench
     }
 
-    /// Saves nodes of 30 kB, four of which fill a segment, and lets go what may go.
+    /// Saves nodes of 30 kB, four of which fill a segment, and applies the retention.
     private func fill(_ bench: EngineBench, _ numbers: ClosedRange<UInt64>) throws {
         let saver = try bench.client()
         for number in numbers {
@@ -48,7 +48,7 @@ import Testing
         return nil
     }
 
-    @Test func `a pin holds the journal back until it is moved, given up or its client is gone`()
+    @Test func `a pin retains the journal until it is moved, released or its client is gone`()
         throws
     {
         let bench = try bench(RetentionPolicy(keepBytes: 0))
@@ -76,7 +76,7 @@ import Testing
         #expect(first(bench) > start + 15)
     }
 
-    @Test func `a pin ends after its time, says so, and holds nothing back from then on`() throws {
+    @Test func `a pin expires after its time, says so, and retains nothing from then on`() throws {
         let bench = try bench(RetentionPolicy(keepBytes: 0))
         let client = try bench.client()
         try fill(bench, 1...8)
@@ -87,7 +87,7 @@ import Testing
         #expect(try error(client, start, 1) == nil)
         #expect(!bench.engine.isRetentionDue)
         clock.advance(byNanoseconds: 1_000_000_000)
-        // Although the journal still has all of it.
+        // It expires although the journal still has all of it.
         #expect(bench.engine.isRetentionDue)
         let ended = try error(client, start, 1)
         #expect(ended?.code == .historyExpired)
@@ -96,7 +96,7 @@ import Testing
         #expect(bench.engine.status["retention"]?["expiredPins"]?.int == 1)
         for _ in 0..<20 { bench.engine.retain() }
         #expect(first(bench) > start + 15)
-        // Taken anew where there is something to be read it is as good as ever; where there is not it stays ended.
+        // The pin can be renewed at a readable position; at the old position it stays expired.
         guard
             case .failure(let refusal) = try client.ask(.pin(PinRequest(lease: 1, position: start)))
         else {
@@ -109,7 +109,7 @@ import Testing
         #expect(try error(client, end, 1) == nil)
     }
 
-    @Test func `a pin behind the cap ends, and reads before a pin are refused`() throws {
+    @Test func `a pin beyond the cap expires, and reads before a pin are refused`() throws {
         let bench = try bench(RetentionPolicy(capBytes: 300 << 10))
         let client = try bench.client()
         let start = bench.position.number
@@ -131,7 +131,7 @@ import Testing
         #expect(usage.code == .usage)
     }
 
-    @Test func `a pin before a model that is installed ends, as nothing is read there any more`()
+    @Test func `a pin before a newly installed model expires, as it is no longer readable`()
         throws
     {
         let bench = try EngineBench(model: Model { Entity("Node") { Attribute("name", .string) } })
@@ -153,7 +153,7 @@ import Testing
         #expect(bench.engine.retention.counters.expiredPins == 1)
         #expect(bench.engine.isRetentionDue)
         #expect(try error(client, start, 1)?.code == .historyExpired)
-        // At the model itself one can be read.
+        // The position of the model itself is readable.
         let end = bench.position.number
         #expect(try pin(client, 1, end)?.position == end)
         #expect(try error(client, end, 1) == nil)

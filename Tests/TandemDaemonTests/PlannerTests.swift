@@ -8,7 +8,7 @@ import Testing
 @Suite(.ownThread) struct PlannerTests {
     // MARK: Inverses
 
-    @Test func `one to one is kept at both ends and steals from the old partner`() throws {
+    @Test func `one-to-one is kept at both ends and takes a target from its old partner`() throws {
         let bench = try CommitBench()
         let badges = try [11, 12].map { try bench.reference("Badge", $0) }
         try bench.save([
@@ -28,7 +28,7 @@ import Testing
         #expect(try bench.value("Badge", 11, "owner") == .null)
     }
 
-    @Test func `one to one with itself pairs, steals and lets go`() throws {
+    @Test func `one-to-one with itself pairs, takes over and unlinks`() throws {
         let bench = try CommitBench()
         try bench.save(try (1...4).map { try bench.insert("Node", $0) })
         let node = try (0...4).map { try bench.reference("Node", UInt64($0)) }
@@ -50,7 +50,7 @@ import Testing
         #expect(try spouses() == [nil, nil, nil, nil])
     }
 
-    @Test func `one to many is written from either end`() throws {
+    @Test func `one-to-many is written from either end`() throws {
         let bench = try CommitBench()
         let nodes = try (1...3).map { try bench.reference("Node", UInt64($0)) }
         try bench.save(
@@ -72,14 +72,14 @@ import Testing
         #expect(try bench.value("Node", 3, "group") == .reference(group))
     }
 
-    @Test func `many to many with itself is symmetric, a link to itself is one link`() throws {
+    @Test func `many-to-many with itself is symmetric, a link to itself is one link`() throws {
         let bench = try CommitBench()
         try bench.save(try (1...3).map { try bench.insert("Node", $0) })
         let node = try (0...3).map { try bench.reference("Node", UInt64($0)) }
         try bench.save([try bench.update("Node", 1, added: ["friends": [node[1], node[2]]])])
         #expect(try bench.members("Node", 1, "friends") == [1, 2])
         #expect(try bench.members("Node", 2, "friends") == [1])
-        // Added from both ends it is still one link.
+        // Added from both ends, it is still one link.
         try bench.save([
             try bench.update("Node", 3, added: ["friends": [node[2]]]),
             try bench.update("Node", 2, added: ["friends": [node[3]]]),
@@ -96,7 +96,8 @@ import Testing
 
     // MARK: Deletion
 
-    @Test func `a cascade takes children of children, their badges, and cuts other links`() throws {
+    @Test func `a cascade deletes children of children, their badges, and cuts other links`() throws
+    {
         let bench = try CommitBench()
         let (root, child) = (try bench.reference("Node", 1), try bench.reference("Leaf", 2))
         let (badge, tag) = (try bench.reference("Badge", 4), try bench.reference("Tag", 5))
@@ -116,7 +117,7 @@ import Testing
         #expect(try bench.members("Node", 6, "friends").isEmpty)
     }
 
-    @Test func `a cascade around a circle ends`() throws {
+    @Test func `a cascade around a cycle ends`() throws {
         let bench = try CommitBench()
         let node = try (0...3).map { try bench.reference("Node", UInt64($0)) }
         try bench.save([
@@ -149,12 +150,13 @@ import Testing
         let before = try dump(bench.store)
         #expect(try bench.refusal([try bench.delete("Group", 1)])?.code == .deleteDenied)
         #expect(try dump(bench.store) == before)
-        // Whoever deletes the members too, or moves them away, in either order, may.
+        // A save that also deletes the members or moves them away, in either order, is accepted.
         try bench.save([try bench.delete("Group", 1), try bench.delete("Node", 2)])
         #expect(try !bench.exists("Group", 1))
     }
 
-    @Test func `what a save moves away is neither denied nor taken along, in either order`() throws
+    @Test func `objects moved away by a save are neither denied nor deleted, in either order`()
+        throws
     {
         for isDeletedFirst in [false, true] {
             let bench = try CommitBench()
@@ -173,7 +175,7 @@ import Testing
         }
     }
 
-    // MARK: What is refused
+    // MARK: Refusals
 
     @Test func `a number that was used or never leased can't be inserted`() throws {
         let bench = try CommitBench()
@@ -264,7 +266,7 @@ import Testing
         for property in node.properties {
             let values: [Value] = [.null, .int(1), .reference(try bench.reference("Node", 2))]
             for value in values {
-                // The first operation loads the tag; the second names it as a node.
+                // The first operation loads the tag; the second refers to it as a node.
                 let lie = SaveOperation.update(
                     object: liar, baseVersion: 0,
                     values: [SaveValue(slot: property.slot, value: value)], links: [])
@@ -283,7 +285,7 @@ import Testing
                 #expect(error != nil, "\(property.name)")
             }
         }
-        // As a target.
+        // The same object as the target of a link.
         let friend = try bench.update("Node", 2, added: ["friends": [liar]])
         let change = try bench.update("Tag", 1, ["label": .string("x")])
         #expect(try bench.refusal([change, friend]) != nil)
@@ -322,7 +324,7 @@ import Testing
         #expect(bench.committer.position == position)
     }
 
-    @Test func `law 3: a repeated save id gives the first answer, also after a crash`() throws {
+    @Test func `law 3: a repeated save id returns the first answer, also after a crash`() throws {
         let bench = try CommitBench()
         let operations = [try bench.insert("Node", 2), try bench.insert("Node", 1)]
         let first = try bench.save(operations, id: [9])

@@ -6,7 +6,8 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct PolicyTests {
-    /// A node that two clients know at version 2; one of them has saved name and rank at version 3.
+    /// Returns a bench with a node that two clients know at version 2; one of them has saved name
+    /// and rank at version 3.
     private func conflicted() throws -> CommitBench {
         let bench = try CommitBench()
         try bench.save([
@@ -42,7 +43,7 @@ import Testing
         #expect(try dump(bench.store) == before)
     }
 
-    @Test func `the other policies settle property by property, whole, or not at all`() throws {
+    @Test func `the other policies resolve by property, as a whole, or not at all`() throws {
         for (policy, name, rank) in [
             (MergePolicy.storeTrump, "theirs", Int64(5)), (.objectTrump, "mine", 5),
             (.overwrite, "mine", 5), (.rollback, "theirs", 1),
@@ -57,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a deletion of what others changed is settled by the policy`() throws {
+    @Test func `a deletion of an object that others changed is resolved by the policy`() throws {
         for policy in MergePolicy.allCases {
             let bench = try conflicted()
             let error = try bench.refusal(
@@ -68,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `an update of what others deleted is a conflict or drops out`() throws {
+    @Test func `an update of an object that others deleted is a conflict or dropped`() throws {
         for policy in MergePolicy.allCases {
             let bench = try conflicted()
             try bench.save([try bench.delete("Node", 1)])
@@ -77,7 +78,7 @@ import Testing
             #expect((error?.code == .conflict) == (policy == .error), "\(policy)")
             #expect(try !bench.exists("Node", 1))
             #expect(try bench.exists("Node", 2) == (policy != .error))
-            // To delete it again is what was wanted.
+            // Deleting a deleted object again succeeds.
             #expect(try bench.refusal([try bench.delete("Node", 1, version: 2)]) == nil)
         }
     }
@@ -94,7 +95,8 @@ import Testing
 
     // MARK: Uniqueness
 
-    @Test func `where two become one the existing keeps its id and links follow`() throws {
+    @Test func `if two objects become one, the existing one keeps its id and links follow`() throws
+    {
         for policy in MergePolicy.allCases where policy != .error {
             let bench = try CommitBench()
             try bench.save([
@@ -117,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `under error a taken value is refused and named`() throws {
+    @Test func `under the policy error a taken value is refused and named`() throws {
         let bench = try CommitBench()
         try bench.save([try bench.insert("Node", 10, ["code": .string("k")])])
         let before = try dump(bench.store)
@@ -131,8 +133,7 @@ import Testing
         #expect(try dump(bench.store) == before)
     }
 
-    @Test func `two new objects, or an existing one that takes a value, are always refused`() throws
-    {
+    @Test func `duplicates of two new objects or of an existing one are always refused`() throws {
         for policy in MergePolicy.allCases {
             let bench = try CommitBench()
             try bench.save([
@@ -178,7 +179,7 @@ import Testing
     {
         let bench = try CommitBench()
         try bench.save([try bench.insert("Node", 20, ["code": .string("k")])])
-        // As under `overwrite`: every value is sent, the code unchanged.
+        // As under `overwrite`: every value is sent, with the code unchanged.
         let saved = try bench.save(
             [
                 try bench.insert("Node", 10, ["code": .string("k"), "name": .string("new")]),

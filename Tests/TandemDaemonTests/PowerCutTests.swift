@@ -9,7 +9,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct PowerCutTests {
-    @Test func `law 1: when the flush fails nobody learns of the save and the daemon ends`() throws
+    @Test func `law 1: if the flush fails no client learns of the save and the daemon ends`() throws
     {
         for isWrite in [false, true] {
             let bench = try EngineBench()
@@ -26,7 +26,7 @@ import Testing
             }
             let id = try saver.send(.save(saver.saveRequest([try bench.bench.insert("Node", 2)])))
             #expect(throws: (any Error).self) { try bench.turn() }
-            // Nor later: a second flush would lie.
+            // A second flush must not succeed either: it could not be trusted.
             #expect(throws: (any Error).self) { try bench.turn() }
             for peer in [watcher, saver] {
                 try peer.read()
@@ -36,7 +36,7 @@ import Testing
             #expect(bench.bench.store.checkpointPosition == checkpoint)
             try bench.bench.cutPower(seed: seed)
             let after = try dump(bench.bench.store)
-            // It happened whole or not at all.
+            // The save was applied as a whole or not at all.
             if bench.bench.committer.position == checkpoint { #expect(after == before) }
             #expect(bench.bench.committer.position <= checkpoint + 1)
         }
@@ -48,7 +48,7 @@ import Testing
             for number in UInt64(1)...30 {
                 try bench.save([try bench.insert("Node", number)])
                 if number == 10 { try bench.committer.checkpoint() }
-                // Leases commit the store too, when they have to reserve numbers.
+                // Leases also commit the store when they reserve numbers.
                 if number == 20, round % 2 == 0 {
                     for _ in 0..<64 { _ = try bench.committer.lease(4_096) }
                 }
@@ -89,10 +89,11 @@ import Testing
                     }
                 }
             } catch let error as TandemError {
-                // A segment that can't be made is no failure of the journal; nothing was applied.
+                // A segment that can't be created is no failure of the journal; nothing was
+                // applied.
                 #expect(error.code == .readOnly, "seed \(seed) round \(round): \(error)")
             } catch {
-                // The fault; the process would end here.
+                // The injected fault; the process would end here.
             }
             try bench.cutPower(seed: random.next())
             let transactions = try bench.transactions()
@@ -101,7 +102,7 @@ import Testing
             for (id, position) in answered {
                 #expect(transactions[Int(position) - 1].saveID == id, "\(what): \(position)")
             }
-            // What was not answered is there once or not at all, and is settled under its id.
+            // An unanswered save is applied once or not at all, and is resolved under its id.
             if let id = isOpen {
                 #expect(transactions.count { $0.saveID == id } <= 1)
                 if let there = transactions.first(where: { $0.saveID == id }) {

@@ -6,10 +6,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Sessions that stand at the same place and get the same bytes.
+/// Sessions at the same position that receive the same bytes.
 @Suite(.ownThread) struct PushRunTests {
     @Test(arguments: 0..<Volume.of(3, deep: 8))
-    func `law 2: who gets the same as others misses nothing, however the sockets take it`(
+    func `law 2: sessions sharing push batches miss nothing, however sockets accept them`(
         round: Int
     ) throws {
         let seed = seed &+ UInt64(round)
@@ -26,7 +26,8 @@ import Testing
                 listener.makeRoom(Int.random(in: 0...90_000, using: &random))
             }
             if Bool.random(using: &random) { try bench.turn() }
-            // Some hear between the saves how far they are, and stand elsewhere than the others then.
+            // Sometimes progress marks are sent between the saves, so that positions differ between
+            // sessions.
             if Int.random(in: 0..<10, using: &random) == 0 { bench.engine.markProgress() }
         }
         for listener in listeners { listener.makeRoom(.max) }
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a batch goes to each of many in one write, made once for all`() throws {
+    @Test func `a batch is sent to each of many sessions in one write, encoded once`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()
         let listeners = try (0..<30).map { try Listener(bench, seed: $0) }
@@ -60,7 +61,7 @@ import Testing
         for listener in listeners { #expect(try listener.transactions().count == 3) }
     }
 
-    @Test func `law 8: what is long is not put together but shared`() throws {
+    @Test func `law 8: long pushes are not coalesced but shared`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()
         let listeners = try (0..<3).map { try Listener(bench, seed: $0) }
@@ -79,7 +80,7 @@ import Testing
         for listener in listeners { #expect(try listener.transactions().count == 1) }
     }
 
-    @Test func `a connection that is gone is noticed with the next push`() throws {
+    @Test func `a closed connection is detected with the next push`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()
         let listeners = try (0..<3).map { try Listener(bench, seed: $0) }
@@ -92,7 +93,7 @@ import Testing
         #expect(bench.engine.audiences.count == 2)
     }
 
-    @Test func `law 2: who follows keeps up with savers who fill every batch`() throws {
+    @Test func `law 2: a follower keeps up with writers that fill every batch`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()
         let listener = try Listener(bench, seed: 1)
@@ -115,7 +116,7 @@ import Testing
     }
 }
 
-/// A client that says hello and from then on only listens.
+/// A client that says hello and then only receives.
 private final class Listener {
     let socket: ChoppingConnection
     let session: Session
@@ -133,13 +134,14 @@ private final class Listener {
         try bench.turn()
     }
 
-    /// The socket takes so many bytes more.
+    /// Sets the number of further bytes that the socket accepts.
     func makeRoom(_ bytes: Int) {
         socket.room = bytes
         if session.isWaitingToWrite { bench.engine.resume(session) }
     }
 
-    /// What came so far; fails where a push does not name the one before it.
+    /// Returns the transactions received so far; records an issue if a push does not name its
+    /// predecessor.
     func transactions() throws -> [[UInt8]] {
         var decoder = DaemonMessageDecoder()
         decoder.append(socket.taken)

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct RandomGraphTests {
-    @Test func `law 6: random saves give the graph that a naive model gives, and its replay`()
+    @Test func `law 6: random saves give the graph of a naive model, and so does their replay`()
         throws
     {
         for round in UInt64(0)..<4 {
@@ -21,7 +21,8 @@ import Testing
     }
 }
 
-/// Random saves against a committer, the same against sets in memory, and the transactions folded forth and back.
+/// Random saves to a committer, the same in sets in memory, and their transactions applied and
+/// undone.
 struct RandomGraph {
     let bench: CommitBench
     private var random: SplitMix64
@@ -57,7 +58,7 @@ struct RandomGraph {
         for deletion in deletions { planned.delete(deletion.object.number, model, &denied) }
         let isDenied = denied.contains { planned.objects[$0] != nil }
         let before = bench.committer.position
-        // Deletions stand anywhere among the rest.
+        // Deletions are inserted at random places among the other operations.
         for deletion in deletions {
             operations.insert(
                 deletion, at: Int.random(in: 0...operations.count, using: &random))
@@ -69,7 +70,8 @@ struct RandomGraph {
         try compare()
     }
 
-    /// Folds what was written into the mirror, and checks that undoing gives what was there before.
+    /// Applies the written transactions to the mirror, and checks that undoing them restores the
+    /// earlier state.
     private mutating func fold(from position: UInt64) throws {
         for transaction in try bench.transactions(from: position + 1) {
             let old = mirror
@@ -107,7 +109,7 @@ struct RandomGraph {
             object: graph.reference(number), baseVersion: 0, values: values, links: links)
     }
 
-    /// At most one edit an operation, so that the order within it does not matter.
+    /// Returns at most one edit per operation, so that the order of edits does not matter.
     private mutating func edits(
         _ number: UInt64, _ entity: CompiledEntity, _ graph: inout NaiveGraph
     ) throws -> ([SaveValue], [LinkChange]) {

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct RandomRepeatTests {
-    @Test func `law 3: random saves repeated at random moments get their first answers`() throws {
+    @Test func `law 3: random saves repeated at random times get their first answers`() throws {
         var repeats = 0
         for round in UInt64(0)..<12 {
             var world = try RepeatWorld(seed: seed &+ round)
@@ -18,8 +18,9 @@ import Testing
     }
 }
 
-/// A committer under random saves with clashing unique keys, stale versions, cascades and denials, some of them repeated with other
-/// numbers after crashes, checkpoints and trims.
+/// A committer under random saves with clashing unique keys, stale versions, cascades and denials.
+///
+/// Some saves are repeated with other object numbers after crashes, checkpoints and trims.
 struct RepeatWorld {
     private struct Made {
         var request: SaveRequest
@@ -30,7 +31,7 @@ struct RepeatWorld {
     private var random: SplitMix64
     private var next: UInt64 = 1
     private var made: [Made] = []
-    /// Objects that were in the store at some time, with a version that may be old.
+    /// Objects that existed at some time, with a version that may be stale.
     private var seen: [ObjectReference: UInt64] = [:]
     private(set) var repeats = 0
     private let what: String
@@ -132,7 +133,7 @@ struct RepeatWorld {
         return try bench.update("Node", object.number, values, version: version)
     }
 
-    /// The same request as another process would make it.
+    /// Returns the same request as another process would make it.
     private mutating func renumbered(_ request: SaveRequest) -> SaveRequest {
         var numbers: [ObjectNumber: ObjectNumber] = [:]
         for object in request.inserts {

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// When a checkpoint is made because reads wait for it, and what follows checkpoints.
+/// Checkpoints made because reads wait for them, and the housekeeping after checkpoints.
 @Suite(.ownThread) struct ReadCheckpointTests {
     private let clock = ManualClock(monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1)
     private let bench: EngineBench
@@ -34,7 +34,7 @@ import Testing
 
     private func turns(_ count: Int = 3) throws { for _ in 0..<count { try bench.turn() } }
 
-    @Test func `law 7: it is not made before its time, and all reads that wait share it`() throws {
+    @Test func `law 7: it is not made before its time, and all waiting reads share it`() throws {
         let last = clock.monotonicNanoseconds
         try save(100)
         let askers = try (0..<2).map { _ in try bench.client() }
@@ -43,7 +43,7 @@ import Testing
         for _ in 0..<3 {
             try turns()
             #expect(checkpoints == before && bench.engine.nextReadDeadline == last + Self.pause)
-            // Nothing is left to be done in the meantime.
+            // The daemon has no work in the meantime.
             #expect(!bench.engine.hasWork)
             clock.advance(byNanoseconds: Self.pause / 4)
         }
@@ -56,7 +56,7 @@ import Testing
         #expect(bench.engine.nextReadDeadline == nil)
     }
 
-    @Test func `law 7: it is made only after four times what the last one took`() throws {
+    @Test func `law 7: it is made only after four times the duration of the last one`() throws {
         let length = 3 * Self.pause
         bench.bench.store.observeCommit = { [clock] (moment, _) throws(StoreError) in
             if moment == .before { clock.advance(byNanoseconds: length) }
@@ -78,7 +78,7 @@ import Testing
         #expect(checkpoints.forReads == before.forReads + 1)
     }
 
-    @Test func `none is made for what the last one has, nor for little reads`() throws {
+    @Test func `none is made for saves that the last one includes, nor for little reads`() throws {
         let before = checkpoints
         let asker = try bench.client()
         #expect(try asker.ask(count).fetched.count == 10)
@@ -95,7 +95,8 @@ import Testing
         #expect(checkpoints == before)
     }
 
-    @Test func `law 4: while the store is short of room reads go on, and see what was saved`()
+    @Test
+    func `law 4: while the store is short of space reads continue, and include earlier saves`()
         throws
     {
         bench.engine.littleWork = 0
@@ -112,8 +113,7 @@ import Testing
         #expect(bench.engine.running.isEmpty)
     }
 
-    @Test func `law 7: while the store is short of room one read is carried out in a turn`() throws
-    {
+    @Test func `law 7: while the store is short of space one read is run per turn`() throws {
         bench.engine.littleWork = 0
         bench.holdReaders(true)
         try save(100)
@@ -129,7 +129,7 @@ import Testing
         for (asker, id) in zip(askers, ids) { #expect(try asker.answer(id).fetched.count == 11) }
     }
 
-    @Test func `while the store is short of room large answers are sent to their end, too`() throws
+    @Test func `while the store is short of space large answers are sent to their end too`() throws
     {
         var limits = DaemonLimits()
         limits.partBytes = 1
@@ -142,7 +142,7 @@ import Testing
         #expect(bench.engine.running.isEmpty)
     }
 
-    @Test func `what follows checkpoints is done on a clock of its own`() {
+    @Test func `housekeeping after checkpoints has an interval of its own`() {
         var housekeeping = Housekeeping()
         let pause = DaemonLimits.housekeepingNanoseconds
         func take(_ checkpoints: UInt64, _ time: UInt64) -> Bool {
@@ -150,10 +150,10 @@ import Testing
         }
         #expect(!take(0, 5))
         #expect(take(1, 10) && housekeeping.due == nil)
-        // Without another checkpoint nothing has to follow.
+        // Without another checkpoint no housekeeping is due.
         #expect(!take(1, 10 + 5 * pause) && housekeeping.due == nil)
         #expect(take(2, 10 + 5 * pause))
-        // Many checkpoints are followed once, when it is time, without another one.
+        // Housekeeping runs once for many checkpoints when it is due, without another checkpoint.
         let last = 10 + 5 * pause
         #expect(!take(3, last + 1) && housekeeping.due == last + pause)
         #expect(!take(9, last + pause - 1) && housekeeping.due == last + pause)

@@ -6,21 +6,21 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Which reads are carried out at a time, and whose turn is the next.
+/// The order in which reads run, and the number of reads that run at a time.
 @Suite(.ownThread) struct ReaderTurnsTests {
-    @Test func `turns are given to those who wait, new reads and old ones alternately`() {
+    @Test func `turns are given to waiting reads, new and old ones alternately`() {
         var order = TurnOrder(turns: 1)
         #expect(!order.take(user: 1).waits)
         let old = [2, 1].map { order.take(user: 1, age: $0).ticket }
         let new = (0..<2).map { _ in order.take(user: 1).ticket }
         let given = (0..<4).map { _ in order.giveBack() }
-        // The older of the two that go on is the first, whenever it asked.
+        // The older of the two running reads is first, whenever it asked for a turn.
         #expect(given == [new[0], old[1], new[1], old[0]])
         #expect(order.giveBack() == nil && order.isEmpty)
         #expect(!order.take(user: 1).waits)
     }
 
-    @Test func `law 7: the user whose last turn is longest ago is the next`() {
+    @Test func `law 7: the user whose last turn is longest ago is next`() {
         var order = TurnOrder(turns: 2)
         #expect(!order.take(user: 1).waits && !order.take(user: 2).waits)
         let greedy = (0..<3).map { _ in order.take(user: 2).ticket }
@@ -30,7 +30,7 @@ import Testing
         #expect(given == [third, modest, greedy[0], greedy[1], greedy[2]])
     }
 
-    @Test func `a read passes its turn on when its time is over and another one waits`() throws {
+    @Test func `a read passes its turn on if its time is over and another read waits`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let turns = ReaderTurns(1, clock)
         let turn = turns.take(user: 1)
@@ -67,7 +67,7 @@ import Testing
         #expect(!turns.isAwaited)
     }
 
-    @Test func `never more reads go on than there are turns, and all come to their end`() throws {
+    @Test func `never more reads run than there are turns, and all finish`() throws {
         let turns = ReaderTurns(2)
         let counts = Locked((now: 0, most: 0, ended: 0))
         let threads = try (0..<8).map { number in
@@ -96,7 +96,7 @@ import Testing
     private let nodes = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
 
     @Test
-    func `law 7: a user's reads leave room for those of others, and the daemon waits meanwhile`()
+    func `law 7: a user's reads leave room for others, and the daemon waits meanwhile`()
         throws
     {
         let bench = try EngineBench.ofReaders()
@@ -107,7 +107,7 @@ import Testing
         bench.holdReaders(true)
         for client in greedy { _ = try client.send(nodes) }
         for _ in 0..<5 { try bench.turn() }
-        // Of the four that there is room for, as many as are left.
+        // The user may run two of the four reads there is room for: as many as remain free.
         #expect(bench.engine.running.count == 2 && bench.engine.readQueue.count == 4)
         #expect(!bench.engine.hasReadToStart)
         let modest = try bench.client(as: PeerCredentials(uid: 5_002, gid: 1, pid: 1))

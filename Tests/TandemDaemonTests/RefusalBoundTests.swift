@@ -6,7 +6,8 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What is said of rows that can't be inserted takes a bounded number of rounds and bytes, whatever the rows are.
+/// The bounds on rounds and bytes for reports about rows that can't be inserted, whatever the rows
+/// are.
 @Suite(.ownThread) struct RefusalBoundTests {
     private func bench(_ model: Model = graphModel) throws -> (EngineBench, Peer, UInt64) {
         let bench = try EngineBench(model: model, clock: ManualClock())
@@ -44,7 +45,9 @@ import Testing
     }
 
     @Test(arguments: 0..<6)
-    func `exactly those are refused that lead to one that breaks a rule`(round: UInt64) throws {
+    func `exactly the rows whose links reach a row that breaks a rule are refused`(round: UInt64)
+        throws
+    {
         var random = SplitMix64(seed: seed &+ round)
         let (bench, _, lease) = try bench()
         var targets: [Int?] = []
@@ -76,7 +79,7 @@ import Testing
             Set(found.keys) == Set(broken.map { lease + UInt64($0) }), "seed \(seed) \(round)")
     }
 
-    @Test func `rounds and work are bounded, and what was found until then holds`() throws {
+    @Test func `rounds and work are bounded, and the rows found until then are reported`() throws {
         let (bench, _, lease) = try bench()
         let nowhere = Value.reference(try bench.bench.reference("Node", 1 << 40))
         let rows = try [
@@ -90,7 +93,7 @@ import Testing
         }
     }
 
-    /// An attribute with many long values, as a list of towns is.
+    /// An attribute with many long allowed values, such as a list of towns.
     private static let towns = Model {
         Entity("House") {
             Attribute(
@@ -99,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `what is said of many wrong values has bounds`() throws {
+    @Test func `the report about many wrong values is bounded`() throws {
         let (bench, client, lease) = try bench(Self.towns)
         let long = Value.string(String(repeating: "\u{1}é", count: 5_000))
         let rows = try (0..<1_000).map {
@@ -112,14 +115,14 @@ import Testing
         #expect(found.count > 50 && found.count < 1_000)
         #expect(found.keys.max() == lease + UInt64(found.count) - 1)
         #expect(found.values.reduce(0) { $0 + $1.bytes } < 300 << 10)
-        // The same in one save.
+        // The same rows in one save.
         let error = try #require(throws: TandemError.self) { try client.save(rows) }
         #expect(error.code == .validation && error.bytes < 300 << 10)
         #expect(error.message.utf8.count < 32 << 10)
     }
 
     @Test(arguments: [MergePolicy.storeTrump, .objectTrump], 0..<3)
-    func `rows of the same unique values are parted where the second comes, and nowhere else`(
+    func `rows of equal unique values are split at the second one, and nowhere else`(
         policy: MergePolicy, round: UInt64
     ) throws {
         var random = SplitMix64(seed: seed &+ round)
@@ -131,7 +134,7 @@ import Testing
         #expect(try client.run(part).rows == 600)
         #expect(try bench.count("Node", client) == Set(codes).count)
         let done = try bench.transactions(of: [7]).map { Int($0.done) }
-        // Where a transaction ends a code comes again that came first in it, or it is as long as a turn has it.
+        // A transaction ends if a code repeats within it, or if it has the length of a turn.
         var needed = 0
         var (first, start) = ([UInt64: Int](), 0)
         for (row, code) in codes.enumerated() {

@@ -8,7 +8,7 @@ import Testing
 @Suite(.ownThread) struct RepeatTests {
     private let hash = StableHash([1])
 
-    /// A bench with Node 10 (code "k") and Node 20 with its child 21.
+    /// Returns a bench with Node 10 (code "k") and Node 20 with its child 21.
     private func bench() throws -> CommitBench {
         let bench = try CommitBench()
         try bench.save([
@@ -19,8 +19,10 @@ import Testing
         return bench
     }
 
-    /// An insert that an existing object takes over, one that is kept, one deleted by the save, one by a cascade, one kept; and a
-    /// deletion of what exists.
+    /// Returns operations with five inserts and a deletion of an existing object.
+    ///
+    /// An existing object takes over the first insert. The save deletes the third, and the fourth
+    /// by a cascade; the second and the last are kept.
     private func operations(_ bench: CommitBench, from number: UInt64) throws -> [SaveOperation] {
         [
             try bench.insert(
@@ -42,13 +44,15 @@ import Testing
         #expect(again == expected, "\(what)", sourceLocation: place)
     }
 
-    @Test func `law 3: a repeat gives the first answer, whatever became of the inserts`() throws {
+    @Test func `law 3: a repeat gets the first answer, whatever happened to the inserted objects`()
+        throws
+    {
         for policy in MergePolicy.allCases where policy != .error {
             let bench = try bench()
             let first = try bench.save(
                 try operations(bench, from: 100), policy: policy, id: [1], hash: hash)
             #expect(first.inserted.map { $0?.number } == [10, 101, nil, nil, 104])
-            // The objects that took over are changed, deleted, and their values taken by others.
+            // The objects that took over are changed or deleted, and others take their values.
             try bench.save([try bench.delete("Node", 10)])
             try bench.save([try bench.insert("Node", 200, ["code": .string("k")])])
             let before = try dump(bench.store)
@@ -56,7 +60,7 @@ import Testing
                 if round == 1 { try bench.crash() }
                 if round == 2 { try bench.committer.checkpoint() }
                 if round == 3 { try bench.crash() }
-                // Another process has other numbers.
+                // Another process has other object numbers.
                 let again = try bench.save(
                     try operations(bench, from: 300 + 10 * round), policy: policy, id: [1],
                     hash: hash)
@@ -95,7 +99,7 @@ import Testing
         check(again, first, "trimmed")
     }
 
-    @Test func `law 3: ids are those of a user, and other content under one is refused`() throws {
+    @Test func `law 3: ids belong to a user, and other content under one is refused`() throws {
         let bench = try bench()
         let first = try bench.save([try bench.insert("Tag", 50)], id: [1], hash: hash, uid: 1)
         let other = try bench.save([try bench.insert("Tag", 51)], id: [1], hash: hash, uid: 2)
@@ -114,13 +118,15 @@ import Testing
         }
     }
 
-    @Test func `law 3: who only asks changes nothing, and hears the first answer`() throws {
+    @Test func `law 3: a query for a save's outcome changes nothing, and returns the first answer`()
+        throws
+    {
         let bench = try bench()
         let question = SaveRequest(
             saveID: [1], contentHash: hash, modelVersion: 1, operations: [], onlyAsks: true)
         let unknown = try bench.save(question)
         #expect(unknown == Saved(position: bench.committer.position, wrote: false))
-        // To ask is not to save: the id is still free.
+        // A query does not use up the id.
         let first = try bench.save([try bench.insert("Tag", 50)], id: [1], hash: hash)
         #expect(!first.isRepeat)
         check(try bench.save(question), first, "asked")
@@ -132,7 +138,7 @@ import Testing
 
     // MARK: Saves without effect
 
-    @Test func `law 3: a save without effect is remembered, also when it would have one later`()
+    @Test func `law 3: a save without effect is remembered, even if it would have one later`()
         throws
     {
         let bench = try bench()
@@ -150,7 +156,7 @@ import Testing
         }
         #expect(firsts.allSatisfy { !$0.wrote && $0.position == position })
         #expect(firsts.map { $0.inserted.map { $0?.number } } == [[], [10], [nil], []])
-        // Answered is durable, without a checkpoint by anyone else.
+        // An answered save is durable, without a checkpoint for another reason.
         try bench.crash()
         try bench.save([try bench.delete("Node", 10)])
         let before = try dump(bench.store)
@@ -170,7 +176,7 @@ import Testing
         #expect(bench.committer.position == position + 1)
     }
 
-    @Test func `law 3: repeats within one batch and across a crash give one answer`() throws {
+    @Test func `law 3: repeats within one batch and across a crash get one answer`() throws {
         let bench = try CommitBench()
         let empty = SaveRequest(saveID: [1], contentHash: hash, modelVersion: 1, operations: [])
         let one = SaveRequest(
@@ -198,8 +204,7 @@ import Testing
 
     // MARK: The floor
 
-    @Test func `law 3: a save without effect is known as long as its repeat is not refused`() throws
-    {
+    @Test func `law 3: a save without effect is known as long as its repeat is accepted`() throws {
         let bench = try CommitBench(savesKept: 5)
         try bench.save([try bench.insert("Node", 1)])
         let sentAt = bench.committer.position
@@ -243,7 +248,7 @@ import Testing
             }
         }
         #expect(bench.committer.position == 10)
-        // A floor does not sink when more is to be kept from now on.
+        // The floor does not sink if more saves are kept from now on.
         #expect(try bench.save([try bench.insert("Tag", 100)], id: [1], firstSentAt: 5).wrote)
     }
 }

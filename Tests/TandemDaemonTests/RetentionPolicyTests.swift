@@ -10,7 +10,8 @@ import Testing
         JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)
     }
 
-    /// The last transaction of a segment is as many seconds old as positions follow it.
+    /// Plans by ages: the last transaction of a segment is as many seconds old as positions follow
+    /// it.
     func plan(
         _ policy: RetentionPolicy, checkpoint: UInt64 = 100, floors: [UInt64] = []
     ) -> RetentionPlan {
@@ -19,11 +20,11 @@ import Testing
         return policy.plan(state) { Int64($0.last) * 1_000_000 }
     }
 
-    @Test func `without bounds all is kept`() {
+    @Test func `without bounds everything is kept`() {
         #expect(plan(RetentionPolicy()) == RetentionPlan(trimBelow: 1))
     }
 
-    @Test func `size gives up what is above it`() {
+    @Test func `segments above the size are removed`() {
         #expect(
             plan(RetentionPolicy(keepBytes: 650))
                 == RetentionPlan(trimBelow: 41, segments: 4, bytes: 400))
@@ -42,7 +43,7 @@ import Testing
         #expect(RetentionPolicy(keepSeconds: 0).plan(state) { _ in .max }.segments == 0)
     }
 
-    @Test func `age is due when the oldest segment's last transaction is beyond it`() {
+    @Test func `age is due when the oldest segment's last transaction exceeds it`() {
         func due(_ policy: RetentionPolicy, checkpoint: UInt64 = 100) -> Int64? {
             let state = RetentionState(
                 segments: segments, checkpoint: checkpoint, floors: [0], now: 0)
@@ -51,7 +52,8 @@ import Testing
         #expect(due(RetentionPolicy(keepSeconds: 75)) == 86_000_000)
         #expect(due(RetentionPolicy(keepSeconds: .max)) == nil)
         #expect(due(RetentionPolicy(keepBytes: 1)) == nil)
-        // What is not in the store on the disk goes behind a checkpoint, if at all.
+        // Segments that the stored checkpoint does not include are removed after a checkpoint, if
+        // at all.
         #expect(due(RetentionPolicy(keepSeconds: 75), checkpoint: 9) == nil)
         let last = RetentionState(
             segments: [segments[9]], checkpoint: 100, floors: [], now: 0)
@@ -68,28 +70,28 @@ import Testing
         #expect(plan(RetentionPolicy(keepBytes: 950, keepSeconds: 65)).trimBelow == 31)
     }
 
-    @Test func `nothing above the durable checkpoint goes, not even over the cap`() {
+    @Test func `nothing above the durable checkpoint is removed, not even over the cap`() {
         #expect(plan(RetentionPolicy(keepBytes: 1), checkpoint: 34).trimBelow == 31)
         #expect(plan(RetentionPolicy(capBytes: 1), checkpoint: 34).trimBelow == 31)
         #expect(plan(RetentionPolicy(capBytes: 1), checkpoint: 0).segments == 0)
     }
 
-    @Test func `below the cap nobody loses what they need`() {
+    @Test func `below the cap no reader loses a segment that it needs`() {
         #expect(plan(RetentionPolicy(keepBytes: 1), floors: [60, 29, 80]).trimBelow == 21)
         #expect(plan(RetentionPolicy(keepBytes: 1), floors: [30]).trimBelow == 31)
         #expect(plan(RetentionPolicy(keepBytes: 1), floors: [0]).segments == 0)
     }
 
-    @Test func `over the cap the oldest goes and who needs it is expired`() {
+    @Test func `over the cap the oldest segments are removed and their readers expired`() {
         let both = RetentionPolicy(keepBytes: 200, capBytes: 700)
         #expect(
             plan(both, floors: [15])
                 == RetentionPlan(trimBelow: 31, segments: 3, bytes: 300, expires: true))
-        // Who needs only what is below the cap keeps it.
+        // A reader that needs only segments below the cap keeps them.
         #expect(!plan(both, floors: [40]).expires && plan(both, floors: [40]).trimBelow == 41)
     }
 
-    @Test func `who is expired already holds nothing back`() {
+    @Test func `an expired reader retains nothing`() {
         let late = segments.map {
             JournalSegment(first: $0.first + 500, last: $0.last + 500, bytes: 100)
         }
@@ -103,7 +105,7 @@ import Testing
         #expect(RetentionPolicy(keepBytes: 0).plan(state, limit: 3) { _ in nil }.trimBelow == 31)
     }
 
-    @Test func `the standard policy keeps 7 days or 1 GiB, and below 4 GiB what somebody needs`() {
+    @Test func `the standard policy keeps 7 days or 1 GiB, and needed segments below 4 GiB`() {
         let day: Int64 = 86_400_000_000
         /// Segments of 64 MiB, one for each day up to today.
         func plan(_ count: UInt64, daily: Bool = true, floors: [UInt64] = []) -> RetentionPlan {
@@ -127,12 +129,12 @@ import Testing
         // A consumer, a client or a pin keeps both.
         #expect(plan(12, floors: [25, 90]).segments == 2)
         #expect(plan(64, daily: false, floors: [0]).segments == 0)
-        // Nobody fills the disk.
+        // No reader can fill the disk.
         let over = plan(70, daily: false, floors: [0])
         #expect(over.segments == 6 && over.expires)
     }
 
-    @Test func `random plans keep to every bound`() {
+    @Test func `random plans respect every bound`() {
         var random = SplitMix64(seed: seed)
         func some(_ range: ClosedRange<UInt64>) -> UInt64? {
             Bool.random(using: &random) ? .random(in: range, using: &random) : nil

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Nothing is ever ready; every wait lasts as long as it may.
+/// A poller by which no channel is ever ready, and every wait takes its full timeout.
 private final class StillPoller: Readiness {
     let clock: ManualClock
     private(set) var waits: [Int32] = []
@@ -28,7 +28,8 @@ private final class StillPoller: Readiness {
 @Suite(.ownThread) struct RetentionTests {
     let text = Value.string(String(repeating: "x", count: 30_000))
 
-    /// Saves nodes of 30 kB from a number on, four of which fill a segment, and makes a checkpoint.
+    /// Saves nodes of 30 kB with these numbers, four of which fill a segment, and makes a
+    /// checkpoint.
     func fill(_ bench: EngineBench, _ saver: Peer, _ numbers: ClosedRange<UInt64>) throws {
         for number in numbers {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
@@ -38,7 +39,7 @@ private final class StillPoller: Readiness {
 
     func first(_ bench: EngineBench) -> UInt64 { bench.bench.committer.journal.bounds.first }
 
-    @Test func `a checkpoint is followed by what the policy gives up`() throws {
+    @Test func `a checkpoint is followed by the removal of segments`() throws {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(keepBytes: 400 << 10))
         let saver = try bench.client()
@@ -46,7 +47,7 @@ private final class StillPoller: Readiness {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }
         let kept = try dump(bench.bench.store)
-        // Not yet in the store on the disk.
+        // The transactions are not in the stored checkpoint yet.
         bench.engine.retain()
         #expect(first(bench) == 1)
         try bench.bench.committer.checkpoint()
@@ -60,7 +61,7 @@ private final class StillPoller: Readiness {
         #expect(first(bench) > 10)
     }
 
-    @Test func `age is told by the transactions themselves`() throws {
+    @Test func `a segment's age is that of its transactions`() throws {
         let bench = try EngineBench()
         try fill(bench, try bench.client(), 1...20)
         let journal = bench.bench.committer.journal
@@ -97,7 +98,7 @@ private final class StillPoller: Readiness {
         #expect(failure?.contains("position \(oldest.last) can't be read") == true)
     }
 
-    @Test func `an idle daemon gives up what grows old, in time and without being woken often`()
+    @Test func `an idle daemon removes aging segments in time, without waking often`()
         throws
     {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
@@ -117,7 +118,7 @@ private final class StillPoller: Readiness {
         let seconds = (clock.wallMicroseconds - start) / 1_000_000
         #expect((86_400...86_500).contains(seconds))
         #expect(poller.waits.count < 30)
-        // Then there is nothing more to wait for.
+        // Afterwards there is no further deadline.
         for _ in 0..<3 { _ = try loop.pass() }
         #expect(poller.waits.last == -1)
     }
@@ -140,7 +141,7 @@ private final class StillPoller: Readiness {
         #expect(first(bench) > 10)
     }
 
-    @Test func `an idle daemon gives up in one go what takes several looks`() throws {
+    @Test func `an idle daemon performs several removal steps without waiting in between`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1_800_000_000_000_000)
         let bench = try EngineBench(clock: clock)
         try fill(bench, try bench.client(), 1...60)
@@ -158,14 +159,14 @@ private final class StillPoller: Readiness {
         #expect(poller.waits.first == 0)
     }
 
-    @Test func `law 2: a session behind the cap is told historyExpired and sees no gap before`()
+    @Test func `law 2: a session beyond the cap gets historyExpired and sees no gap before`()
         throws
     {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0, capBytes: 300 << 10))
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
         let saver = try bench.client()
-        // More than the ring holds in memory.
+        // More transactions than the ring holds in memory.
         try fill(bench, saver, 1...UInt64(DaemonLimits().ringBytes / 30_000 + 100))
         #expect(slow.session.sent < 80)
         for _ in 0..<100 { bench.engine.retain() }
@@ -179,7 +180,8 @@ private final class StillPoller: Readiness {
         let positions = slow.pushes.map(\.transaction.position)
         #expect(positions == Array(2..<UInt64(positions.count) + 2))
         #expect(bench.engine.retention.counters.expiredSessions == 1)
-        // Coming back it is not resumed, so it starts from a snapshot; others never noticed.
+        // The reconnected session is not resumed, so it starts from a snapshot; others are
+        // unaffected.
         let last = try #require(positions.last)
         let resume = Position(
             log: bench.position.log, epoch: bench.position.epoch, number: last)
@@ -188,7 +190,7 @@ private final class StillPoller: Readiness {
         try saver.save([try bench.bench.insert("Node", 999)])
     }
 
-    @Test func `below the cap a session that is behind gets everything`() throws {
+    @Test func `below the cap a lagging session gets everything`() throws {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
         let slow = try bench.client(Hello(author: "slow", interests: ["Node"]))
@@ -205,7 +207,8 @@ private final class StillPoller: Readiness {
         #expect(first(bench) > 90)
     }
 
-    @Test func `consumers hold the journal until they acknowledge, also over restarts`() throws {
+    @Test func `consumers retain the journal until they acknowledge, also across restarts`() throws
+    {
         let bench = try EngineBench()
         let committer = bench.bench.committer
         _ = try committer.register("mirror", at: 1)
@@ -224,7 +227,7 @@ private final class StillPoller: Readiness {
         #expect(try bench.bench.committer.removeConsumer("mirror") == nil)
     }
 
-    @Test func `a consumer behind the cap is expired, says so, and registers anew`() throws {
+    @Test func `a consumer beyond the cap is expired, gets an error, and registers again`() throws {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(capBytes: 300 << 10))
         let committer = bench.bench.committer
@@ -255,7 +258,7 @@ private final class StillPoller: Readiness {
         #expect(code { try committer.acknowledge("a", 1) } == .usage)
         #expect(try committer.register("a", at: 0).acknowledged == 0)
         #expect(code { try committer.acknowledge("a", .max) } == .usage)
-        // Registered once more it keeps its place.
+        // A repeated registration keeps the position.
         #expect(try committer.register("a", at: 1).acknowledged == 0)
         for number in 1..<DaemonLimits().consumers {
             try bench.store.put(Consumer(name: "c\(number)", acknowledged: 0))
@@ -266,11 +269,11 @@ private final class StillPoller: Readiness {
         #expect(try dump(bench.store) == before, "law 6: consumers are no part of the dump")
     }
 
-    @Test func `a segment that can't be removed is tried again and costs nobody anything`() throws {
+    @Test func `a segment that can't be removed is retried and affects no client`() throws {
         let bench = try EngineBench()
         bench.engine.retention = Retention(RetentionPolicy(keepBytes: 0))
         try fill(bench, try bench.client(), 1...12)
-        // After the two of the note of the oldest position.
+        // The first two syncs are for the record of the oldest position.
         bench.bench.disk.faults.failingSync = 3
         bench.engine.retain()
         #expect(bench.engine.retention.counters.failure != nil)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Who may do what.
+/// The permissions of roles.
 @Suite(.ownThread) struct RoleTests {
     static let reader = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)
     private static let writer = PeerCredentials(uid: 5_002, gid: 5_002, pid: 12)
@@ -22,7 +22,7 @@ import Testing
         return policy
     }()
 
-    @Test func `users, groups and supplementary groups give roles, the highest counts`() {
+    @Test func `users, groups and supplementary groups assign roles, the highest counts`() {
         var policy = Self.policy
         func role(_ peer: PeerCredentials) -> Role { policy.role(of: peer, daemon: 900) }
         #expect(role(Self.reader) == .reader)
@@ -44,7 +44,7 @@ import Testing
         #expect(RolePolicy().role(of: Self.stranger, daemon: 900) == .writer)
     }
 
-    @Test func `law 8: who has no role is told so, logged and counted`() throws {
+    @Test func `law 8: a user without a role gets an error, is logged and counted`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let error = try bench.refusal(of: Self.stranger)
         #expect(error?.code == .denied)
@@ -82,7 +82,7 @@ import Testing
             $0.contains("denied:") && $0.contains("pid=11 uid=5001")
         }
         #expect(lines.count == 2 && lines.allSatisfy { $0.contains("made-up.service") })
-        // Asking what became of a save is reading.
+        // A query for a save's outcome is a read.
         let ask = SaveRequest(
             saveID: [1], contentHash: StableHash([]), modelVersion: 1, operations: [],
             onlyAsks: true)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: a save of a reader is refused at its first frame and takes no room`()
+    @Test func `law 7: a save of a reader is refused at its first frame and uses no memory`()
         throws
     {
         let bench = try EngineBench(roles: Self.policy)
@@ -121,7 +121,7 @@ import Testing
         #expect(found.count == 0 && bench.engine.status["deniedRequests"]?.int == 1)
     }
 
-    @Test func `law 8: a reader gets no numbers, however often it greets and asks`() throws {
+    @Test func `law 8: a reader gets no numbers, however often it connects and asks`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let before = bench.engine.committer.leases.numbersBelow
         let mark = bench.bench.store.nextNumber
@@ -145,7 +145,7 @@ import Testing
         #expect(lease.count == 10)
     }
 
-    @Test func `a reader that brings a larger model is denied, one that brings the same is not`()
+    @Test func `a reader with a larger model is denied, one with the same model is not`()
         throws
     {
         let bench = try EngineBench(roles: Self.policy)
@@ -185,7 +185,7 @@ import Testing
         #expect(bench.position.number == before.number + 1)
     }
 
-    @Test func `only admins end the connections of others`() throws {
+    @Test func `only admins close the connections of others`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let writer = try bench.client(as: Self.writer)
         let reader = try bench.client(as: Self.reader)
@@ -206,7 +206,7 @@ import Testing
             try admin.ask(.disconnect(client: admin.session.id)) == .disconnected(false))
     }
 
-    @Test func `only admins end the questions of others, one or all`() throws {
+    @Test func `only admins cancel the requests of others, one or all`() throws {
         let bench = try EngineBench(roles: Self.policy)
         let (reader, writer) = (
             try bench.client(as: Self.reader), try bench.client(as: Self.writer)
@@ -242,7 +242,7 @@ import Testing
         #expect(bench.engine.status["cancelledRequests"]?.int == 3)
     }
 
-    @Test func `a reload takes roles and limits over, a wrong one changes nothing`() throws {
+    @Test func `a reload applies roles and limits, an invalid one changes nothing`() throws {
         let bench = try EngineBench(roles: Self.policy)
         var next = DaemonConfiguration(store: "bench")
         next.roles = Self.policy
@@ -280,7 +280,7 @@ import Testing
             "restart=\"durability,limits.savesKept\"",
         ] { #expect(line.contains(word), "\(line)") }
         #expect(bench.engine.limits.savesKept == DaemonLimits().savesKept)
-        // The reader may save now; who has no role any more is gone.
+        // The reader may save now; a user without a role any more is disconnected.
         try reader.save([try bench.bench.insert("Tag", 1)])
         try writer.read()
         #expect(writer.isClosed && writer.failure?.code == .denied)

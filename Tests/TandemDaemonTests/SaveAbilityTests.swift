@@ -6,7 +6,7 @@ import Testing
 @Suite(.ownThread) struct SaveAbilityTests {
     private let second = DaemonLimits.spaceRetryNanoseconds
 
-    @Test func `a daemon that lacks nothing takes saves and has nothing to look at`() {
+    @Test func `a daemon without shortages accepts saves and has nothing to retry`() {
         let ability = SaveAbility()
         #expect(!ability.isReadOnly)
         #expect(ability.refusal == nil)
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: SaveAbility.Shortage.allCases)
-    func `what is short refuses saves and is looked at again later`(
+    func `a shortage refuses saves and is retried later`(
         _ shortage: SaveAbility.Shortage
     ) {
         var ability = SaveAbility()
@@ -29,7 +29,7 @@ import Testing
         #expect(ability.due(at: 1_000 + second).map(\.bytes) == [7])
     }
 
-    @Test func `what is still short keeps its beginning and is looked at later still`() {
+    @Test func `a persistent shortage keeps its start and is retried later still`() {
         var ability = SaveAbility()
         ability.met(.journal, "first", wall: 100, monotonic: 0)
         ability.met(.journal, "second", wall: 900, monotonic: second)
@@ -39,7 +39,7 @@ import Testing
         #expect(ability.nextLook == 2 * second)
     }
 
-    @Test func `saves are taken again when the last of several shortages ended`() {
+    @Test func `saves are accepted again when the last of several shortages has ended`() {
         var ability = SaveAbility()
         ability.met(.journal, "a", wall: 2, monotonic: 0)
         ability.met(.store, "b", wall: 1, monotonic: 5)

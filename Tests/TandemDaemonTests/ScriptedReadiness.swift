@@ -3,10 +3,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Says what is ready as the test's script wants it; nothing afterwards, and never waits.
+/// A poller that returns the events of the test's script, then none; it never waits.
 final class ScriptedReadiness: Readiness {
     var rounds: [() throws -> [Poller.Event]] = []
-    /// What was asked for last, by token.
+    /// The interest requested last, by token.
     private(set) var interests: [UInt64: Interest] = [:]
 
     func readable(_ peer: Peer) -> Poller.Event {

@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct SessionTests {
-    @Test func `hello installs the first model and takes an older one from then on`() throws {
+    @Test func `hello installs the first model and accepts an older one from then on`() throws {
         let bench = try EngineBench(model: Model())
         let small = Model { Entity("Thing") { Attribute("a", .string) } }
         let large = Model {
@@ -25,7 +25,7 @@ import Testing
         #expect(try third.model.model == large)
         let none = try bench.client(Hello(author: "four"))
         #expect(try none.model.model == large)
-        // A model that does not fit what is stored is refused with a reason.
+        // A model that does not fit the stored objects is refused with a reason.
         let number = try #require(none.welcome?.lease.first)
         let tag = try #require(try none.model.entity(named: "Thing")?.tag)
         let object = ObjectReference(tag: tag, number: number)
@@ -37,7 +37,7 @@ import Testing
         #expect(fifth.isClosed)
     }
 
-    @Test func `law 2: a save is pushed to its saver before its answer`() throws {
+    @Test func `law 2: a save is pushed to its own client before its answer`() throws {
         let bench = try EngineBench()
         let client = try bench.client(Hello(author: "a", interests: ["Node"]))
         let saved = try client.save([try bench.bench.insert("Node", 1)])
@@ -59,7 +59,8 @@ import Testing
             let saver = savers.randomElement(using: &random) ?? none
             let saved = try saver.save([try bench.bench.insert(name, number)])
             expected[name, default: []].append(saved.position)
-            // A read in between moves the cursor of one of them past what it is not told of.
+            // A read in between moves one client's cursor past transactions that are not pushed to
+            // it.
             if number % 7 == 0 { _ = try savers[Int(number % 4)].ask(.read(Read())) }
         }
         for client in [nodes, tags, both, none] { try client.read() }
@@ -74,7 +75,8 @@ import Testing
         #expect(changes.map(\.object.number) == [101])
     }
 
-    @Test func `law 2: resuming gives every later transaction once, also after a crash`() throws {
+    @Test func `law 2: resuming delivers every later transaction once, also after a crash`() throws
+    {
         let bench = try EngineBench()
         let hello = Hello(author: "a", interests: ["Node"])
         let writer = try bench.client()
@@ -102,7 +104,7 @@ import Testing
             Position(log: LogID(high: 9, low: 9), epoch: 1, number: 1),
             Position(log: position.log, epoch: position.epoch + 1, number: 1),
             position.at(position.number + 1), position.at(.max),
-            // Before the model: rows of that time have another layout.
+            // A position before the model: rows of that time have another layout.
             position.at(0),
         ] {
             let client = try bench.client(Hello(author: "a", resume: wrong))
@@ -153,7 +155,7 @@ import Testing
         #expect(reader.pushes.count == 1)
     }
 
-    @Test func `sync answers when the position is there, behind its pushes`() throws {
+    @Test func `sync is answered when the position is reached, after its pushes`() throws {
         let bench = try EngineBench()
         let writer = try bench.client()
         let reader = try bench.client(Hello(author: "r", interests: ["Node"]))
@@ -171,7 +173,7 @@ import Testing
         }
         #expect(position == next)
         #expect(reader.pushes.map(\.transaction.position) == [next - 1, next])
-        // One that is not reached in time is told so.
+        // A sync that is not reached in time fails.
         guard
             case .failure(let error) = try reader.ask(
                 .sync(Sync(number: next + 5, timeoutMilliseconds: 0)))
@@ -182,7 +184,7 @@ import Testing
         #expect(error.code == .timeout)
     }
 
-    @Test func `history gives all, parts, and says when it is not complete`() throws {
+    @Test func `history returns everything or a range, and reports if it is incomplete`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         for number in UInt64(1)...10 {
@@ -209,7 +211,7 @@ import Testing
         try client.save([try bench.bench.insert("Node", 20)])
     }
 
-    @Test func `a repeat over a new connection gives the first answer`() throws {
+    @Test func `a repeat over a new connection gets the first answer`() throws {
         let bench = try EngineBench()
         let first = try bench.client()
         let request = first.saveRequest([try bench.bench.insert("Node", 1)])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Keys, values and what is wrong with them.
+/// Setting keys, their values, and the errors about them.
 @Suite(.ownThread) struct SettingTests {
     private let defaults = DaemonConfiguration(store: "/store", socket: "/socket")
     private let names = NameLookup(
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: Limit.allCases)
-    func `every limit takes its bounds and its default, and nothing beyond`(_ limit: Limit) {
+    func `every limit accepts its bounds and its default, and nothing beyond`(_ limit: Limit) {
         let name = "limits.\(limit.rawValue)"
         let range = limit.facts.range
         #expect(range.contains(DaemonLimits()[limit]))
@@ -63,7 +63,7 @@ import Testing
         #expect(SettingUnit.count.text(0) == "0")
     }
 
-    @Test func `an unknown key is refused with the nearest one`() {
+    @Test func `an unknown key is refused with a similar one`() {
         let assembly = assembly(("limits.conections", ["5"]), ("ringBytes", ["5"]), ("zzz", ["5"]))
         #expect(
             assembly.problems == [
@@ -86,7 +86,7 @@ import Testing
         #expect(unknown.first?.contains("no user carol") == true)
     }
 
-    @Test func `what stands elsewhere has its form as well`() {
+    @Test func `values of other types are parsed as well`() {
         let good = assembly(
             ("socket.mode", ["0600"]), ("socket.group", ["staff"]), ("durability", ["relaxed"]),
             ("journal.keepSeconds", ["2 d"]), ("mapBytes", ["2 MiB"]))
@@ -105,7 +105,7 @@ import Testing
         #expect(assembly(("durability", ["full", "relaxed"])).problems.count == 1)
     }
 
-    @Test func `the journal's default bounds hold together, or none of them`() {
+    @Test func `the journal's default bounds apply together, or none of them`() {
         #expect(assembly().configuration.retention == RetentionPolicy.standard)
         func retention(_ given: (String, [String])) -> RetentionPolicy {
             assembly(given).configuration.retention
@@ -124,7 +124,7 @@ import Testing
         #expect(assembly(("journal.keepBytes", ["none"])).problems.count == 1)
     }
 
-    @Test func `values that contradict each other are refused with both`() {
+    @Test func `contradictory values are refused with both`() {
         let assembly = assembly(
             ("journal.keepBytes", ["2 GiB"]), ("journal.capBytes", ["1 GiB"]),
             ("limits.transactionBytes", ["1 MiB"]))
@@ -137,7 +137,7 @@ import Testing
             ])
     }
 
-    @Test func `the lines name every key, its value and where that came from`() {
+    @Test func `the lines name every key, its value and its origin`() {
         let lines = assembly(("limits.connections", ["5"])).lines
         #expect(lines.count == Setting.all.count)
         #expect(lines.contains("limits.connections = 5  # /file.yaml:3"))
@@ -154,7 +154,7 @@ import Testing
         #expect(rows == Self.rows)
     }
 
-    /// The rows of the page's tables.
+    /// The expected rows of the page's tables.
     private static var rows: [String] {
         let defaults = DaemonConfiguration(store: "of NAME", socket: "of NAME")
         return Setting.all.map { setting in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What the committer does when disk or map run out, with a disk and a clock of the test's own.
+/// The committer when the disk or the map is full, with the test's own disk and clock.
 @Suite(.ownThread) struct ShortageTests {
     private let text = Value.string(String(repeating: "x", count: 20_000))
 
@@ -24,7 +24,8 @@ import Testing
         return 0
     }
 
-    /// Sends saves that are one batch on a full disk, expects that all are refused, and waits until the daemon asks for room again.
+    /// Sends saves as one batch on a full disk, expects all to be refused, and waits until the
+    /// daemon retries.
     ///
     /// Returns the errors, in the order of the saves.
     private func refuse(
@@ -42,7 +43,7 @@ import Testing
         return errors
     }
 
-    @Test func `laws 3 and 8: who listens is told of a full disk and of the room that comes back`()
+    @Test func `laws 3 and 8: clients are notified of a full disk and of the end of the shortage`()
         throws
     {
         let clock = ManualClock(monotonicNanoseconds: 5, wallMicroseconds: 1_000_000)
@@ -56,13 +57,13 @@ import Testing
         #expect(state.reason.contains("/journal"))
         #expect(bench.engine.status["readOnlyReason"] == .string(state.reason))
         #expect(bench.engine.status["readOnlySince"] == .double(1))
-        // Who comes now hears of it at once, and reads.
+        // A client that connects now is notified immediately, and can read.
         let late = try bench.client()
         #expect(late.welcome?.isReadOnly == true)
         #expect(late.states == saver.states)
         let count = try late.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .count))
         #expect(count.count == refused - 1)
-        // Nothing is looked at before its time.
+        // The shortage is not retried before its time.
         bench.bench.disk.capacityBytes = nil
         try bench.engine.committer.lookAgainIfDue()
         #expect(bench.engine.committer.isReadOnly)
@@ -77,7 +78,7 @@ import Testing
         #expect(saver.pushes.map(\.transaction.position) == Array(2...(refused + 1)))
     }
 
-    @Test func `laws 1 and 3: a batch that found room only in part never happened`() throws {
+    @Test func `laws 1 and 3: a batch that fitted only in part has no effect`() throws {
         let clock = ManualClock()
         let bench = try CommitBench(clock: clock)
         try bench.save([try bench.insert("Node", 1, ["name": text])])
@@ -90,7 +91,7 @@ import Testing
         #expect(error?.code == .readOnly)
         #expect(bench.committer.position == end)
         #expect(try dump(bench.store) == before)
-        // Room is back, at once for the disk, for the daemon when it looks.
+        // The disk has space again at once; the daemon notices with its next retry.
         #expect(try bench.refusal([try bench.insert("Node", 2)])?.code == .readOnly)
         clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
         let saved = try bench.save([try bench.insert("Node", 2)])
@@ -100,7 +101,8 @@ import Testing
         #expect(try dump(bench.store) == after)
     }
 
-    @Test func `law 3: all saves of a batch without room are refused and may be repeated`() throws {
+    @Test func `law 3: all saves of a batch without space are refused and may be repeated`() throws
+    {
         let clock = ManualClock()
         let bench = try EngineBench(clock: clock)
         let (one, two) = (try bench.client(), try bench.client())
@@ -119,12 +121,13 @@ import Testing
         #expect(bench.position.number == 3)
     }
 
-    @Test func `law 3: no save is answered by an effect that a failed batch had`() throws {
+    @Test func `law 3: no save is answered based on the effect of a failed batch`() throws {
         let clock = ManualClock()
         let bench = try EngineBench(clock: clock)
         let (one, two) = (try bench.client(), try bench.client())
         try one.save([try bench.bench.insert("Node", 1)])
-        // The second save has no effect of its own because of the first one in the same batch.
+        // The second save has no effect of its own, because the first one in the same batch does
+        // the same.
         let saves = try [one, two].map { client in
             client.saveRequest([try bench.bench.update("Node", 1, ["name": Value.string("x")])])
         }
@@ -136,7 +139,7 @@ import Testing
         #expect(saved.wrote && !saved.isRepeat && saved.position == bench.position.number)
     }
 
-    @Test func `laws 1 and 3: a batch that never happened refuses nobody`()
+    @Test func `laws 1 and 3: a failed batch causes no conflicts`()
         throws
     {
         let clock = ManualClock()
@@ -152,7 +155,7 @@ import Testing
         }
         let errors = try refuse(saves, of: [one, two], bench, clock)
         #expect(errors.flatMap(\.conflicts).isEmpty)
-        // Whoever repeats first is the first.
+        // The first repeat wins.
         guard case .saved(let saved) = try two.ask(.save(saves[1])),
             case .failure(let error) = try one.ask(.save(saves[0]))
         else {
@@ -162,7 +165,8 @@ import Testing
         #expect(saved.wrote && error.conflicts.map(\.theirsVersion) == [saved.position])
     }
 
-    @Test func `law 3: a save without effect whose answer finds no room is refused, not forgotten`()
+    @Test
+    func `law 3: a save without effect whose answer can't be stored is refused, not forgotten`()
         throws
     {
         let clock = ManualClock()
@@ -172,7 +176,7 @@ import Testing
         try client.save([try bench.bench.insert("Node", number, ["name": text])])
         let same = try bench.bench.update("Node", number, ["name": text])
         let request = client.saveRequest([same])
-        // The batch's journal has nothing to write; the checkpoint has no room.
+        // The batch has nothing to write to the journal, and the checkpoint has no space.
         bench.engine.committer.meets(.store, "no room")
         guard case .failure(let error) = try client.ask(.save(request)) else {
             Issue.record("answered, though the answer could not be kept")
@@ -193,12 +197,12 @@ import Testing
         #expect(second.isRepeat && second.position == first.position)
     }
 
-    @Test func `law 3: a store at its quota refuses saves and keeps what was acknowledged`() throws
-    {
+    @Test func `law 3: a store at its quota refuses saves and keeps acknowledged ones`() throws {
         let clock = ManualClock()
         let bench = try CommitBench(quotaBytes: 2 << 20, clock: clock)
         var number: UInt64 = 0
-        /// Saves until one is refused, also when nothing waits for a checkpoint.
+        /// Saves until a save is refused twice, the second time with no changes waiting for a
+        /// checkpoint.
         func fill() throws {
             var refusals = 0
             while refusals < 2, number < 500 {
@@ -211,7 +215,7 @@ import Testing
                 }
                 #expect(refusal.code == .readOnly && refusal.message.contains("mapBytes"))
                 refusals += 1
-                // It looks again, and commits what it has.
+                // The daemon retries, and commits its pending changes.
                 clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
                 try bench.committer.lookAgainIfDue()
                 #expect(!bench.committer.isReadOnly)
@@ -226,7 +230,7 @@ import Testing
         #expect(try dump(bench.store) == expected)
         let again = try bench.refusal([try bench.insert("Node", number + 1, ["name": text])])
         #expect(again?.code == .readOnly)
-        // Deletions make room, once there is room for the deletions themselves.
+        // Deletions free space, once there is space for the deletions themselves.
         try bench.crash(quotaBytes: 3 << 20)
         #expect(try dump(bench.store) == expected)
         for deleted in 1...(number / 2) { try bench.save([try bench.delete("Node", deleted)]) }
@@ -236,7 +240,7 @@ import Testing
     }
 
     @Test
-    func `law 3: a change of the model beyond the quota is refused and leaves nothing`() throws {
+    func `law 3: a model change beyond the quota is refused without effect`() throws {
         let clock = ManualClock()
         let bench = try CommitBench(quotaBytes: 2 << 20, clock: clock)
         for number in UInt64(1)...55 {
@@ -261,7 +265,7 @@ import Testing
     }
 
     @Test(arguments: [300 << 10, 512 << 10])
-    func `law 3: a store that comes to its quota at any save loses nothing`(_ quota: Int) throws {
+    func `law 3: a store that reaches its quota at any save loses nothing`(_ quota: Int) throws {
         let clock = ManualClock()
         let bench = try CommitBench(quotaBytes: quota, clock: clock)
         var random = SplitMix64(seed: seed)
@@ -284,7 +288,7 @@ import Testing
         #expect(try dump(bench.store) == expected, "seed \(seed)")
     }
 
-    @Test func `laws 7 and 8: a client that does not read hears of the latest state only`() throws {
+    @Test func `laws 7 and 8: a client that does not read receives the latest state only`() throws {
         let clock = ManualClock()
         let bench = try EngineBench(clock: clock)
         let saver = try bench.client()

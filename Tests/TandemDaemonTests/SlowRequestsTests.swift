@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Which requests the daemon remembers as slow.
+/// The requests that the daemon records as slow.
 @Suite(.ownThread) struct SlowRequestsTests {
     private func request(_ client: UInt64, _ milliseconds: UInt64, at second: UInt64 = 1)
         -> SlowRequests.Request
@@ -22,7 +22,7 @@ import Testing
         (slow.json(at: second * 1_000_000_000).array ?? []).compactMap { $0["client"]?.int }
     }
 
-    @Test func `the slowest are kept, the slowest first, and quick ones not at all`() {
+    @Test func `the slowest are kept, the slowest first, and quick ones are not`() {
         var slow = SlowRequests()
         slow.note(request(99, 9))
         #expect(clients(slow) == [])
@@ -36,7 +36,7 @@ import Testing
         #expect(first?["kind"]?.string == "fetch" && first?["entity"]?.string == "Team")
     }
 
-    @Test func `what is long ago makes room, and is not shown`() {
+    @Test func `old entries make room, and are not shown`() {
         var slow = SlowRequests()
         let most = DaemonLimits.slowRequestsKept
         for number in 1...most { slow.note(request(UInt64(number), 900)) }
@@ -47,7 +47,7 @@ import Testing
         #expect(clients(slow, at: later) == [50])
     }
 
-    @Test func `what keeps the thread for a request is among the stalls`() throws {
+    @Test func `a request that blocks the thread is recorded as a stall`() throws {
         let clock = JumpyClock()
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client()
@@ -67,7 +67,7 @@ import Testing
 
     @Test
     func
-        `a request of a second is logged with who asked; a save counts from its arrival`()
+        `a request of a second is logged with its author; a save counts from its arrival`()
         throws
     {
         let clock = JumpyClock()
@@ -84,7 +84,7 @@ import Testing
         for word in ["cause=fetch", "entity=Node", "author=\"slow one\"", "duration_us="] {
             #expect(line.contains(word), "\(line)")
         }
-        // Its bytes came while the daemon was busy for ten seconds.
+        // The save's bytes arrived while the daemon was busy for ten seconds.
         let before = bench.engine.metrics.saves.longest
         bench.engine.arrivedAt = clock.monotonicNanoseconds
         clock.step = 10_000_000_000
@@ -95,7 +95,8 @@ import Testing
         #expect(before < 10_000_000_000 && bench.engine.metrics.saves.longest >= 10_000_000_000)
     }
 
-    /// Some looks at it are 20 ms apart, so that what came before the last of them has waited.
+    /// A clock some of whose readings are 20 ms apart, so that anything that arrived before has
+    /// waited.
     private final class JumpyClock: Clock {
         private let clock = ManualClock(monotonicNanoseconds: 1)
         private let left = Mutex(0)
@@ -117,7 +118,7 @@ import Testing
         func jump(looks: Int) { left.withLock { $0 = looks } }
     }
 
-    @Test func `what clients waited for is in the status, with who waited`() throws {
+    @Test func `the requests that clients waited for are in the status, with the clients`() throws {
         let clock = JumpyClock()
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client(Hello(author: "slow one"))

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What ends a read whose snapshot holds back pages, and whose turn it is at the readers.
+/// The limits that end reads whose snapshots retain pages, and the order of reads at the readers.
 @Suite(.ownThread) struct SnapshotBoundTests {
     private let clock = ManualClock(monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1)
 
@@ -18,7 +18,7 @@ import Testing
 
     private let nodes = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
 
-    /// Asks, and lets a reader have the read, who waits.
+    /// Sends a fetch and runs turns until a reader has it; the reader is held.
     private func held(_ bench: EngineBench, _ client: Peer) throws -> UInt32 {
         let id = try client.send(nodes)
         bench.holdReaders(true)
@@ -56,11 +56,11 @@ import Testing
         #expect(error.code == .timeout)
         #expect(error.message.contains("limits.snapshotMilliseconds"), "\(error)")
         #expect(bench.engine.heldBytes == 0 && bench.bench.store.readers.count == 0)
-        // It may be asked again.
+        // The request can be sent again.
         #expect(try client.ask(nodes).fetched.objects.count == 11)
     }
 
-    @Test func `law 7: the time in which a read waits for its turn is not counted`() throws {
+    @Test func `law 7: the time that a read waits for its turn is not counted`() throws {
         let bench = try bench()
         let client = try bench.client()
         let id = try held(bench, client)
@@ -77,8 +77,7 @@ import Testing
         #expect(try client.answer(id).fetched.objects.count == 10)
     }
 
-    @Test func `a read may take as long as it likes where nobody commits, and wakes nobody`() throws
-    {
+    @Test func `a read may take any time if there are no commits, and wakes no thread`() throws {
         let bench = try bench()
         let client = try bench.client()
         let id = try held(bench, client)
@@ -93,7 +92,7 @@ import Testing
         #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 0)
     }
 
-    @Test func `law 8: a read ends when others committed too much since it began`() throws {
+    @Test func `law 8: a read ends if others committed too much since it began`() throws {
         var limits = DaemonLimits()
         limits.snapshotBytes = 256 << 10
         let bench = try bench(limits)
@@ -114,7 +113,7 @@ import Testing
         #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
     }
 
-    @Test func `a batch may look for its objects for as long as it takes`() throws {
+    @Test func `a batch's search may take any time`() throws {
         let bench = try bench()
         let client = try bench.client()
         bench.holdReaders(true)
@@ -132,7 +131,7 @@ import Testing
         #expect(answer.failure == nil && answer.count == 10)
     }
 
-    @Test func `status has the reads that wait and that have readers, and the oldest snapshot`()
+    @Test func `the status contains waiting reads, running reads, and the oldest snapshot`()
         throws
     {
         let bench = try bench()
@@ -150,7 +149,7 @@ import Testing
         #expect(bench.engine.heldBytes > 0)
     }
 
-    // MARK: Turns
+    // MARK: Order
 
     @Test func `law 7: users take turns at the readers`() throws {
         let bench = try bench()
@@ -184,12 +183,12 @@ import Testing
         try save(bench, 100)
         bench.holdReaders(false)
         #expect(try client.answer(first).fetched.objects.count == 10)
-        // It sees what was saved before its own snapshot.
+        // The second read sees the saves before its own snapshot.
         #expect(try client.answer(second).fetched.objects.count == 11)
     }
 
     @Test
-    func `law 2: interests hold from the answer's position on: nothing is missed or told twice`()
+    func `law 2: interests hold from the answer's position on, without gaps or repeats`()
         throws
     {
         let bench = try bench()
@@ -207,14 +206,15 @@ import Testing
             try bench.turn()
             try client.read()
         }
-        // Together they are the graph; what came before the answer has its position or a lower one.
+        // Answer and pushes together are the graph; earlier pushes have the answer's position or a
+        // lower one.
         let positions = client.pushes.map(\.transaction.position)
         #expect(found.objects.count == 10 && positions == Array(positions[0]..<positions[0] + 5))
         #expect(positions.first == found.position + 1)
         #expect(positions.last == bench.position.number)
     }
 
-    // MARK: Models and ends
+    // MARK: Model changes and ends
 
     private func installSpare(_ bench: EngineBench) throws {
         var model = graphModel
@@ -243,9 +243,9 @@ import Testing
         #expect(try client.ask(nodes).fetched.objects.count == (hasReader ? 10 : 11))
     }
 
-    /// The read decoded transactions of the earlier model by the new one, and trapped.
+    /// The read used to decode transactions of the earlier model with the new one, and trapped.
     @Test
-    func `law 6: a read at an earlier position is refused if the model changes before it begins`()
+    func `law 6: a read of the past is refused if the model changes before it begins`()
         throws
     {
         let bench = try bench()
@@ -260,7 +260,7 @@ import Testing
             .fetch(Fetch(request: FetchRequest(entity: "Node"), at: position)))
         for _ in 0..<5 { try bench.turn() }
         #expect(client.session.read?.window?.position == position)
-        // The slots of earlier transactions are other properties of this model, or none.
+        // The slots of earlier transactions have other properties in this model, or none.
         let model = Model { Entity("Node") { Attribute("name", .string) } }
         let migration = SchemaRequest(model: model.json.text, purpose: .migrate)
         guard case .schema = try bench.client().ask(.schema(migration)) else {
@@ -272,7 +272,7 @@ import Testing
         #expect(bench.engine.heldBytes == 0 && bench.engine.readQueue.isEmpty)
     }
 
-    @Test func `a client that disconnects while its read is carried out leaves nothing behind`()
+    @Test func `a client that disconnects during its read leaves nothing behind`()
         throws
     {
         let bench = try bench()
@@ -287,7 +287,7 @@ import Testing
         #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 4)
     }
 
-    @Test func `readers end with their snapshots, whatever they had`() throws {
+    @Test func `closed readers end their snapshots, whatever they run`() throws {
         let bench = try bench()
         let clients = try (0..<3).map { _ in try bench.client() }
         bench.holdReaders(true)
@@ -296,17 +296,17 @@ import Testing
         #expect(bench.bench.store.readers.count == 2)
         bench.engine.closeReaders()
         #expect(bench.bench.store.readers.count == 0 && bench.engine.running.isEmpty)
-        // Once more does no harm.
+        // A second call is harmless.
         bench.engine.closeReaders()
     }
 
-    @Test func `law 7: a read whose history can't be read is refused alone`() throws {
+    @Test func `law 7: a read with unreadable history is refused alone`() throws {
         var limits = DaemonLimits()
         limits.ringTransactions = 1
         let bench = try bench(limits)
         let (client, other) = (try bench.client(), try bench.client())
         let at = bench.position.number
-        // So many that they are not looked at when the read is asked for.
+        // Too many transactions to be read when the request arrives.
         for number in UInt64(100)..<100 + 2 * DaemonLimits.littleHistory {
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// A fetch of values from a snapshot gives those of its position.
+/// Fetches of values from a snapshot, which return the values at its position.
 @Suite(.ownThread) struct SnapshotColumnTests {
     private static func columns(
         _ names: [String], by groups: [String] = [], distinct: Bool = false
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: saves get positions while a fetch of values has a reader`() throws {
+    @Test func `law 7: saves are committed while a fetch of values has a reader`() throws {
         let bench = try EngineBench.ofReaders(engineClock: ManualClock())
         try bench.insertNodes(400)
         let fetch = Fetch(

@@ -8,7 +8,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Where an object stands, by itself.
+/// The placement of an object, with its sort key and section.
 private struct Placed: Equatable {
     var object: ObjectReference
     var key: [UInt8]
@@ -24,12 +24,12 @@ private struct Placed: Equatable {
         }
     }
 
-    /// Whether a daemon leaves out links: they lead to more objects than that.
+    /// Returns whether the daemon leaves out links because they refer to more than `count` objects.
     static func reachMore(than count: UInt32, _ all: [Placed]) -> Bool {
         Set(all.flatMap(\.reached).compactMap(\.self)).count > count
     }
 
-    /// What a client would make of the rows.
+    /// Returns the placements that a client would compute from the rows.
     static func all(
         _ rows: StoredObjects, _ request: CompiledRequest, _ store: Store
     ) -> [Placed] {
@@ -60,9 +60,9 @@ private struct Placed: Equatable {
     }
 }
 
-/// A fetch of a snapshot gives what there was at its position, whatever is saved meanwhile.
+/// Fetches from a snapshot, which return the state at its position, whatever is saved meanwhile.
 @Suite(.ownThread) struct SnapshotFetchTests {
-    /// Lists that are found by each kind of access path, beside those of the verdicts.
+    /// Requests answered with each kind of access path, besides those of the verdict tests.
     private static func requests(_ random: inout SplitMix64) throws -> [FetchRequest] {
         let group = ObjectID(entity: "Group", number: UInt64.random(in: 1...30, using: &random))
         let found = try [
@@ -76,7 +76,7 @@ private struct Placed: Equatable {
     }
 
     @Test(arguments: [1, DaemonLimits().partBytes])
-    func `law 4: a fetch answers what there was at its position, whatever is saved meanwhile`(
+    func `law 4: a fetch returns the state at its position, whatever is saved meanwhile`(
         _ partBytes: Int
     ) throws {
         var limits = DaemonLimits()
@@ -102,7 +102,8 @@ private struct Placed: Equatable {
         }
     }
 
-    /// What is asked of a list, with hops and a section that each of its entities has.
+    /// Returns the details requested for a list, with hops and a section that each of its entities
+    /// has.
     private static func details(
         of request: FetchRequest, _ random: inout SplitMix64
     ) -> ListDetails {
@@ -115,9 +116,9 @@ private struct Placed: Equatable {
     }
 
     private struct Expected {
-        /// What the store finds in its open write transaction.
+        /// The store's answer from its open write transaction.
         let answer: Fetched
-        /// What brute force finds.
+        /// The answer of a brute-force evaluation.
         let rows: StoredObjects
         let count: Int
         let placed: [Placed]
@@ -145,7 +146,7 @@ private struct Placed: Equatable {
                 #expect(places.count > Int(most))
                 var placed = expected.placed
                 if places.hops == 0, !(fetch.list?.hops ?? []).isEmpty {
-                    // What rows before the offset and after the limit lead to counts as well.
+                    // Related objects of rows outside offset and limit count as well.
                     #expect(
                         Placed.reachMore(than: most, placed) || fetch.request.offset > 0
                             || fetch.request.limit != nil, "\(what)")
@@ -156,7 +157,7 @@ private struct Placed: Equatable {
                 #expect(found.objects == expected.rows, "\(what)")
             }
         case .count, .columns:
-            // A count with a limit counts up to the last one that is wanted.
+            // A count with a limit ends with the last row that the limit includes.
             if fetch.request.limit == nil, fetch.request.offset == 0 {
                 #expect(found.count == UInt64(expected.count), "\(what)")
             }
@@ -175,7 +176,7 @@ private struct Placed: Equatable {
 
     private let nodes = FetchRequest(entity: "Node", sort: ["rank"])
 
-    @Test func `law 7: saves get positions while a reader has a question of 20,000 candidates`()
+    @Test func `law 7: saves are committed while a reader evaluates 20,000 candidates`()
         throws
     {
         let bench = try bench(20_000)
@@ -190,7 +191,8 @@ private struct Placed: Equatable {
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 4: an answer is of no earlier position than what its client was told`() throws {
+    @Test func `law 4: an answer's position is not before that of the pushes to its client`() throws
+    {
         let bench = try bench(50)
         let tag = try bench.bench.entity("Node").tag
         let (asker, saver) = (
@@ -214,7 +216,7 @@ private struct Placed: Equatable {
             #expect(found.objects.count == counts[found.position], "seed \(seed)")
         }
         try asker.read()
-        // The peer records gaps and what is told twice.
+        // The peer records gaps and repeated transactions.
         for _ in 0..<100 where asker.machine.cursor < bench.position.number {
             try bench.turn()
             try asker.read()
@@ -222,7 +224,7 @@ private struct Placed: Equatable {
         #expect(asker.machine.cursor == bench.position.number)
     }
 
-    @Test func `law 7: however many ask, one job is carried out between two batches`() throws {
+    @Test func `law 7: however many reads are sent, one job is run between two batches`() throws {
         let bench = try bench(100)
         let askers = try (0..<8).map { _ in try bench.client() }
         for asker in askers { _ = try asker.send(.fetch(Fetch(request: nodes))) }
@@ -238,7 +240,7 @@ private struct Placed: Equatable {
         #expect(turns >= 8 && answered == 8 && bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 8: what many keys have in common counts for each of them`() throws {
+    @Test func `law 8: a common prefix of many keys counts for each of them`() throws {
         var limits = DaemonLimits()
         limits.readBytes = 600_000
         let bench = try bench(400, isGrouped: true, limits: limits)
@@ -256,7 +258,7 @@ private struct Placed: Equatable {
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 7: a fetch that others alter faster than it goes ends all the same`() throws {
+    @Test func `law 7: a fetch whose data others change faster than it runs still ends`() throws {
         let bench = try bench(200, isGrouped: true)
         let predicate = try ObjectPredicate(format: "group.title != nil")
         let request = FetchRequest(entity: "Node", predicate: predicate, sort: ["group.title"])
@@ -267,7 +269,7 @@ private struct Placed: Equatable {
         #expect(found.objects.count == 200 && found.position == asked)
     }
 
-    @Test func `law 8: a question that waits counts with its bytes`() throws {
+    @Test func `law 8: a queued request counts with its bytes`() throws {
         let bench = try bench(2_000)
         let long = [String](repeating: String(repeating: "x", count: 50), count: 100)
         let predicate = try ObjectPredicate(
@@ -282,7 +284,7 @@ private struct Placed: Equatable {
         #expect(found.objects.isEmpty && bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 7: fetches that fit alone but not together are all answered`() throws {
+    @Test func `law 7: fetches that exceed a limit only together are all answered`() throws {
         var limits = DaemonLimits()
         limits.readBytes = 80_000
         let bench = try bench(300, limits: limits)
@@ -294,7 +296,7 @@ private struct Placed: Equatable {
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 2: what a client asks behind a fetch is answered behind it`() throws {
+    @Test func `law 2: a client's request after a fetch is answered after it`() throws {
         let bench = try bench(50)
         let (asker, other) = (try bench.client(), try bench.client())
         let first = try asker.send(.fetch(Fetch(request: nodes)))
@@ -311,7 +313,7 @@ private struct Placed: Equatable {
         #expect(asker.received.map(\.id) == [first, second, third])
     }
 
-    @Test func `law 4: verdicts and the fetch beside them stand at one position`() throws {
+    @Test func `law 4: verdicts and the fetch sent with them are of one position`() throws {
         let bench = try bench(60)
         let (asker, saver) = (try bench.client(), try bench.client())
         let from = bench.position.number
@@ -334,7 +336,9 @@ private struct Placed: Equatable {
         #expect(answer.items.first?.count == 4)
     }
 
-    @Test func `law 7: a history of which little interests is given in parts`() throws {
+    @Test func `law 7: a history with few relevant transactions is returned in several answers`()
+        throws
+    {
         var limits = DaemonLimits()
         limits.sliceReads = 7
         let bench = try bench(1, limits: limits)
@@ -359,7 +363,7 @@ private struct Placed: Equatable {
 }
 
 extension CommitBench {
-    /// What brute force finds: every object is evaluated, and those that match are sorted.
+    /// Returns the brute-force answer: every object is evaluated, and the matches are sorted.
     fileprivate func naive(_ wanted: FetchRequest, limit: Int?) throws -> StoredObjects {
         let request = try CompiledRequest(wanted, in: try model)
         let reader = StoreReader(store)

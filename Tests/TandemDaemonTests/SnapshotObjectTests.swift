@@ -7,9 +7,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What is read by reference from a snapshot is what there was at its position.
+/// Reads by reference from a snapshot, which return the state at its position.
 @Suite(.ownThread) struct SnapshotObjectTests {
-    /// Some objects, and members of others with their rows.
+    /// Returns a read of some objects, and of members of others with their rows.
     private func read(
         _ bench: CommitBench, _ random: inout SplitMix64, at position: UInt64 = 0
     ) throws -> Read {
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `law 4: objects and members are those of one position, whatever is saved meanwhile`(
+    func `law 4: objects and members are of one position, whatever is saved meanwhile`(
         isPast: Bool
     ) throws {
         for round in UInt64(0)..<6 {
@@ -54,10 +54,10 @@ import Testing
         }
     }
 
-    // MARK: Turns
+    // MARK: Concurrent saves
 
     @Test(arguments: [false, true], [false, true])
-    func `law 7: saves get positions while objects or the rows of members are read`(
+    func `law 7: saves are committed while objects or the rows of members are read`(
         isAltered: Bool, memberRows: Bool
     ) throws {
         let bench = try EngineBench.ofReaders(engineClock: ManualClock())
@@ -81,7 +81,8 @@ import Testing
 }
 
 extension Objects {
-    /// Whether both have the same values, in whatever order members come, and with the versions of what there is or was.
+    /// Returns whether both have the same values and plausible versions, regardless of the members'
+    /// order.
     fileprivate func isSame(as other: Objects) -> Bool {
         let (mine, its) = (objects.byNumber, other.objects.byNumber)
         return mine.map(\.object) == its.map(\.object) && mine.map(\.row) == its.map(\.row)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Reads as a daemon's readers carry them out, one stage at a time.
+/// Reads run like a daemon's readers do, one stage at a time.
 extension CommitBench {
-    /// A question that was asked and waits for a snapshot.
+    /// A request that waits for a snapshot.
     struct Asked {
         let question: ReadQuestion
         let window: ReadWindow?
@@ -23,7 +23,7 @@ extension CommitBench {
             question: question, window: ReadWindow(question), modelPosition: store.modelPosition)
     }
 
-    /// Takes in what happened since the positions that a question names.
+    /// Adds the transactions since the positions that a request names to its window.
     func follow(_ window: ReadWindow?, to position: UInt64) throws {
         guard let window else { return }
         let source = TransactionSource(committer.journal)
@@ -33,14 +33,14 @@ extension CommitBench {
         }
     }
 
-    /// The answer that the open write transaction gives.
+    /// Returns the answer from the open write transaction.
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         let asked = try ask(message)
         try follow(asked.window, to: committer.position)
         return try answer(try job(asked, snapshot: nil))
     }
 
-    /// A job that has not begun.
+    /// Returns a job that has not begun.
     func job(_ asked: Asked, snapshot: StoreSnapshot?) throws -> ReadJob {
         let run = ReadRun(
             view: snapshot ?? store, model: try model, limits: committer.limits,
@@ -48,7 +48,7 @@ extension CommitBench {
         return ReadJob(.answer(asked.question, id: 1), of: 0, run, snapshot: snapshot)
     }
 
-    /// Carries a job out, and puts its messages together; `between` is called after each message that is taken.
+    /// Runs a job and assembles its messages; `between` is called after each message.
     func answer(_ job: ReadJob, between: () throws -> Void = {}) throws -> DaemonMessage {
         var decoder = DaemonMessageDecoder()
         var gatherer = AnswerGatherer()
@@ -108,16 +108,18 @@ extension DaemonMessage {
 }
 
 extension RandomGraph {
-    /// Asks, and reads a snapshot; between asking, the checkpoint, reading, and taking the first messages, something is saved, by chance.
+    /// Sends a read and answers it from a snapshot; between the stages there are random saves.
     ///
-    /// `expectation` is called when the store stands where the snapshot will.
+    /// The stages are the request, the checkpoint, the read, and the first messages. `expectation`
+    /// is called when the store is at the snapshot's position.
     mutating func inSnapshot<Expected>(
         _ message: ClientMessage, _ random: inout SplitMix64,
         expecting expectation: (CommitBench) throws -> Expected
     ) throws -> (found: DaemonMessage, expected: Expected) {
         let asked = try bench.ask(message)
         try save(&random)
-        // Some of what happened is taken in before the others, as the daemon does in turns.
+        // Some transactions are added to the window earlier than others, as the daemon does in its
+        // turns.
         try bench.follow(asked.window, to: bench.committer.position)
         try save(&random)
         try bench.committer.checkpoint()
@@ -130,7 +132,7 @@ extension RandomGraph {
         try save(&random, withCheckpoints: true)
         var (graph, saves) = (self, 0)
         let found = try bench.answer(try bench.job(asked, snapshot: snapshot)) {
-            // A graph that grew with each object of an answer would have no end.
+            // A graph that grew with each object of an answer would never end.
             guard saves < 2 else { return }
             saves += 1
             try graph.save(&random, withCheckpoints: true)
@@ -148,7 +150,8 @@ extension RandomGraph {
 }
 
 extension EngineBench {
-    /// A daemon whose readers answer everything but look-ups, and that has given out a million numbers.
+    /// Returns a daemon whose readers answer everything but look-ups, and that has leased a million
+    /// numbers.
     static func ofReaders(
         model: Model = graphModel, limits: DaemonLimits = DaemonLimits(),
         clock: any Clock = SystemClock(), engineClock: (any Clock)? = nil
@@ -162,7 +165,7 @@ extension EngineBench {
         return bench
     }
 
-    /// Inserts nodes with the numbers from 2 on and a hundred ranks, perhaps all in the group 1.
+    /// Inserts nodes with numbers from 2 on and a hundred ranks, optionally all in group 1.
     func insertNodes(_ count: Int, isGrouped: Bool = false) throws {
         try bench.save([try bench.insert("Group", 1, ["title": .string("g")])])
         let group = try bench.reference("Group", 1)
@@ -176,13 +179,15 @@ extension EngineBench {
         }
     }
 
-    /// Lets the daemon take turns until a session's read has a reader.
+    /// Runs turns until a session's read has a reader.
     func turnsUntilRead(_ client: Peer) throws {
         for _ in 0..<100 where client.session.read?.job == nil { try turn() }
         #expect(client.session.read?.job != nil)
     }
 
-    /// Asks, holds the read back for so many turns, and saves in each; the answer, and the position at which it was asked.
+    /// Sends a request, holds the read for this many turns with a save in each, and answers it.
+    ///
+    /// Returns the answer, and the position at which the request was sent.
     func holding(
         _ question: ClientMessage, turns: Int, saving save: (_ turn: Int) throws -> SaveOperation
     ) throws -> (answer: DaemonMessage, asked: UInt64) {

@@ -7,9 +7,9 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Verdicts of a snapshot are those at its position, whatever is saved meanwhile.
+/// Verdicts from a snapshot, which are those at its position, whatever is saved meanwhile.
 @Suite(.ownThread) struct SnapshotVerdictTests {
-    @Test func `law 4: several lists in one question have the verdicts of each alone`() throws {
+    @Test func `law 4: several lists in one request have the verdicts of each alone`() throws {
         for round in UInt64(0)..<3 {
             var graph = try RandomGraph(seed: seed &+ 700 &+ round)
             for _ in 0..<30 { try graph.step() }
@@ -58,7 +58,8 @@ import Testing
         }
     }
 
-    /// What paths lead to from what matches is there, and all that is there is as it is.
+    /// Checks that the related objects of matches are present, and that their rows are the stored
+    /// ones.
     private func checkRelated(
         _ answer: Verdicts, _ item: VerdictItem, _ bench: CommitBench, _ what: String
     ) throws {
@@ -78,7 +79,7 @@ import Testing
     }
 
     @Test
-    func `law 4: verdicts on the way between two positions are the same whatever others save`()
+    func `law 4: verdicts between two positions are the same whatever others save`()
         throws
     {
         for round in UInt64(0)..<4 {
@@ -101,7 +102,8 @@ import Testing
                 let what = "seed \(seed) round \(round) from \(from) to \(to)"
                 #expect(found.position == to)
                 for (item, pair) in zip(VerdictTests.lists, zip(found.items, expected.items)) {
-                    // What others changed since is undone, and then has the position as its version.
+                    // Later changes of others are undone; the object then has the position as its
+                    // version.
                     #expect(pair.0.allSatisfy { $0.version <= to }, "\(what)")
                     #expect(
                         pair.0.map(\.unversioned) == pair.1.map(\.unversioned),

@@ -6,12 +6,13 @@ import Testing
 
 @testable import TandemDaemon
 
-/// When the loop looks again and again for the next question instead of going to sleep.
+/// The loop's spinning: it polls repeatedly for the next request before it sleeps.
 @Suite(.ownThread) struct SpinTests {
-    /// A poller on which nothing happens until a time, by a clock that moves with every look.
+    /// A poller without events until a given poll, with a clock that advances with every poll.
     private final class Waits: Readiness {
         let clock: ManualClock
-        /// What happens next, and how many looks it takes to come; asleep it comes at once.
+        /// The next event, and the number of polls until it arrives; during a sleep it arrives at
+        /// once.
         var next: (event: Poller.Event, looks: Int)?
         private(set) var timeouts: [Int32] = []
 
@@ -29,7 +30,7 @@ import Testing
                 next = (event, looks - 1)
                 return
             }
-            // To sleep takes longer than any look.
+            // Sleeping takes longer than any poll.
             if timeoutMilliseconds != 0 { clock.advance(byNanoseconds: 1_000_000) }
             next = nil
             events = [event]
@@ -47,7 +48,7 @@ import Testing
         let waits: Waits
         let loop: ServiceLoop
 
-        /// A daemon that looks for up to a thousand nanoseconds, which are ten looks.
+        /// Creates a daemon that spins for up to a thousand nanoseconds, which are ten polls.
         init(cores: Int = 2) throws {
             let clock = ManualClock()
             bench = try EngineBench(engineClock: clock)
@@ -59,7 +60,8 @@ import Testing
             _ = bench.engine.takeHasAnswered()
         }
 
-        /// Something comes of the client after so many looks; returns the waits of the loop until it was seen to.
+        /// Sends a message that arrives after this many polls; returns the loop's waits until it
+        /// was handled.
         func pass(_ message: ClientMessage?, after looks: Int) throws -> [Int32] {
             if let message { _ = try client.send(message) }
             let event = Poller.Event(
@@ -73,22 +75,23 @@ import Testing
 
     private let question = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Node")))
 
-    /// A loop that sleeps at once waits once, for some time or without end.
+    /// Checks that the loop slept at once: one wait, limited or not.
     private func expectAsleep(
         _ waits: [Int32], _ location: SourceLocation = #_sourceLocation
     ) {
         #expect(waits.count == 1 && waits[0] != 0, "\(waits)", sourceLocation: location)
     }
 
-    @Test func `after an answer it looks for the next question, and sleeps after a look in vain`()
+    @Test func `after an answer the loop polls for the next request, and sleeps after a vain poll`()
         throws
     {
         let world = try World()
         expectAsleep(try world.pass(question, after: 1))
-        // The next one comes with the fifth look, and the one after that as well.
+        // The next request arrives at the fifth poll, and so do the following ones.
         for _ in 0..<3 { #expect(try world.pass(question, after: 5) == [0, 0, 0, 0, 0]) }
         #expect(world.client.received.count == 4)
-        // Now nothing comes for longer than it looks: ten looks, then a sleep, and at once a sleep the next time.
+        // Now nothing arrives while the loop spins: ten polls, then a sleep; the next time it
+        // sleeps at once.
         let looks = try world.pass(question, after: 50)
         #expect(looks.prefix(10) == Array(repeating: 0, count: 10)[...])
         #expect(looks.count == 11 && looks.last != 0)
@@ -97,21 +100,21 @@ import Testing
         #expect(world.client.received.count == 7)
     }
 
-    @Test func `who answered nothing sleeps at once, whatever came before`() throws {
+    @Test func `a loop that answered nothing sleeps at once, whatever came before`() throws {
         let world = try World()
         expectAsleep(try world.pass(nil, after: 0))
         _ = try world.pass(question, after: 1)
-        // One look for the question after this one is all; an idle daemon sleeps.
+        // After this request the loop polls once for the next one; an idle daemon sleeps.
         _ = try world.pass(nil, after: 0)
         for _ in 0..<3 { expectAsleep(try world.pass(nil, after: 0)) }
-        // A save is nothing that is answered soon: nobody asks because of it.
+        // A save's answer is not immediate, so it causes no spinning.
         let save = ClientMessage.save(
             world.client.saveRequest([try world.bench.bench.insert("Node", 1)]))
         _ = try world.pass(save, after: 1)
         expectAsleep(try world.pass(nil, after: 0))
     }
 
-    @Test func `a save that comes while it looks is taken at once`() throws {
+    @Test func `a save that arrives while the loop spins is handled at once`() throws {
         let world = try World()
         _ = try world.pass(question, after: 1)
         let insert = try world.bench.bench.insert("Node", 1)

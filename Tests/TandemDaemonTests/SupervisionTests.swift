@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What the service manager hears, on a clock that only the test moves.
+/// The messages to the service manager, on a clock that only the test moves.
 @Suite(.ownThread) struct SupervisionTests {
     let clock = ManualClock(monotonicNanoseconds: 1)
     let heard = Log()
@@ -15,7 +15,7 @@ import Testing
 
     private var pings: Int { heard.lines.count { $0 == "WATCHDOG=1" } }
 
-    @Test func `a start that gets on asks for more time, one that does not says nothing`() {
+    @Test func `a start that makes progress asks for more time, one that does not sends nothing`() {
         let supervision = supervision()
         supervision.begins("opening the store")
         supervision.begins("reading the journal", readingBytes: 80 << 20)
@@ -24,20 +24,21 @@ import Testing
                 "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=opening the store",
                 "EXTEND_TIMEOUT_USEC=70000000\nSTATUS=reading the journal",
             ])
-        // Nothing was applied for minutes: nothing is said.
+        // Nothing was applied for minutes, so nothing is sent.
         clock.advance(byNanoseconds: 300_000_000_000)
         #expect(heard.lines.count == 2)
         for position in 1...10_000 as ClosedRange<UInt64> {
             clock.advance(byNanoseconds: 1_000_000)
             supervision.replayed(position, of: 10_000)
         }
-        // Ten seconds of work: told at once, and once in five seconds.
+        // Ten seconds of work: one message at once, and one after five seconds.
         #expect(heard.lines.count == 4, "\(heard.lines)")
         #expect(heard.lines[2] == "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=replaying 256 of 10000")
         #expect(pings == 0)
     }
 
-    @Test func `signs of life begin with the service, follow completed rounds, and end with it`() {
+    @Test
+    func `watchdog messages begin with the service, follow completed rounds, and end with it`() {
         let supervision = supervision()
         clock.advance(byNanoseconds: 10_000_000_000)
         supervision.passed("early")
@@ -50,7 +51,7 @@ import Testing
             supervision.passed("serving")
             #expect(pings == round)
         }
-        // The status is told when it is news, with a sign of life.
+        // A new status is sent with the next watchdog message.
         clock.advance(byNanoseconds: 1_000_000_000)
         supervision.passed("more")
         #expect(heard.lines.suffix(2) == ["WATCHDOG=1", "STATUS=more"])
@@ -60,7 +61,7 @@ import Testing
         #expect(heard.lines.last == "STOPPING=1\nSTATUS=stopping")
     }
 
-    @Test func `who is not watched is not woken, and still tells how it is`() {
+    @Test func `a service without watchdog is not woken, and still sends its status`() {
         let supervision = supervision(watchdog: nil)
         supervision.ready("serving")
         clock.advance(byNanoseconds: 1 << 40)
@@ -71,8 +72,7 @@ import Testing
         #expect(supervision.nextWake == nil)
     }
 
-    @Test func `a change in one piece gets the time it needs, and the watchdog is as before after`()
-    {
+    @Test func `an uninterruptible change gets the time it needs, then the watchdog is restored`() {
         struct Refused: Error {}
         let supervision = supervision()
         supervision.ready("serving")
@@ -83,7 +83,7 @@ import Testing
             ])
     }
 
-    @Test func `the loop gives a sign for each completed round, none while a round hangs or fails`()
+    @Test func `the loop sends a message per completed round, none while a round hangs or fails`()
         throws
     {
         let supervision = supervision()
@@ -95,7 +95,7 @@ import Testing
             #expect(try !loop.pass())
             #expect(pings == round)
         }
-        // It never slept beyond the time of a sign.
+        // The loop never slept beyond the time of a watchdog message.
         #expect(waits.timeouts.allSatisfy { (1...1_001).contains($0) }, "\(waits.timeouts)")
         waits.fails = true
         #expect(throws: IOError.self) { try loop.pass() }
@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-/// A poller on which nothing ever happens but the time that passes.
+/// A poller without events, on which only time passes.
 private final class Waits: Readiness {
     let clock: ManualClock
     var fails = false

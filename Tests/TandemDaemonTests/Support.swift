@@ -9,21 +9,21 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Every kind pair of relationships and every delete rule.
+/// A model with every pair of relationship kinds and every delete rule.
 let graphModel = Model {
     Entity("Node", uniqueness: [["code"]], indexes: [["rank"]]) {
         Attribute("name", .string)
         Attribute("code", .string)
         Attribute("rank", .int, default: .int(1), min: -100, max: 100)
-        // One to one, with another entity and with itself.
+        // One-to-one, with another entity and with itself.
         Relationship("badge", to: "Badge", inverse: "owner", deleteRule: .cascade)
         Relationship("spouse", to: "Node", inverse: "spouse")
-        // One to many, with another entity and with itself.
+        // One-to-many, with another entity and with itself.
         Relationship("group", to: "Group", inverse: "nodes")
         Relationship("parent", to: "Node", inverse: "children")
         Relationship(
             "children", to: "Node", inverse: "parent", toMany: true, deleteRule: .cascade)
-        // Many to many, with another entity and with itself.
+        // Many-to-many, with another entity and with itself.
         Relationship("tags", to: "Tag", inverse: "nodes", toMany: true)
         Relationship("friends", to: "Node", inverse: "friends", toMany: true)
     }
@@ -63,7 +63,7 @@ final class CommitBench {
     private var saves: UInt32 = 0
     private var settings: Settings
 
-    /// How journal and store are opened.
+    /// The options with which journal and store are opened.
     struct Settings {
         var quotaBytes: Int
         var segmentBytes: Int
@@ -116,7 +116,7 @@ final class CommitBench {
             log: DaemonLog { _, _ in })
     }
 
-    /// Ends the committer without a checkpoint and starts another on what is on the disk.
+    /// Ends the committer without a checkpoint, and starts another on the files.
     func crash(quotaBytes: Int? = nil) throws {
         if let quotaBytes { settings.quotaBytes = quotaBytes }
         committer.store.close()
@@ -124,7 +124,7 @@ final class CommitBench {
         committer = try CommitBench.open(scratch.path, disk, settings)
     }
 
-    /// Ends the committer and starts another with the journal alone, from which the store is made anew.
+    /// Ends the committer, and starts another that rebuilds the store from the journal.
     func rebuild() throws {
         committer.store.close()
         try committer.journal.close()
@@ -132,7 +132,8 @@ final class CommitBench {
         committer = try CommitBench.open(scratch.path, disk, settings)
     }
 
-    /// Ends the committer, loses what the journal's disk had not made durable, and starts another.
+    /// Ends the committer, discards writes that the journal's disk had not made durable, and starts
+    /// another.
     func cutPower(seed: UInt64) throws {
         committer.store.close()
         disk.crash(seed: seed)
@@ -163,7 +164,7 @@ final class CommitBench {
         return try save(request, uid: uid)
     }
 
-    /// Carries out a request and flushes.
+    /// Plans a request and flushes.
     func save(_ request: SaveRequest, uid: UInt32 = 7) throws -> Saved {
         switch try committer.begin(request, by: Principal(uid: uid)) {
         case .planned(let saved), .answered(let saved):
@@ -172,7 +173,7 @@ final class CommitBench {
         }
     }
 
-    /// The code with which a save is refused; nil when it is not.
+    /// Returns the error by which a save is refused, or nil if it succeeds.
     func refusal(
         _ operations: [SaveOperation], policy: MergePolicy = .error
     ) throws -> TandemError? {
@@ -234,7 +235,7 @@ final class CommitBench {
         .delete(object: try reference(name, number), baseVersion: version)
     }
 
-    // MARK: Looking
+    // MARK: Reading
 
     func value(_ name: String, _ number: UInt64, _ property: String) throws -> Value {
         let entity = try entity(name)
@@ -255,7 +256,7 @@ final class CommitBench {
         try #require(try store.stored(try reference(name, number))).version
     }
 
-    /// The transactions in the journal.
+    /// Returns the transactions in the journal.
     func transactions(from position: UInt64 = 1) throws -> [Transaction] {
         let source = TransactionSource(committer.journal)
         guard position <= committer.position else { return [] }

@@ -7,18 +7,18 @@ import Testing
 @testable import TandemDaemon
 
 extension ManualClock {
-    /// What a machine that sleeps does to its clocks: the wall clock moves, the monotonic one stands still.
+    /// Simulates a suspended machine: the wall clock advances, the monotonic clock does not.
     fileprivate func sleepDays(_ days: Int64) {
         setWall(microseconds: wallMicroseconds + days * 86_400_000_000)
     }
 }
 
-/// A machine that slept: nobody is late for what could not happen meanwhile.
+/// A machine that was suspended: the suspension must not count toward timeouts.
 @Suite(.ownThread) struct SuspendTests {
     let clock = ManualClock(
         monotonicNanoseconds: 1_000_000_000, wallMicroseconds: 1_700_000_000_000_000)
 
-    @Test func `law 7: nobody is timed out by a sleep, and everybody in time after it`() throws {
+    @Test func `law 7: a suspension times out no client, and timeouts work after it`() throws {
         let bench = try EngineBench(clock: clock)
         let silent = try bench.peer()
         let client = try bench.client()
@@ -29,7 +29,7 @@ extension ManualClock {
         try bench.turn()
         try client.read()
         #expect(!silent.session.isClosing && client.received.isEmpty)
-        // The second that is left of the wait, and what is left for a hello.
+        // The remaining second of the sync, and the remaining time for a hello.
         clock.advance(byNanoseconds: 1_000_000_000)
         guard case .failure(let error) = try client.answer(id) else {
             Issue.record("a position that is not there was reached")
@@ -41,7 +41,7 @@ extension ManualClock {
         #expect(silent.session.isClosing && !client.session.isClosing)
     }
 
-    @Test func `law 2: saves before and after a sleep follow each other, numbers stay leased`()
+    @Test func `law 2: saves before and after a suspension are consecutive, numbers stay leased`()
         throws
     {
         let bench = try EngineBench(clock: clock)
@@ -50,7 +50,7 @@ extension ManualClock {
         let first = try client.save([try bench.bench.insert("Node", lease.first)])
         clock.sleepDays(365)
         let second = try client.save([try bench.bench.insert("Node", lease.first + 1)])
-        // A clock that went wrong while it slept, and back.
+        // The wall clock was wrong during the suspension, and is set back.
         clock.sleepDays(-700)
         let third = try client.save([try bench.bench.insert("Node", lease.first + 2)])
         #expect([second.position, third.position] == [first.position + 1, first.position + 2])
@@ -65,7 +65,7 @@ extension ManualClock {
         #expect(more.first >= lease.first + UInt64(lease.count) && more.epoch == lease.epoch)
     }
 
-    @Test func `a checkpoint is due as long after a sleep as it was before`() throws {
+    @Test func `a checkpoint is due as long after a suspension as before`() throws {
         let bench = try EngineBench(clock: clock)
         let client = try bench.client()
         try client.save([try bench.bench.insert("Node", 1)])
@@ -81,7 +81,7 @@ extension ManualClock {
         #expect(committer.store.checkpointPosition == committer.position)
     }
 
-    @Test func `what grew too old in a sleep goes at the first look after it`() throws {
+    @Test func `segments that aged during a suspension are removed at the next check`() throws {
         let bench = try EngineBench(clock: clock)
         let client = try bench.client()
         let text = Value.string(String(repeating: "x", count: 30_000))
@@ -94,7 +94,7 @@ extension ManualClock {
         let journal = bench.engine.committer.journal
         #expect(journal.bounds.first == 1)
         clock.sleepDays(30)
-        // The sleep moved no timer: it looks when it would have, at most an hour later.
+        // The suspension moved no timer: the next check runs as scheduled, at most an hour later.
         #expect(!bench.engine.isRetentionDue && journal.bounds.first == 1)
         clock.advance(byNanoseconds: DaemonLimits.retentionLookSeconds * 1_000_000_000)
         #expect(bench.engine.isRetentionDue)

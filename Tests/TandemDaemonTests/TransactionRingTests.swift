@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The newest transactions in memory.
+/// The newest transactions, in memory.
 @Suite(.ownThread) struct TransactionRingTests {
     @Test func `holds transactions in no more storage than it counts`() throws {
         var ring = TransactionRing()
@@ -15,13 +15,13 @@ import Testing
             ring.append(encoded)
             let held = try #require(ring[position])
             #expect(held == encoded)
-            // The allocator gives 16 bytes at a time, and never leaves a rest of less than 32.
+            // The allocator rounds up to 16 bytes, and never leaves a remainder of less than 32.
             #expect(held.bytes.capacity - held.bytes.count <= held.bytes.count / 8 + 32)
         }
         #expect(ring.count == 50)
     }
 
-    @Test func `law 7: lets go of what its limits drop at once`() throws {
+    @Test func `law 7: releases transactions beyond its limits at once`() throws {
         var ring = TransactionRing(transactions: 10, bytes: 1 << 20)
         for position in UInt64(1)...12 {
             var transaction = Transaction(content: .objects([]))

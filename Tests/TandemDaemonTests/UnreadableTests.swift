@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// What a journal that can't be read just now, as without descriptors, does to whom.
+/// The effects of a journal that is temporarily unreadable, for instance without free descriptors.
 @Suite(.ownThread) struct UnreadableTests {
     private var smallRing: DaemonLimits {
         var limits = DaemonLimits()
@@ -13,14 +13,14 @@ import Testing
         return limits
     }
 
-    @Test func `law 3: a replay that can't read the journal is final and no client's mistake`()
+    @Test func `law 3: a replay that can't read the journal is fatal and no client's fault`()
         throws
     {
         let bench = try CommitBench(segmentBytes: 8 << 20, limits: smallRing)
         for number in 1...10 as ClosedRange<UInt64> {
             try bench.save([bench.insert("Node", number)])
         }
-        // The batch finds no room, so the store goes back to its checkpoint and needs the journal.
+        // The batch finds no space, so the store returns to its checkpoint and needs the journal.
         bench.disk.faults.failingWrite = 1
         bench.disk.faults.writeErrno = 28
         bench.disk.faults.failingOpen = 1
@@ -30,13 +30,15 @@ import Testing
         #expect(failure?.code == .storage, "\(String(describing: failure))")
     }
 
-    @Test func `law 7: who needs what can't be read is ended alone, and comes back`() throws {
+    @Test func `law 7: only the session that needs unreadable segments is closed, and it resumes`()
+        throws
+    {
         let bench = try EngineBench(limits: smallRing)
         let saver = try bench.client()
         let late = try bench.client(Hello(author: "late", interests: ["Node"]))
         let start = bench.position
         let text = Value.string(String(repeating: "x", count: 30_000))
-        // More than its socket and its queue take.
+        // More than the session's socket and queue accept.
         for number in 1...120 as ClosedRange<UInt64> {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Giving up journal on request: what goes, what stays, and who hears of it.
+/// Vacuum requests: which segments are removed, which are retained, and which readers are expired.
 @Suite(.ownThread) struct VacuumTests {
     private static let text = Value.string(String(repeating: "x", count: 30_000))
 
@@ -30,7 +30,7 @@ import Testing
         bench.bench.committer.journal.bounds.first
     }
 
-    @Test func `a dry run says what the request does, and changes nothing`() throws {
+    @Test func `a dry run reports the effect of the request, and changes nothing`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         try fill(bench, 1...20)
@@ -49,7 +49,7 @@ import Testing
         #expect(bench.log.lines.contains { $0.contains("journal-trimmed") })
     }
 
-    @Test func `law 1: what went is in the store after a crash`() throws {
+    @Test func `law 1: transactions of removed segments are in the store after a crash`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         try fill(bench, 1...20)
@@ -60,7 +60,9 @@ import Testing
         #expect(try dump(bench.bench.store) == kept)
     }
 
-    @Test func `law 2: what a consumer, a client or a pin needs stays, each is named`() throws {
+    @Test func `law 2: segments that a consumer, a client or a pin needs are kept, each named`()
+        throws
+    {
         let bench = try EngineBench()
         let client = try bench.client()
         try fill(bench, 1...20)
@@ -73,7 +75,7 @@ import Testing
         #expect(held.holders.first?.name == "mirror" && held.holders.first?.position == 5)
         #expect(held.holders.last?.name.contains("(test, pid ") == true)
         #expect(held.holders[0].bytes > held.holders[1].bytes)
-        // With force both are expired, and told so when they come.
+        // With force both are expired, and get an error at their next request.
         let forced = try ask(client, VacuumRequest(keepBytes: 0, isForced: true))
         #expect(forced.holders.map(\.kind) == [.consumer, .pin])
         #expect(first(bench) == forced.trimBelow && first(bench) > end - 8)
@@ -85,7 +87,7 @@ import Testing
         #expect(error?.code == .historyExpired)
     }
 
-    @Test func `a request gives up a bounded number of segments, the next one the rest`() throws {
+    @Test func `a request removes a bounded number of segments, the next one the rest`() throws {
         let bench = try EngineBench()
         let client = try bench.client()
         try fill(bench, 1...60)
@@ -98,7 +100,7 @@ import Testing
         #expect(bench.bench.committer.journal.segments.count == 1)
     }
 
-    @Test func `only an admin gives anything up`() throws {
+    @Test func `only an admin removes segments`() throws {
         let bench = try EngineBench()
         try fill(bench, 1...20)
         let stranger = PeerCredentials(uid: 5_001, gid: 5_001, pid: 11)

@@ -6,9 +6,9 @@ import Testing
 @testable import TandemDaemon
 @testable import TandemStore
 
-/// A verdict says what is so, or that it can't be told.
+/// Verdicts over unreadable data: they are correct, or an error.
 @Suite(.ownThread) struct VerdictFailureTests {
-    /// A node of a group with a tag, and the position before it was last changed.
+    /// Returns a node of a group with a tag, and the position before its last change.
     private func prepared() throws -> (bench: CommitBench, from: UInt64) {
         let bench = try CommitBench()
         try bench.save([try bench.insert("Group", 1, ["title": .string("a")])])
@@ -36,7 +36,7 @@ import Testing
         #expect(throws: TandemError.self, performing: body)?.code
     }
 
-    @Test func `law 4: a related row that can't be read is an error, not a row that doesn't match`()
+    @Test func `law 4: a related row that can't be read is an error, not a mismatch`()
         throws
     {
         let (bench, from) = try prepared()
@@ -48,8 +48,7 @@ import Testing
         #expect(try verdicts("rank == 5", bench, after: from) == [true])
     }
 
-    @Test func `law 4: members that can't be read are an error, on the way there and back`() throws
-    {
+    @Test func `law 4: members that can't be read are an error, in both directions`() throws {
         let (bench, from) = try prepared()
         #expect(try verdicts("ANY tags.label == 'a'", bench, after: from) == [true])
         try bench.save([try bench.update("Tag", 2, ["label": .string("b")])])
@@ -65,7 +64,7 @@ import Testing
         #expect(code { _ = try verdicts("ANY tags.label == 'b'", bench, after: from) } == .storage)
     }
 
-    @Test func `law 7: verdicts over more than is judged at once are refused, at any position`()
+    @Test func `law 7: verdicts beyond the evaluation limit are refused, at any position`()
         throws
     {
         let bench = try EngineBench()
@@ -90,7 +89,7 @@ import Testing
         #expect(try code(from: end - 2, at: end - 1) == nil)
     }
 
-    @Test func `law 7: many lists in one question look at no more together than one list may`()
+    @Test func `law 7: many lists in one request read no more together than one list may`()
         throws
     {
         let bench = try EngineBench()
@@ -117,7 +116,7 @@ import Testing
         bench.engine.verdictReads = 1_000
         #expect(try code(1) == nil)
         #expect(try code(20) == .historyExpired)
-        // What is too much for one alone is no matter of where it stands.
+        // A request that is too expensive by itself is refused regardless of the position.
         bench.engine.verdictReads = 50
         #expect(try code(1) == .limitExceeded)
     }

@@ -7,29 +7,29 @@ import Testing
 
 @testable import TandemDaemon
 
-/// A question for verdicts that has to look at much is a reader's, and others save meanwhile.
+/// Expensive verdict requests, which are run by readers while others save.
 @Suite(.ownThread) struct VerdictFairnessTests {
-    /// A group of so many nodes.
+    /// Returns a bench with a group of this many nodes.
     private func bench(_ count: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders(engineClock: ManualClock())
         try bench.insertNodes(count, isGrouped: true)
         return bench
     }
 
-    /// A list that depends on the title of a group.
+    /// Returns a list that depends on the title of a group.
     private func item(_ format: String = "group.title != 'x'") throws -> VerdictItem {
         let predicate = try ObjectPredicate(format: format)
         return VerdictItem(request: FetchRequest(entity: "Node", predicate: predicate))
     }
 
-    /// Renames the group; returns the position before.
+    /// Renames the group; returns the position before that save.
     private func rename(_ bench: EngineBench, _ title: String) throws -> UInt64 {
         let from = bench.position.number
         try bench.bench.save([try bench.bench.update("Group", 1, ["title": .string(title)])])
         return from
     }
 
-    @Test func `law 7: saves are answered while a reader has a question for 20,000 verdicts`()
+    @Test func `law 7: saves are answered while a reader computes 20,000 verdicts`()
         throws
     {
         let bench = try bench(20_000)
@@ -44,7 +44,7 @@ import Testing
         #expect(found.related.map(\.object.number) == [1])
     }
 
-    @Test func `law 7: however many ask for verdicts, one job is carried out between two batches`()
+    @Test func `law 7: however many verdict requests are sent, one job is run between two batches`()
         throws
     {
         let bench = try bench(100)
@@ -66,7 +66,7 @@ import Testing
         #expect(bench.engine.heldBytes == 0)
     }
 
-    @Test func `law 7: verdicts that others alter faster than they are given end all the same`()
+    @Test func `law 7: verdicts whose data others change faster than they run still end`()
         throws
     {
         let bench = try bench(200)
@@ -81,8 +81,7 @@ import Testing
         #expect(verdicts.allSatisfy { $0.matches })
     }
 
-    @Test func `law 4: what others do after the position that verdicts are about is undone`() throws
-    {
+    @Test func `law 4: changes after the position of the verdicts are undone`() throws {
         let bench = try bench(300)
         let from = try rename(bench, "h")
         let to = bench.position.number
@@ -91,7 +90,7 @@ import Testing
         let (answer, _) = try bench.holding(.verdicts(request), turns: 30) {
             try bench.bench.update("Node", 2 + UInt64($0), ["group": .null])
         }
-        // And before it is asked.
+        // The same holds for changes before the request.
         let again = try bench.client().ask(.verdicts(request))
         for found in [try answer.verdicts, try again.verdicts] {
             #expect(found.position == to && found.items.first?.count == 300)
@@ -101,7 +100,7 @@ import Testing
 
     // MARK: Sessions
 
-    @Test func `law 2: what a client asks behind verdicts is answered behind them`() throws {
+    @Test func `law 2: a client's request after verdicts is answered after them`() throws {
         let bench = try bench(50)
         let (asker, other) = (try bench.client(), try bench.client())
         let from = try rename(bench, "h")
@@ -120,7 +119,8 @@ import Testing
         #expect(asker.received.map(\.id) == [first, second, third, fourth])
     }
 
-    @Test func `law 7: verdicts are forgotten with their connection, and hold nothing then`() throws
+    @Test func `law 7: verdict requests are dropped with their connection, and then hold nothing`()
+        throws
     {
         let bench = try bench(50)
         let (gone, asker, saver) = (try bench.client(), try bench.client(), try bench.client())
@@ -145,7 +145,7 @@ import Testing
         #expect(answer.position == asked && bench.engine.running.isEmpty)
     }
 
-    @Test func `verdicts under way when another model comes are expired`() throws {
+    @Test func `running verdicts expire if the model changes`() throws {
         let bench = try bench(50)
         let asker = try bench.client()
         let from = try rename(bench, "h")

@@ -8,7 +8,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct VerdictTests {
-    /// Predicate, sort, section and refresh paths over every kind of hop.
+    /// Predicates, sort orders, sections and refresh paths over every kind of hop.
     static let lists: [VerdictItem] = {
         func item(
             _ format: String?, entity: String = "Node", sort: [String] = [], section: String? = nil,
@@ -38,7 +38,7 @@ import Testing
         ].compactMap { $0 }
     }()
 
-    @Test func `law 4: verdicts are what brute force finds, for every list and window`() throws {
+    @Test func `law 4: verdicts equal those of brute force, for every list and window`() throws {
         #expect(VerdictTests.lists.count == 17)
         for round in UInt64(0)..<3 {
             var random = try RandomGraph(seed: seed &+ 100 &+ round)
@@ -63,7 +63,7 @@ import Testing
         try VerdictTests.check(answer.items[0], item, old, bench, what)
     }
 
-    /// Whether verdicts speak of all that is another than it was, and say of each object what is so.
+    /// Checks that the verdicts cover all changed objects and are correct for each.
     static func check(
         _ verdicts: [Verdict], _ item: VerdictItem, _ old: ListSnapshot, _ bench: CommitBench,
         _ what: String
@@ -97,11 +97,11 @@ extension VerdictItem {
     }
 }
 
-/// A list as brute force sees it: every object of the entity is looked at.
+/// A list computed by brute force: every object of the entity is evaluated.
 struct ListSnapshot {
-    /// Sort key, section and row of every object that matches.
+    /// The sort key, section and row of every matching object.
     var members: [ObjectReference: [[UInt8]]] = [:]
-    /// What the refresh paths reach, of every object of the entity.
+    /// The values at the refresh paths, for every object of the entity.
     var refresh: [ObjectReference: [UInt8]] = [:]
 
     init(_ item: VerdictItem, _ bench: CommitBench) throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 @Suite(.ownThread) struct WaitingAnswerTests {
-    @Test func `verdicts come behind the pushes of their window and move the cursor`() throws {
+    @Test func `verdicts follow the pushes of their window and move the cursor`() throws {
         let bench = try EngineBench()
         let writer = try bench.client()
         let reader = try bench.client(Hello(author: "r", interests: ["Node"]))
@@ -39,7 +39,7 @@ import Testing
         #expect(answer.related.map(\.object) == [group])
         #expect(reader.pushes.last?.transaction.position == answer.position)
         #expect(reader.machine.cursor == answer.position)
-        // A window that begins before the model can't be judged.
+        // A window that begins before the model can't be evaluated.
         guard
             case .failure(let error) = try reader.ask(
                 .verdicts(VerdictRequest(from: 0, items: [item])))
@@ -58,7 +58,8 @@ import Testing
         for number in UInt64(1)...80 {
             try writer.save([try bench.bench.insert("Node", number, ["name": text])])
         }
-        // Some five megabytes wait; the answers to a read and to a save of its own come after all of them.
+        // About five megabytes are queued; the answers to a read and a save of this client come
+        // after them.
         let read = try reader.send(.read(Read(objects: [try bench.bench.reference("Node", 80)])))
         let save = try reader.send(.save(reader.saveRequest([try bench.bench.insert("Node", 90)])))
         guard case .saved(let saved) = try reader.answer(save) else {
@@ -74,10 +75,10 @@ import Testing
         #expect(objects.position == saved.position)
     }
 
-    @Test func `a full disk refuses saves, reads go on, and room heals it`() throws {
+    @Test func `a full disk refuses saves, reads continue, and free space ends it`() throws {
         let bench = try EngineBench()
         let client = try bench.client(Hello(author: "a", interests: ["Node"]))
-        // Room for the segment that is there and little more.
+        // Room for the existing segment and little more.
         bench.bench.disk.capacityBytes = 300 << 10
         let text = Value.string(String(repeating: "x", count: 20_000))
         var refused: TandemError?

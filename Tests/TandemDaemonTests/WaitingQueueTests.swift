@@ -4,9 +4,10 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Who waits for a number, and that those who wait for another one cost nothing.
+/// The queue of syncs by position; those that wait for a later position cost nothing.
 @Suite(.ownThread) struct WaitingQueueTests {
-    @Test func `the first is always one with the least number, whoever comes, goes and changes`() {
+    @Test
+    func `the first entry always has the least number, after any insertion, removal or change`() {
         var random = SplitMix64(seed: seed)
         var queue = WaitingQueue()
         var naive: [UInt64: UInt64] = [:]
@@ -28,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: a save gives no turn to those who wait for a later one`() throws {
+    @Test func `law 7: a save gives no turn to sessions that wait for a later one`() throws {
         let bench = try EngineBench()
         let saver = try bench.client()
         let waiting = try (0..<20).map { _ in try bench.client() }

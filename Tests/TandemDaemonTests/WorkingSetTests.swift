@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The objects of a save are found by number, in whatever order they came.
+/// The objects of a save, found by number in whatever order they were added.
 @Suite(.ownThread) struct WorkingSetTests {
     @Test func `a set finds what a dictionary finds, ascending or not`() throws {
         let model = try CompiledModel(graphModel)
@@ -13,7 +13,8 @@ import Testing
         for round in 0..<400 {
             var set = WorkingSet(capacity: 4)
             var known: [ObjectNumber: WorkingObject] = [:]
-            // Half of the rounds ascend, as savers do; the others do as they like.
+            // Numbers ascend in half of the rounds, as with most clients; in the others they are
+            // random.
             var number: ObjectNumber = 0
             for _ in 0..<(random.next() % 24) {
                 number = round % 2 == 0 ? number + 1 + random.next() % 3 : random.next() % 40

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `one has it, and the file's content stays`() throws {
+    @Test func `one owner holds it, and the file's content stays`() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try "rows".write(toFile: path, atomically: false, encoding: .utf8)
         var lock: AdvisoryLock? = try AdvisoryLock(path)
@@ -27,7 +27,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "rows")
     }
 
-    @Test func `who removes the file gives its name to the next one`() throws {
+    @Test func `removing the file gives its name to the next owner`() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let lock = try AdvisoryLock(path)
         try RealFileSystem().remove(path)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: ["/", "/dev/null", "/proc/no/such"])
-    func `what is no file is no lock`(path: String) throws {
+    func `a path without a regular file can't be locked`(path: String) throws {
         let error = try #require(throws: IOError.self) { _ = try AdvisoryLock(path) }
         #expect(!error.isLocked)
     }

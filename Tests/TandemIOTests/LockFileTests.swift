@@ -4,8 +4,9 @@ import TandemIO
 import Testing
 
 @Suite(.ownThread) struct LockFileTests {
-    /// As a child does between its fork and its program's start.
-    @Test func `a released lock is free although somebody else still has its descriptor`() throws {
+    /// Like a child process between its fork and its exec.
+    @Test func `a released lock is free although another process still has its descriptor`() throws
+    {
         let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: path) }
         var lock: LockFile? = try LockFile(path)
@@ -23,7 +24,7 @@ import Testing
         _ = try LockFile(path)
     }
 
-    @Test func `a lock is taken on no link, and what it leads to stays as it is`() throws {
+    @Test func `no lock is acquired through a link, and its target stays as it is`() throws {
         let place = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
         try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: place) }
@@ -57,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `the error for a link says that it is one`() throws {
+    @Test func `the error for a link says that it is a link`() throws {
         let path = FileManager.default.temporaryDirectory.path + "/tandem-lock-\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: path) }
         #expect(symlink("elsewhere", path) == 0)

@@ -80,7 +80,7 @@ import Testing
         #expect(units("0::/\n") == nil)
     }
 
-    @Test func `what a user can name is no system unit`() {
+    @Test func `units that a user can name are no system units`() {
         func units(_ path: String) -> SystemdUnits? {
             SystemdUnits(inControlGroups: "0::\(path)\n")
         }
@@ -98,7 +98,7 @@ import Testing
         for name in ["user@1002", "user@1002.service/nginx", "user@1002.service/nginx.service"] {
             #expect(SystemdUnits.matches(name, recorded: "user@1002.service/nginx.service"))
         }
-        // A service to which a part of the tree is delegated makes groups of its own.
+        // A service with a delegated control group creates groups of its own.
         let delegated = units("/system.slice/own.service/nginx.service")
         #expect(delegated?.description == "own.service")
     }

@@ -3,7 +3,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// What `replace` does with names that lead to something else than a regular file.
+/// `replace` on paths that are not regular files.
 @Suite(.ownThread) struct ReplaceTests {
     private let files = RealFileSystem()
 
@@ -34,7 +34,7 @@ import Testing
         #expect(try files.list(scratch.path) == ["link", "target"])
     }
 
-    @Test func `a link that leads nowhere is refused and stays`() throws {
+    @Test func `a dangling link is refused and stays`() throws {
         let scratch = try Scratch("replace-nowhere")
         let link = scratch.path + "/link"
         #expect(symlink("none", link) == 0)
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `a pipe is written to and stays, also behind a link`(_ isLinked: Bool) throws {
+    func `a pipe is written to and stays, also through a link`(_ isLinked: Bool) throws {
         let scratch = try Scratch("replace-pipe-\(isLinked)")
         let pipe = scratch.path + "/pipe"
         #expect(mkfifo(pipe, 0o600) == 0)
@@ -62,7 +62,7 @@ import Testing
         #expect(lstat(pipe, &found) == 0 && found.st_mode & S_IFMT == S_IFIFO)
     }
 
-    @Test func `an error names the path that was given`() throws {
+    @Test func `an error names the given path`() throws {
         let scratch = try Scratch("replace-error")
         let path = scratch.path + "/none/a"
         let early = #expect(throws: IOError.self) { try files.checkReplaceable(path) }

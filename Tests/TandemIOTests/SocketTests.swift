@@ -48,7 +48,7 @@ import Testing
         withExtendedLifetime(right) {}
     }
 
-    @Test func `a socket that blocks waits no longer than it was told`() throws {
+    @Test func `a blocking socket waits no longer than its timeout`() throws {
         let (left, right) = try Socket.pair()
         try left.setReadTimeout(milliseconds: 1)
         #expect(try read(left, 8).0 == .wouldBlock)
@@ -56,7 +56,7 @@ import Testing
         #expect(try read(left, 8).0 == .bytes(1))
     }
 
-    @Test func `a socket that blocks does not wait when told not to`() throws {
+    @Test func `a blocking socket does not wait if told not to`() throws {
         let (left, right) = try Socket.pair()
         let result = try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) {
             try left.read(into: $0, waits: false)
@@ -102,14 +102,14 @@ import Testing
             withExtendedLifetime(listener) {}
         }
         #expect(!RealFileSystem().exists(path))
-        // What a daemon leaves that was killed.
+        // The socket of a daemon that was killed.
         try bindAndLeave(path)
         let listener = try UnixListener.listen(path: path, mode: 0o600)
         _ = try Socket.connect(path: path)
         #expect(try listener.accept() != nil)
     }
 
-    /// Makes a socket at a path on which nobody listens.
+    /// Creates a socket file without a listener.
     private func bindAndLeave(_ path: String) throws {
         let descriptor = try SocketAddress.makeDescriptor(path)
         defer { close(descriptor) }
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: ["", ".new", ".lock"])
-    func `a file in place of the socket, its draft or its lock is refused and stays`(
+    func `a file in place of the socket, its temporary name or its lock is refused and stays`(
         _ suffix: String
     ) throws {
         let scratch = try Scratch("file\(suffix)")

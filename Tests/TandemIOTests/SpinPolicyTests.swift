@@ -8,7 +8,7 @@ import Testing
         SpinPolicy(longestNanoseconds: 100, cores: cores)
     }
 
-    /// How many of so many waits of a length spin.
+    /// Returns how many of `waits` waits of this length spin.
     private func spins(of waits: Int, _ nanoseconds: UInt64, _ policy: inout SpinPolicy) -> Int {
         (0..<waits).count { _ in
             defer { policy.waited(nanoseconds: nanoseconds) }
@@ -16,13 +16,13 @@ import Testing
         }
     }
 
-    @Test func `it spins as long as what it waits for comes soon`() {
+    @Test func `it spins as long as waits are short`() {
         var policy = policy()
         #expect(policy.budget == 100)
         #expect(spins(of: 1_000, 100, &policy) == 1_000)
     }
 
-    @Test func `looks in vain are followed by ever more waits that sleep, up to a bound`() {
+    @Test func `vain spins are followed by ever more sleeping waits, up to a bound`() {
         var policy = policy()
         var pauses: [Int] = []
         for _ in 0..<9 {
@@ -38,22 +38,22 @@ import Testing
         #expect(SpinPolicy.mostPaused == 64)
     }
 
-    @Test func `who waits long each time spins hardly ever`() {
+    @Test func `with long waits it hardly ever spins`() {
         var policy = policy()
         let count = spins(of: 65 * 1_000, 1_000_000, &policy)
         #expect(count < 1_010, "\(count)")
     }
 
-    @Test func `a short sleep ends no pause, a look that succeeds ends them all`() {
+    @Test func `a short sleep ends no pause, a successful spin ends them all`() {
         var policy = policy()
         for _ in 0..<3 {
             while policy.budget == 0 { policy.waited(nanoseconds: 1) }
             policy.waited(nanoseconds: 101)
         }
-        // Four waits sleep now, however short they are.
+        // The next four waits sleep, however short they are.
         #expect(spins(of: 4, 1, &policy) == 0)
         #expect(spins(of: 1, 1, &policy) == 1)
-        // After one more in vain it is one again.
+        // After another vain spin one wait sleeps again.
         #expect(spins(of: 1, 101, &policy) == 1)
         #expect(spins(of: 2, 1, &policy) == 1)
     }
@@ -64,7 +64,7 @@ import Testing
         #expect(ThisProcess.cores >= 1)
     }
 
-    // MARK: Looking
+    // MARK: Reading with spinning
 
     private func look(_ socket: Socket, _ nanoseconds: UInt64) throws -> ReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) {
@@ -72,17 +72,17 @@ import Testing
         }
     }
 
-    @Test func `who looks finds what is there, and the other side gone`() throws {
+    @Test func `a spinning read finds available bytes, and a closed connection`() throws {
         let (mine, its) = try Socket.pair()
         try its.writeAll([1, 2, 3])
-        // It looks once even where no time is given.
+        // It polls once even without any time.
         #expect(try look(mine, 0) == .bytes(3))
         #expect(try look(mine, 0) == .wouldBlock)
         its.shutdown()
         #expect(try look(mine, 1_000_000_000) == .closed)
     }
 
-    @Test func `who looks finds what comes meanwhile, and gives up in the end`() throws {
+    @Test func `a spinning read finds bytes that arrive meanwhile, and stops in the end`() throws {
         let (mine, its) = try Socket.pair()
         let thread = try KernelThread.start(name: "writer") { try? its.writeAll([7]) }
         #expect(try look(mine, 60_000_000_000) == .bytes(1))

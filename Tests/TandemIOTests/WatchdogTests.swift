@@ -4,9 +4,10 @@ import Testing
 
 @testable import TandemIO
 
-/// Signs of life: given for completed work only, early enough, and never twice as often as needed.
+/// The watchdog schedule: messages only for completed work, in time, and at most twice as often as
+/// needed.
 @Suite(.ownThread) struct WatchdogTests {
-    @Test func `a sign is due half a timeout after the last, when work was completed`() {
+    @Test func `a message is due half a timeout after the last, if work was completed`() {
         var schedule = WatchdogSchedule(timeoutMicroseconds: 2_000, now: 10)
         #expect(schedule.interval == 1_000_000)
         #expect(schedule.nextWake == 1_000_010)
@@ -19,7 +20,7 @@ import Testing
         #expect(schedule.nextWake == 2_000_010)
     }
 
-    @Test func `whoever hangs for long gives one sign afterwards, not all that it missed`() {
+    @Test func `after a long hang one message is sent, not all that were missed`() {
         var schedule = WatchdogSchedule(timeoutMicroseconds: 2_000, now: 0)
         let sign4 = schedule.completed(at: 9_500_000)
         #expect(sign4)
@@ -28,13 +29,13 @@ import Testing
         #expect(schedule.nextWake == 10_500_000)
     }
 
-    @Test func `with rounds of up to half a timeout two signs are never a timeout apart`() {
+    @Test func `with rounds of up to half a timeout two messages are never a timeout apart`() {
         let timeout: UInt64 = 1_000_000
         var schedule = WatchdogSchedule(timeoutMicroseconds: timeout, now: 0)
         var random = SplitMix64(seed: seed)
         var (now, last): (UInt64, UInt64) = (0, 0)
         for _ in 0..<10_000 {
-            // A round begins when something happens or the schedule wakes the owner; then it works.
+            // A round begins with an event or when the schedule wakes the owner; then it works.
             let sleep = UInt64.random(in: 0...timeout * 1_000, using: &random)
             now = min(now + sleep, max(now, schedule.nextWake))
             now += UInt64.random(in: 0..<timeout * 500, using: &random)
@@ -44,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `the watchdog of another process is not ours, and nonsense is none`() {
+    @Test func `the watchdog of another process is ignored, and so are invalid values`() {
         #expect(Notify.watchdogMicroseconds(owner: nil, timeout: "60000000") == 60_000_000)
         #expect(Notify.watchdogMicroseconds(owner: "\(getpid())", timeout: "5") == 5)
         #expect(Notify.watchdogMicroseconds(owner: "1", timeout: "5") == nil)

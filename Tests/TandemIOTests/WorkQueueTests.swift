@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `elements come in the order in which they were added`() {
+    @Test func `elements are returned in the order in which they were added`() {
         let queue = WorkQueue<Int>()
         for round in 0..<3 {
             for element in 0..<100 { queue.add(round * 100 + element) }
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `a thread that waits gets each element, in order`() throws {
+    @Test func `a waiting thread gets each element, in order`() throws {
         let queue = WorkQueue<Int>()
         let left = Locked(1_000)
         let waiter = WorkQueue<Void>()
@@ -56,7 +56,7 @@ import Testing
         #expect(takers.finished() == [Array(0..<1_000)])
     }
 
-    @Test func `each element goes to one of several threads, in order`() throws {
+    @Test func `each element is given to one of several threads, in order`() throws {
         let queue = WorkQueue<Int>()
         let left = Locked(3_000)
         let waiter = WorkQueue<Void>()
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<20) func `the end wakes all who wait, whenever it comes`(
+    @Test(arguments: 0..<20) func `closing wakes all waiting threads, at any time`(
         elements: Int
     ) throws {
         let queue = WorkQueue<Int>()
@@ -94,12 +94,12 @@ import Testing
         for element in 0..<elements { queue.add(element) }
         queue.close()
         let taken = takers.finished().joined().sorted()
-        // Elements left in the queue at its end are dropped; these are the last ones.
+        // Elements left in the queue when it is closed are dropped; these are the last ones.
         #expect(taken == Array(0..<taken.count) && taken.count <= elements)
         #expect(queue.take() == nil)
     }
 
-    @Test func `after the end there are no elements, neither old nor new ones`() {
+    @Test func `after closing there are no elements, neither old nor new ones`() {
         let queue = WorkQueue<Int>()
         queue.add(1)
         queue.close()
@@ -109,7 +109,7 @@ import Testing
         #expect(queue.take() == nil)
     }
 
-    @Test func `elements that are dropped are released`() {
+    @Test func `dropped elements are released`() {
         final class Element: Sendable {}
         let queue = WorkQueue<Element>()
         weak var held: Element?

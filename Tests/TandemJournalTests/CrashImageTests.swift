@@ -3,10 +3,10 @@ import TandemJournal
 import TestSupport
 import Testing
 
-/// Builds what power cuts leave of a run of the journal, and recovers it.
+/// Creates the files that power cuts leave during a run of the journal, and recovers them.
 ///
-/// `TANDEM_IMAGES` says how many images, 200 by default, 1,000 with `TANDEM_DEEP`; each is recovered, crashed again during
-/// that recovery, and recovered once more.
+/// `TANDEM_IMAGES` is the number of images: 200 by default, 1,000 with `TANDEM_DEEP`. Each image is
+/// recovered, crashed again during that recovery, and recovered once more.
 @Suite(.ownThread) struct CrashImageTests {
     let images = max(1, Volume.variable("TANDEM_IMAGES", or: 200, deep: 1_000))
 
@@ -40,14 +40,14 @@ import Testing
     }
 }
 
-/// A run of the journal, with what had been promised after each operation of the disk.
+/// A run of the journal, with the guarantees in force after each operation of the disk.
 struct RecordedRun {
-    /// What must hold from an operation on.
+    /// The guarantees in force from an operation on.
     private struct Promise {
         var operations = 0
-        /// Acknowledged with full durability, or synced.
+        /// The last position acknowledged with full durability, or synced.
         var last: UInt64 = 0
-        /// Given up.
+        /// The position below which segments were trimmed.
         var trimmed: UInt64 = 1
         var epoch: UInt32 = 0
     }
@@ -78,7 +78,7 @@ struct RecordedRun {
     }
 
     private mutating func trim(_ journal: Journal) throws {
-        // As the rule is: nothing that is not durable.
+        // Nothing may be trimmed that is not durable.
         try journal.sync()
         let bounds = journal.bounds
         let position = (bounds.first + bounds.last) / 2
@@ -98,7 +98,7 @@ struct RecordedRun {
         promises.append(next)
     }
 
-    /// What is wrong with so many images, spread over the whole run.
+    /// Returns the violations found in this number of images, spread over the whole run.
     func violations(images: Int, seed: UInt64) -> [String] {
         var random = SeededGenerator(seed: seed)
         var found: [String] = []
@@ -122,7 +122,7 @@ struct RecordedRun {
         return found
     }
 
-    /// Recovers an image, and again from a crash in the middle of that.
+    /// Recovers an image, and once more after a crash during that recovery.
     private func problem(
         of image: SimulatedFileSystem, after done: Int, _ random: inout SeededGenerator
     ) -> String? {
@@ -134,7 +134,7 @@ struct RecordedRun {
         return recover(again, after: done).map { "after a crash at step \(step): \($0)" }
     }
 
-    /// Opens, and compares what is there with what was promised.
+    /// Opens the journal, and compares its content with the guarantees.
     private func recover(_ disk: SimulatedFileSystem, after done: Int) -> String? {
         guard let promise = promises.last(where: { $0.operations <= done }) else { return nil }
         let upcoming = promises.first { $0.operations > done } ?? promise

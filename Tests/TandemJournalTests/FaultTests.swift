@@ -55,7 +55,8 @@ import Testing
     }
 
     @Test func failedSpareIsNoFailedJournal() throws {
-        // Fails to be opened, reserved, filled, flushed; to get its header, or that flushed.
+        // The file can't be opened, reserved, filled or flushed, or its header can't be written or
+        // flushed.
         let faults: [(inout SimulatedFaults) -> Void] = [
             { $0.failingOpen = 1 }, { $0.failingWrite = 1 }, { $0.failingSync = 1 },
             { $0.failingOpen = 2 }, { ($0.failingWrite, $0.writeErrno) = (2, 28) },
@@ -88,7 +89,7 @@ import Testing
     @Test func partOfABatchThatFoundNoRoomIsCutOffAndTheNextBatchBeginsASegment() throws {
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        // As where overwriting zeros takes new blocks.
+        // As on a file system where overwriting zeros needs new blocks.
         (disk.faults.failingWrite, disk.faults.writeErrno) = (1, 28)
         disk.faults.bytesKept = 30
         #expect(journalError { try appendBatch(journal) }?.code == .noSpace)
@@ -122,7 +123,7 @@ import Testing
                     do {
                         try appendBatch(journal, 1, bytes: 700)
                     } catch let error as JournalError where error.code == .noSpace {
-                        // The making of a segment failed, which is no failure of the log.
+                        // A segment could not be created, which is no failure of the log.
                         #expect(error.cause?.path == directory + "/spare.new")
                     }
                     acknowledged = journal.bounds.last

@@ -3,14 +3,15 @@ import Testing
 
 @testable import TandemJournal
 
-/// Journals of each format version as they were once written, whole and damaged.
+/// Journals of each format version as written at that time, intact and damaged.
 ///
-/// They lie in `Fixtures/v1`, a folder each, are never written again, and only added to. How they
-/// came about is in ``FixtureMaker``.
+/// Each is a folder in `Fixtures/v1`. Fixtures are never written again; new ones are only added.
+/// ``FixtureMaker`` creates them.
 @Suite(.ownThread) struct FixtureTests {
-    /// What opening must come to, when all is verified, and when the tail is, if that differs.
+    /// The expected result of opening with full verification, and with tail verification if it
+    /// differs.
     ///
-    /// Damage that was not looked for must be found by reading, in the same words.
+    /// Damage that opening does not look for must be found by reading, with the same message.
     static let expected: [(name: String, full: String, tail: String?)] = [
         (
             "whole",
@@ -80,7 +81,7 @@ import Testing
 
     private static let refused = " " + JournalError.salvage
 
-    /// The text of so many undamaged entries.
+    /// Returns the text of this number of undamaged entries.
     private static func whole(_ count: Int) -> String {
         (1...count).map { number in
             let text = "transaction \(number)#######".utf8.prefix(20)
@@ -101,11 +102,11 @@ import Testing
         #expect(names == Self.expected.map(\.name).sorted())
     }
 
-    /// Written with `TANDEM_FIXTURES=write`, and only where there is none yet.
+    /// Runs with `TANDEM_FIXTURES=write`, and writes only missing fixtures.
     @Test(.enabled(if: ThisProcess.environment("TANDEM_FIXTURES") == "write"))
     func fixturesAreWritten() throws { try FixtureMaker.writeMissing() }
 
-    /// Opens a copy in memory; what came of it in one text.
+    /// Opens a copy in memory; returns the result as one text.
     private func outcome(
         _ name: String, _ verification: JournalOptions.Verification
     ) throws -> String {
@@ -134,7 +135,8 @@ import Testing
 
     private func contents(_ disk: SimulatedFileSystem) throws -> [String: [UInt8]] {
         var found: [String: [UInt8]] = [:]
-        // A journal that opens gets its note of the oldest position, also if it is refused later, when it is read.
+        // Opening a journal writes a record of its oldest position, even if a later read is
+        // refused.
         for name in try disk.list(directory) where name != JournalDirectory.oldestName {
             found[name] = disk.bytes(of: directory + "/" + name)
         }
@@ -142,7 +144,7 @@ import Testing
     }
 }
 
-/// Makes the fixtures: three segments of three batches, then one damage each.
+/// Makes the fixtures: three segments of three batches, then one kind of damage each.
 enum FixtureMaker {
     static let segmentBytes = SegmentFormat.headerBytes + 256
 
@@ -156,7 +158,7 @@ enum FixtureMaker {
 
     private static let damages: [(String, Damage)] = [
         ("whole", { _ in }),
-        // The last byte of the last batch did not arrive.
+        // The last byte of the last batch was not written.
         ("torn-tail", { files in files[names[2]]?[4_096 + 63 + 2 * 64] = 0 }),
         // In the body of the second batch of the first segment.
         ("flipped-byte", { files in files[names[0]]?[4_096 + 64 + 46] ^= 1 }),
@@ -174,14 +176,14 @@ enum FixtureMaker {
             "foreign-log",
             { files in reseal(&files, names[1]) { $0[SegmentFormat.Segment.logID] ^= 1 } }
         ),
-        // The head of the last batch did not arrive, its body did.
+        // The head of the last batch was not written, its body was.
         (
             "zeros-then-garbage",
             { files in
                 for offset in 4_096 + 128..<4_096 + 168 { files[names[2]]?[offset] = 0 }
             }
         ),
-        // A batch of the last segment was lost, and a whole one follows.
+        // A batch of the last segment was lost, and an intact one follows.
         (
             "lost-batch",
             { files in
@@ -204,7 +206,7 @@ enum FixtureMaker {
         }
     }
 
-    /// The segments of an undamaged journal by name; each batch takes 64 bytes.
+    /// Returns the segments of an undamaged journal by name; each batch takes 64 bytes.
     private static func whole() throws -> [String: [UInt8]] {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk, smallOptions(segmentBytes))
@@ -221,7 +223,7 @@ enum FixtureMaker {
         return files
     }
 
-    /// Changes a header and gives it a checksum that matches again.
+    /// Changes a header and updates its checksum.
     private static func reseal(
         _ files: inout [String: [UInt8]], _ name: String, _ change: (inout [UInt8]) -> Void
     ) {

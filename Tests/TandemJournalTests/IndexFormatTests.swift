@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemJournal
 
-/// Reads the page `IndexFormat.md` and holds the code to it.
+/// Reads the page `IndexFormat.md` and compares it with the code.
 @Suite(.ownThread) struct IndexFormatTests {
     private func page() throws -> [Substring] {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
@@ -15,7 +15,8 @@ import Testing
             .split(separator: "\n", omittingEmptySubsequences: false).map { Substring($0) }
     }
 
-    /// The bytes of the worked example; a line with a star stands for zeros up to an address.
+    /// Returns the bytes of the worked example; a line with a star represents zeros up to an
+    /// address.
     private func example() throws -> [UInt8] {
         let lines = try page()
         let start = try #require(lines.firstIndex { $0.hasPrefix("## 7.") })
@@ -88,11 +89,11 @@ import Testing
         #expect(IndexQuestion.maximumKeys == 1_024 && IndexFormat.recordBytes == 16)
     }
 
-    @Test func `the example is what is made`() throws {
+    @Test func `the example equals the generated index`() throws {
         #expect(try example() == made, "\n\(Self.dump(made))")
     }
 
-    @Test func `the example reads as it says`() throws {
+    @Test func `the example is read as described`() throws {
         let index = try SegmentIndex(bytes: try example())
         func positions(_ keys: [IndexKey]) throws -> [UInt64] {
             var merge = try #require(try index.positions(of: IndexQuestion(keys: keys)))
@@ -111,7 +112,7 @@ import Testing
         #expect(try index.offset(of: 3) == 4_096)
     }
 
-    @Test func `headers survive their coding`() throws {
+    @Test func `headers survive encoding and decoding`() throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<100 {
             let first = UInt64.random(in: 1..<1 << 40, using: &random)
@@ -132,7 +133,7 @@ import Testing
         }
     }
 
-    /// Bytes as the page shows them.
+    /// Returns the bytes in the page's notation.
     private static func dump(_ bytes: [UInt8]) -> String {
         var lines: [String] = []
         var offset = 0

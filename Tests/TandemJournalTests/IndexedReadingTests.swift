@@ -4,13 +4,14 @@ import Testing
 
 @testable import TandemJournal
 
-/// Reading by the indexes of sealed segments gives what reading everything gives.
+/// Reads with the indexes of sealed segments, compared with full scans.
 @Suite(.ownThread) struct IndexedReadingTests {
     private func indexPaths(_ disk: any FileSystem) throws -> [String] {
         try disk.list(directory).filter { $0.hasSuffix(".index") }.map { directory + "/" + $0 }
     }
 
-    /// Whether every sealed segment has the index that its bytes make, and nothing else is there.
+    /// Whether every sealed segment has exactly the index that its bytes give, and no other index
+    /// exists.
     private func isWhole(_ journal: Journal, _ disk: any FileSystem) throws -> Bool {
         let sealed = journal.segments.dropLast()
         let names = sealed.map { directory + "/" + JournalDirectory.indexName(of: $0.first) }
@@ -25,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: 0..<5 as Range<UInt64>)
-    func `an index leaves out only what no question wants`(_ round: UInt64) throws {
+    func `an index skips only transactions that no query matches`(_ round: UInt64) throws {
         let seed = seed &+ round
         var random = SeededGenerator(seed: seed)
         var log = try KeyedLog(segmentBytes: Int.random(in: 6_000...40_000, using: &random))
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `an index that can't be compared is a problem, whichever open fails`() throws {
+    @Test func `an index that can't be checked is a problem, whichever open fails`() throws {
         var random = SeededGenerator(seed: seed)
         var log = try KeyedLog()
         try log.fill(segments: 2, &random)
@@ -64,7 +65,7 @@ import Testing
         #expect(call > 4)
     }
 
-    @Test func `what is wanted of a long journal is read, and little else`() throws {
+    @Test func `the matches in a long journal are read, and little else`() throws {
         var random = SeededGenerator(seed: seed)
         let disk = SimulatedFileSystem()
         disk.recordsOperations = false
@@ -83,7 +84,7 @@ import Testing
             let answer = try found(question, in: indexed, through: top)
             #expect(answer.positions == [4_001] && answer.read == 1)
             let segments = log.journal.segments.count
-            // Headers to hold the indexes against, and a window at the one place.
+            // The headers that the indexes are compared with, and one window at the match.
             let headers = 4 * segments * SegmentFormat.headerBytes
             #expect(indexed.bytes(of: ".journal") <= headers + 2 * SegmentFile.readerWindow)
             #expect(indexed.bytes(of: ".index") <= 8 * segments * IndexFormat.pageBytes)
@@ -95,7 +96,7 @@ import Testing
         }
     }
 
-    /// So many segments that a listing for each would be seen.
+    /// Returns a log with enough segments to notice a listing per segment.
     private func manySegments() throws -> KeyedLog {
         let disk = SimulatedFileSystem()
         disk.recordsOperations = false
@@ -108,7 +109,7 @@ import Testing
         return log
     }
 
-    @Test func `the directory is listed once for a question, however many segments there are`()
+    @Test func `the directory is listed once per query, however many segments there are`()
         throws
     {
         let log = try manySegments()
@@ -120,13 +121,13 @@ import Testing
         #expect(answer.positions.count >= 3 && answer.read == answer.positions.count)
         #expect(disk.lists == 1)
         #expect(disk.opens <= 3 * 80 + answer.read)
-        // Not once for each segment that is read, either.
+        // There is no listing per segment that is read, either.
         let all = CountingFileSystem(log.disk)
         #expect(try found(IndexQuestion(keys: [.group(1)]), in: all, through: top).read > 60)
         #expect(all.lists <= 3)
     }
 
-    @Test func `a journal does not list its directory for a question, nor for each index`() throws {
+    @Test func `a journal lists its directory neither per query nor per index`() throws {
         let log = try manySegments()
         let paths = try indexPaths(log.disk)
         try log.journal.close()
@@ -153,7 +154,7 @@ import Testing
         #expect(disk.lists == lists)
     }
 
-    @Test func `an index that is absent, cut, changed or another's is as if there were none`()
+    @Test func `a missing, truncated, changed or foreign index is treated as absent`()
         throws
     {
         var random = SeededGenerator(seed: seed)
@@ -173,7 +174,7 @@ import Testing
         }
         log.disk.recordsOperations = false
         #expect(try answer(nil).positions == wanted)
-        // Every byte is for SegmentIndexTests; here the whole way is gone, so fewer.
+        // SegmentIndexTests covers every byte; here the entire path is tested with fewer offsets.
         let places = Array(0..<130) + stride(from: 131, to: bytes.count, by: 97)
         for count in places {
             let cut = try answer(Array(bytes[..<count]))
@@ -189,8 +190,8 @@ import Testing
         #expect(try answer(bytes).damaged == [])
     }
 
-    @Test func `an index of a segment that was written anew is not believed`() throws {
-        // The same positions in a log that went another way: only salts and checksums differ.
+    @Test func `the index of a segment that was rewritten is not used`() throws {
+        // The same positions in a log with another history: only salts and checksums differ.
         var logs = [try KeyedLog(), try KeyedLog()]
         for number in 0..<400 {
             for index in logs.indices {
@@ -205,7 +206,7 @@ import Testing
         #expect(answer.positions == logs[1].wanted(question) && answer.damaged == [1])
     }
 
-    @Test func `damage in a segment is met by whoever wants what it holds, and gets no index`()
+    @Test func `damage in a segment is found by reads that need it, and prevents an index`()
         throws
     {
         var random = SeededGenerator(seed: seed)
@@ -240,9 +241,9 @@ import Testing
         #expect(error?.code == .damaged)
     }
 
-    // MARK: Making and giving up
+    // MARK: Creation and removal
 
-    @Test func `a start makes what is missing or damaged, and removes what nothing belongs to`()
+    @Test func `a start creates missing or damaged indexes, and removes those without a segment`()
         throws
     {
         var random = SeededGenerator(seed: seed)
@@ -253,7 +254,7 @@ import Testing
         try log.journal.close()
         try log.disk.remove(paths[0])
         var bytes = try #require(log.disk.bytes(of: paths[1]))
-        // Deep in a page: the header says nothing of it.
+        // Deep in a page, which the header does not cover.
         bytes[bytes.count - 20] ^= 4
         log.disk.place(bytes, at: paths[1])
         log.disk.place([1, 2], at: directory + "/" + JournalDirectory.newIndexName)
@@ -264,7 +265,7 @@ import Testing
         #expect(!log.disk.exists(directory + "/" + JournalDirectory.newIndexName))
     }
 
-    @Test func `an index goes with its segment`() throws {
+    @Test func `an index is removed with its segment`() throws {
         var random = SeededGenerator(seed: seed)
         var log = try KeyedLog()
         try log.fill(segments: 5, &random)
@@ -273,7 +274,7 @@ import Testing
         #expect(try isWhole(log.journal, log.disk))
     }
 
-    @Test func `a question goes on while segments are given up under it`() throws {
+    @Test func `a query continues while its segments are removed`() throws {
         var random = SeededGenerator(seed: seed)
         var log = try KeyedLog()
         try log.fill(segments: 5, &random)
@@ -284,7 +285,7 @@ import Testing
         #expect(walk.next(from: 1) != nil)
         let third = log.journal.segments[2].first
         try log.journal.trim(below: third)
-        // The index that is open still answers; where segments are gone nothing is known.
+        // The open index still answers; for removed segments nothing is known.
         var position: UInt64 = 1
         while let next = walk.next(from: position) { position = next + 1 }
         #expect(position > 1 && position <= third)
@@ -294,7 +295,7 @@ import Testing
         #expect(journalError { _ = try gone.next() }?.code == .expired)
     }
 
-    @Test func `an index that can't be written is none of the journal's failures`() throws {
+    @Test func `an index that can't be written is no failure of the journal`() throws {
         let faults: [(inout SimulatedFaults) -> Void] = [
             { $0.failingOpen = 1 }, { $0.failingOpen = 3 }, { $0.failingWrite = 1 },
             { ($0.failingWrite, $0.writeErrno) = (1, 28) }, { $0.failingSync = 1 },
@@ -310,14 +311,14 @@ import Testing
             #expect(log.journal.indexing.waiting == 1)
             #expect(!log.disk.exists(directory + "/" + JournalDirectory.newIndexName))
             log.disk.faults = SimulatedFaults()
-            // When the next segment is sealed it is tried again.
+            // Creating it is retried when the next segment is sealed.
             try log.fill(segments: 4, &random)
             #expect(try isWhole(log.journal, log.disk), "fault \(number)")
             #expect(log.journal.indexing.failure == nil)
         }
     }
 
-    @Test func `law 3: a power cut at any moment leaves indexes that are whole, or made anew`()
+    @Test func `law 3: a power cut at any time leaves indexes that are complete or rebuilt`()
         throws
     {
         var random = SeededGenerator(seed: seed)
@@ -338,7 +339,7 @@ import Testing
             image.crash(
                 seed: random.next(),
                 severity: number % 4 == 0 ? .losesAll : number % 4 == 1 ? .keepsAll : .tears)
-            // A reader of the image, before anything is recovered, believes no half an index.
+            // A reader of the image, before any recovery, must not use an incomplete index.
             let question = log.question(&random)
             if let answer = try? found(question, in: image),
                 let plain = try? found(question, in: image, usesIndexes: false)
@@ -350,7 +351,8 @@ import Testing
         }
     }
 
-    @Test func `on a real disk a thread makes them, and a start those that are missing`() throws {
+    @Test func `on a real disk a thread creates indexes, and a start creates missing ones`() throws
+    {
         let files = RealFileSystem()
         let folder =
             "\(ThisProcess.environment("TMPDIR") ?? "/tmp")/tandem-index-\(ThisProcess.processID)"
@@ -375,7 +377,7 @@ import Testing
         journal.indexer.settle()
         #expect(journal.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
         try journal.close()
-        // An older program made none, and one was lost.
+        // An older program created none, and one was lost.
         let older = try open(smallOptions())
         try fill(older, 6)
         try older.close()

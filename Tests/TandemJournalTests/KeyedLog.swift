@@ -2,11 +2,11 @@ import TandemIO
 
 @testable import TandemJournal
 
-/// A journal whose payloads say by what they are found, and the same as a plain list.
+/// A journal whose payloads contain their index keys, and the same payloads in a plain list.
 struct KeyedLog {
     let disk: SimulatedFileSystem
     let journal: Journal
-    /// By position, from 1 on.
+    /// The payloads by position, from 1 on.
     private(set) var payloads: [PayloadKeys?] = []
 
     init(_ disk: SimulatedFileSystem = SimulatedFileSystem(), segmentBytes: Int = 8_192) throws {
@@ -20,7 +20,8 @@ struct KeyedLog {
         return options
     }
 
-    /// Groups, members and stamp behind their counts; a payload that begins with 255 can't be read.
+    /// Encodes groups, members and stamp after their counts; a payload that begins with 255 is
+    /// unreadable.
     static func payload(_ keys: PayloadKeys?, padding: Int = 0) -> [UInt8] {
         guard let keys else { return [255] + [UInt8](repeating: 7, count: padding) }
         return [UInt8(keys.groups.count), UInt8(keys.members.count)]
@@ -52,7 +53,7 @@ struct KeyedLog {
         payloads += batch
     }
 
-    /// Appends batches with keys from small ranges, as long as the journal has fewer segments.
+    /// Appends batches with keys from small ranges until the journal has this many segments.
     mutating func fill(segments: Int, _ random: inout SeededGenerator) throws {
         while journal.segments.count < segments {
             let count = Int.random(in: 1...4, using: &random)
@@ -64,7 +65,7 @@ struct KeyedLog {
 
     private static func random(_ position: Int, _ random: inout SeededGenerator) -> PayloadKeys? {
         if Int.random(in: 0..<60, using: &random) == 0 { return nil }
-        // Runs of groups, so that dense lists and sparse ones come.
+        // Runs of groups, so that both dense and sparse lists occur.
         let groups = Set([UInt16(position / 40 % 5 + 1), UInt16.random(in: 0...9, using: &random)])
         let members = (0..<Int.random(in: 0...3, using: &random)).map { _ in
             UInt64.random(in: 1...UInt64(40 + position), using: &random)
@@ -74,7 +75,7 @@ struct KeyedLog {
             stamp: Int64(position) * 10 + Int64.random(in: 0...60, using: &random))
     }
 
-    /// Whether a payload has to be found.
+    /// Whether a query has to find a payload; an unreadable payload must always be found.
     static func meets(_ keys: PayloadKeys?, _ question: IndexQuestion) -> Bool {
         guard let keys else { return true }
         let its = Set(keys.groups.map(IndexKey.group) + keys.members.map(IndexKey.member))
@@ -83,14 +84,14 @@ struct KeyedLog {
         return question.keys.map { $0.contains(where: its.contains) } ?? true
     }
 
-    /// What a question is to find from a position on.
+    /// Returns the positions that a query must find, from a position on.
     func wanted(_ question: IndexQuestion, from position: UInt64 = 1) -> [UInt64] {
         (position..<UInt64(payloads.count) + 1).filter {
             KeyedLog.meets(payloads[Int($0) - 1], question)
         }
     }
 
-    /// A question of any kind.
+    /// Returns a query of a random kind.
     func question(_ random: inout SeededGenerator) -> IndexQuestion {
         let low = Int64.random(in: 0...Int64(payloads.count * 10), using: &random)
         let stamps = low...low + Int64.random(in: 0...3_000, using: &random)
@@ -109,7 +110,8 @@ struct KeyedLog {
     }
 }
 
-/// What a question finds in a directory: what is read of what the indexes leave, and judged.
+/// Returns the matches of a query in a directory: the transactions that the indexes leave are read
+/// and evaluated.
 func found(
     _ question: IndexQuestion, in disk: any FileSystem, from position: UInt64 = 1,
     through top: UInt64 = .max, usesIndexes: Bool = true
@@ -135,7 +137,7 @@ func found(
     return (positions, read, indexes.damaged)
 }
 
-/// Counts what is read of the files whose names end in some way.
+/// A file system that counts the bytes read, by the suffix of the file's name.
 final class CountingFileSystem: FileSystem {
     private let base: any FileSystem
     private(set) var bytesRead: [String: Int] = [:]

@@ -3,8 +3,8 @@ import TandemJournal
 import TestSupport
 import Testing
 
-/// Random appends, trims, epochs, reads, full disks and power cuts against a list of what was
-/// acknowledged.
+/// Random appends, trims, epochs, reads, full disks and power cuts, compared with a list of the
+/// acknowledged entries.
 @Suite(.ownThread) struct RandomLogTests {
     @Test(arguments: [Durability.full, .relaxed])
     func laws1To3HoldOverRandomAppendsTrimsEpochsAndCrashes(_ durability: Durability) throws {
@@ -15,7 +15,7 @@ import Testing
     }
 }
 
-/// A journal and what it owes.
+/// A journal and its guarantees.
 private struct RandomLog {
     private let name: Comment
     private let durability: Durability
@@ -74,7 +74,8 @@ private struct RandomLog {
         if durability == .full { kept = journal.bounds.last }
     }
 
-    /// An append meets a failing write or sync: final, and afterwards there whole or not at all.
+    /// Makes an append fail in a write or a sync: the failure is final, and the batch is later
+    /// present as a whole or not at all.
     private mutating func fail() throws {
         disk.faults.failingWrite = Bool.random(using: &random) ? 1 : nil
         disk.faults.bytesKept = Int.random(in: 0...300, using: &random)
@@ -85,12 +86,13 @@ private struct RandomLog {
             #expect(journalError { try appendBatch(journal) }?.code == .failed, name)
             return try cutPower(.tears)
         } catch let error as JournalError where error.code == .noSpace {
-            // It hit the making of a segment, which is no failure of the log.
+            // The fault hit the creation of a segment, which is no failure of the log.
         }
         disk.faults = SimulatedFaults()
     }
 
-    /// The disk is full for a while: refused before anything is written, and fine afterwards.
+    /// Fills the disk for a while: appends are refused before anything is written, and succeed
+    /// afterwards.
     private mutating func fill() throws {
         disk.capacityBytes = disk.usedBytes
         for _ in 0..<12 {
@@ -135,7 +137,7 @@ private struct RandomLog {
         try check(isSameHistory: true)
     }
 
-    /// What was read is still there, unless the epoch says that it may not be.
+    /// Checks that entries that were read still exist, unless a new epoch allows their loss.
     private mutating func check(isSameHistory: Bool) throws {
         #expect(journal.bounds.last >= kept, name)
         if isSameHistory { #expect(journal.bounds.last >= lastRead, "law 1, \(name)") }
@@ -150,7 +152,8 @@ private struct RandomLog {
         reader = journal.source.read(from: lastRead + 1, fileSystem: disk)
     }
 
-    /// A follower gets each position once and in order (law 2), or is told that it is too late.
+    /// Checks that a follower gets each position once and in order (law 2), or an error that it is
+    /// too late.
     private mutating func read() throws {
         do {
             for _ in 0..<Int.random(in: 1...20, using: &random) {

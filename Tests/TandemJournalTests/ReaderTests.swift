@@ -37,7 +37,7 @@ import Testing
         try appendBatch(journal)
         disk.faults.failingSync = 1
         #expect(throws: JournalError.self) { try appendBatch(journal) }
-        // The second batch is whole in the file, yet it is not durable.
+        // The second batch is complete in the file, yet it is not durable.
         #expect(positions(try items(reader())) == [1, 2])
         #expect(try entries(journal).map(\.position) == [1])
     }
@@ -158,7 +158,7 @@ import Testing
             let first = found?.header.firstPosition ?? 1
             #expect(first <= position && position - first < 600, "\(position) from \(first)")
             #expect(offset < 4 << 20)
-            // And so does a reader with an empty index.
+            // The same holds for a reader with an empty index.
             let reader = JournalReader(directory: directory, fileSystem: disk, from: position)
             #expect(
                 try reader.next()

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemJournal
 
 @Suite(.ownThread) struct RecoveryTests {
-    /// Five batches of two in one segment, closed.
+    /// Returns a disk with five batches of two payloads in one segment; the journal is closed.
     func fiveBatches(_ options: JournalOptions = smallOptions()) throws -> SimulatedFileSystem {
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk, options)
@@ -14,7 +14,7 @@ import Testing
         return disk
     }
 
-    /// What a batch of two payloads of forty bytes takes.
+    /// The size of a batch of two payloads of forty bytes.
     let batchBytes = SegmentFormat.frameBytes(body: 88)
 
     func damage(
@@ -41,7 +41,7 @@ import Testing
         #expect(try entries(journal).count == 9)
     }
 
-    // Found by the simulation's seed 2032: the zeros of a cut were in the page cache only, and the
+    // Found by the simulation's seed 2032: the zeros of a cut were in the page cache only. The
     // next power cut brought the torn batch back, into a segment that was sealed meanwhile.
     @Test(arguments: 1...8)
     func law3CutWhoseFlushFailedIsMadeAgain(_ failing: Int) throws {
@@ -56,19 +56,20 @@ import Testing
     @Test func law3EndThatAFullDiskMadeIsMadeAgain() throws {
         let disk = try fiveBatches()
         let end = SegmentFormat.headerBytes + 5 * batchBytes
-        // The part of a batch that found room reached the disk, its cut only the cache.
+        // The written part of the batch is on the disk, but its truncation is only in the page
+        // cache.
         try damage(disk) { $0[end + 10] = 7 }
         disk.faults.failingSync = 1
         try? disk.open(firstSegment, .readWrite).truncate(to: UInt64(end))
         try sealAndCutPower(disk, after: 10)
     }
 
-    /// Opens the log, fills some segments, loses what was not flushed, and reads all of it.
+    /// Opens the log, fills some segments, discards unflushed writes, and reads the whole log.
     func sealAndCutPower(_ disk: SimulatedFileSystem, after last: UInt64) throws {
         do {
             let (journal, _) = try openJournal(disk)
             #expect(journal.bounds.last == last)
-            // Too big for what is left of a segment, so that nothing is written over the cut.
+            // Too large for the rest of a segment, so that nothing overwrites the truncated part.
             while journal.segments.count < 3 { try appendBatch(journal, 1, bytes: 5_000) }
         }
         disk.crash(seed: 1, severity: .losesAll)
@@ -105,8 +106,8 @@ import Testing
         #expect(error?.code == .damaged && error?.offset == UInt64(start))
     }
 
-    /// Number, position and checksum of the batch are right: only its predecessor is another one.
-    @Test(arguments: [1, 4]) func `a whole batch after another predecessor is refused`(
+    /// Number, position and checksum of the batch are valid; only its predecessor is another batch.
+    @Test(arguments: [1, 4]) func `an intact batch after another predecessor is refused`(
         _ index: Int
     ) throws {
         let disk = try fiveBatches()
@@ -131,7 +132,8 @@ import Testing
         var options = smallOptions()
         options.verification = .full
         guard index < 4 else {
-            // The last batch of a log may be what a crash left: it is cut, and kept as a copy.
+            // The last batch of a log may be the result of a crash: it is truncated, and a copy is
+            // kept.
             let (_, report) = try openJournal(disk, options)
             #expect(report.bounds.last == 8 && report.tornCopy != nil)
             return
@@ -230,9 +232,10 @@ import Testing
         #expect(done[place...].contains(.sync(firstSegment)))
     }
 
-    /// After a failed flush the kernel takes the pages for written: another flush succeeds without them.
+    /// After a failed flush the kernel considers the pages written, so a second flush succeeds
+    /// without them.
     @Test(arguments: [Durability.full, .relaxed])
-    func `law 3: what is served after a failed flush survives a power cut`(
+    func `law 3: entries served after a failed flush survive a power cut`(
         durability: Durability
     ) throws {
         let disk = SimulatedFileSystem()
@@ -246,7 +249,7 @@ import Testing
         } else {
             #expect(journalError { _ = try appendBatch(journal) } != nil)
         }
-        // The process is gone, its page cache is not.
+        // The process has ended, but its page cache remains.
         let second = disk.copy()
         let next = try openJournal(second, options).journal
         let served = next.bounds.last
@@ -261,7 +264,7 @@ import Testing
         let disk = SimulatedFileSystem()
         let (journal, _) = try openJournal(disk)
         try appendBatch(journal)
-        // What somebody who knows the format, but not the salt, could save.
+        // The bytes of an attacker who knows the format, but not the salt.
         var forged = [UInt8](repeating: 0, count: 48)
         let header = BatchHeader(
             length: 8, count: 1, batchNumber: 99, firstPosition: 99, previousChecksum: 0)

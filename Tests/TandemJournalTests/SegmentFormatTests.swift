@@ -4,9 +4,9 @@ import Testing
 
 @testable import TandemJournal
 
-/// Reads the page `SegmentFormat.md` and holds the code to it.
+/// Reads the page `SegmentFormat.md` and compares it with the code.
 @Suite(.ownThread) struct SegmentFormatTests {
-    /// The page as lines.
+    /// Returns the page as lines.
     func page() throws -> [Substring] {
         let parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         let root = parts.dropLast(3).joined(separator: "/")
@@ -16,7 +16,7 @@ import Testing
             .split(separator: "\n", omittingEmptySubsequences: false).map { Substring($0) }
     }
 
-    /// The bytes of the worked example, with the zeros up to the first batch.
+    /// Returns the bytes of the worked example, with the zeros up to the first batch.
     func example() throws -> [UInt8] {
         let lines = try page()
         let start = try #require(lines.firstIndex { $0.hasPrefix("## 7.") })
@@ -60,7 +60,7 @@ import Testing
             }.joined(separator: " ")
         }
         #expect(found == expected)
-        // Every field begins where the one before ends.
+        // Every field begins at the end of the one before.
         for fields in [segment, batch] {
             for (one, next) in zip(fields, fields.dropFirst()) { #expect(one.1 + one.2 == next.1) }
         }
@@ -111,7 +111,7 @@ import Testing
         #expect(CRC32C.checksum("123456789".utf8) == 0xE306_9283)
         #expect(CRC32C.checksum([UInt8](repeating: 0, count: 32)) == 0x8A91_36AA)
         #expect(CRC32C.checksum([]) == 0)
-        // Any split into steps of eight gives what single bytes give.
+        // Any split into steps of eight bytes gives the same as single bytes.
         for count in 0..<40 {
             let bytes = (0..<count).map { UInt8($0 * 5) }
             var crc = ~UInt32(5)
@@ -131,7 +131,7 @@ import Testing
             let start = Int.random(in: 0...min(9, count), using: &generator)
             let salt = UInt32.random(in: 0...UInt32.max, using: &generator)
             bytes.withUnsafeBytes { all in
-                // Also where the bytes are not aligned.
+                // The bytes are not aligned.
                 let part = UnsafeRawBufferPointer(rebasing: all[start...])
                 #expect(
                     CRC32C.checksum(part, salt: salt)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemJournal
 
-/// The index of a segment as a value: what is put in is found, and nothing else.
+/// The index of a segment as a value: it finds exactly the keys that were added.
 @Suite(.ownThread) struct SegmentIndexTests {
     private static let segment = IndexedSegment(
         SegmentHeader(
@@ -14,7 +14,7 @@ import Testing
             identity: identity, previousChecksum: 77, firstPosition: 5_100, firstBatch: 900,
             salt: 1))
 
-    /// All positions that an index gives for a key.
+    /// Returns all positions that an index gives for a key.
     private func positions(_ index: SegmentIndex, _ key: IndexKey) throws -> [UInt64] {
         var merge = try #require(try index.positions(of: IndexQuestion(keys: [key])))
         var (found, next) = ([UInt64](), UInt64(0))
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `each key has exactly its positions, dense lists, sparse ones and large numbers`(
+    func `each key has exactly its positions, in dense lists, sparse ones and with large numbers`(
         _ round: UInt64
     ) throws {
         let seed = seed &+ round
@@ -72,7 +72,7 @@ import Testing
         #expect(try index.offset(of: 99) == nil)
     }
 
-    @Test func `with too many members they are not told apart, groups are`() throws {
+    @Test func `with too many members they are not distinguished, groups are`() throws {
         var builder = SegmentIndexBuilder(Self.segment, maximumPostings: 10)
         for position in Self.segment.positions {
             builder.add(position, PayloadKeys(groups: [1], members: [position], stamp: 0))
@@ -83,7 +83,7 @@ import Testing
         #expect(try positions(index, .group(2)) == [])
     }
 
-    @Test func `every cut and every changed byte is noticed`() throws {
+    @Test func `every truncation and every changed byte is detected`() throws {
         var random = SeededGenerator(seed: seed)
         var builder = SegmentIndexBuilder(Self.segment)
         for position in Self.segment.positions {
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `whatever bytes stand in a page with a right checksum, a question ends`() throws {
+    @Test func `with any bytes in a page with a valid checksum, a query ends`() throws {
         var random = SeededGenerator(seed: seed)
         var builder = SegmentIndexBuilder(Self.segment)
         for position in Self.segment.positions {
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    /// Gives header and pages the checksums of what stands in them.
+    /// Updates the checksums of the header and of the pages.
     private static func reseal(_ bytes: inout [UInt8]) {
         let size = IndexFormat.pageBytes
         let header = bytes[IndexFormat.Header.formatVersion..<size]

@@ -8,7 +8,7 @@ import Testing
 let directory = "/journal"
 let identity = LogIdentity(high: 0x1122_3344_5566_7788, low: 0x99AA_BBCC_DDEE_FF00)
 
-/// Small segments, and a salt that a test can count on.
+/// Returns options with small segments and a known salt.
 func smallOptions(_ segmentBytes: Int = 8_192) -> JournalOptions {
     var options = JournalOptions()
     options.segmentBytes = segmentBytes
@@ -24,16 +24,16 @@ func openJournal(
         appliedPosition: applied)
 }
 
-/// A payload whose bytes tell its position.
+/// Returns a payload whose bytes depend on its position.
 func payload(_ position: UInt64, bytes: Int = 40) -> [UInt8] {
     let start = Int(position &* 31 & 0xFF)
     return Array(ramp[start..<start + bytes])
 }
 
-/// The bytes 0 to 255 over and over, for payloads are compared a million times.
+/// The bytes 0 to 255, repeated; precomputed because payloads are compared a million times.
 private let ramp = (0..<70_000).map { UInt8(truncatingIfNeeded: $0) }
 
-/// Appends one batch of `count` payloads behind the last.
+/// Appends one batch of `count` payloads after the last one.
 @discardableResult
 func appendBatch(_ journal: Journal, _ count: Int = 1, bytes: Int = 40) throws -> AppendOutcome {
     var batch = BatchBuilder()
@@ -42,7 +42,7 @@ func appendBatch(_ journal: Journal, _ count: Int = 1, bytes: Int = 40) throws -
     return try journal.append(expected: last, batch: &batch)
 }
 
-/// All entries from a position to the tail.
+/// Returns all entries from a position to the tail.
 func entries(_ journal: Journal, from position: UInt64 = 1) throws -> [Entry] {
     let cursor = try journal.read(from: position)
     var found: [Entry] = []
@@ -56,7 +56,7 @@ func items(_ reader: JournalReader) throws -> [JournalReader.Item] {
     return found
 }
 
-/// The error of a call that must fail.
+/// Returns the error of a call that must fail.
 func journalError(_ body: () throws -> Void) -> JournalError? {
     do {
         try body()

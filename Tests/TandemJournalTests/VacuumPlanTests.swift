@@ -8,7 +8,8 @@ import Testing
         JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)
     }
 
-    /// The last transaction of a segment is as many seconds old as positions follow it.
+    /// Plans by ages: the last transaction of a segment is as many seconds old as positions follow
+    /// it.
     func plan(
         _ vacuum: Vacuum, checkpoint: UInt64 = 100, floors: [UInt64] = [], limit: Int = .max
     ) -> VacuumPlan {
@@ -17,7 +18,7 @@ import Testing
         return vacuum.plan(state, limit: limit) { Int64($0.last) * 1_000_000 }
     }
 
-    @Test func `any bound brings it about, and the last segment stays`() {
+    @Test func `any bound causes removal, and the last segment stays`() {
         #expect(plan(Vacuum()).goes.segments == 0)
         #expect(plan(Vacuum(keepBytes: 650)).goes.trimBelow == 41)
         #expect(plan(Vacuum(keepSeconds: 75)).goes.trimBelow == 21)
@@ -29,7 +30,8 @@ import Testing
         }
     }
 
-    @Test func `who needs something holds it and all behind it, and is told how much`() {
+    @Test func `a holder retains the segments it needs and later ones, and their size is reported`()
+    {
         let held = plan(Vacuum(keepBytes: 0), floors: [25, 100, 90, 20])
         #expect(held.goes.trimBelow == 21)
         #expect(held.held == [700, 0, 0, 700])
@@ -37,27 +39,27 @@ import Testing
         let forced = plan(Vacuum(keepBytes: 0, isForced: true), floors: [25, 100, 90, 20])
         #expect(forced.goes.trimBelow == 91 && forced.goes.expires)
         #expect(forced.held == [700, 0, 0, 700])
-        // Only what is asked for counts.
+        // Only segments that the request covers count.
         #expect(plan(Vacuum(before: 31), floors: [5, 25]).held == [300, 100])
     }
 
-    @Test func `who is expired already holds nothing`() {
+    @Test func `an expired holder retains nothing`() {
         let state = RetentionState(
             segments: Array(segments.dropFirst(3)), checkpoint: 100, floors: [29, 30], now: 0)
         let plan = Vacuum(keepBytes: 0).plan(state) { _ in nil }
         #expect(plan.held == [0, 600] && plan.goes.segments == 0)
     }
 
-    @Test func `law 1: what is not in the store on the disk stays, forced or not`() {
+    @Test func `law 1: segments that the stored checkpoint does not include stay, forced or not`() {
         let forced = plan(Vacuum(before: 1_000, isForced: true), checkpoint: 39)
         #expect(forced.goes.trimBelow == 31 && !forced.isMore)
     }
 
-    @Test func `what one request does not give up is more`() {
+    @Test func `segments beyond the limit of one request are reported as more`() {
         let part = plan(Vacuum(keepBytes: 0), limit: 4)
         #expect(part.goes.segments == 4 && part.isMore)
         #expect(!plan(Vacuum(keepBytes: 0), limit: 9).isMore)
-        // What is held is no more to be had by asking again.
+        // Another request would not remove retained segments.
         #expect(!plan(Vacuum(keepBytes: 0), floors: [40], limit: 4).isMore)
         #expect(plan(Vacuum(keepBytes: 0), floors: [45], limit: 3).isMore)
     }

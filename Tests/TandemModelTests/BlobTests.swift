@@ -62,7 +62,7 @@ struct BlobTests {
         #expect(again == row)
     }
 
-    @Test func `content that looks like a reference is another value than the blob`() throws {
+    @Test func `content that looks like a reference is a different value`() throws {
         let entity = try entity()
         let slot = try #require(entity.slot(of: "scan"))
         let reference = BlobReference(of: content(1))
@@ -84,7 +84,7 @@ struct BlobTests {
                 var bytes = row.bytes
                 bytes[index] ^= 1 << UInt8(bit)
                 let damaged = Row(bytes: bytes)
-                // Whatever it is now, it can be read without a trap when it says it is valid.
+                // A row that claims to be valid must be readable without a trap.
                 if damaged.isValid(for: entity) { _ = damaged.values(in: entity) }
             }
         }
@@ -93,7 +93,7 @@ struct BlobTests {
         #expect(!Row(bytes: short).isValid(for: entity))
     }
 
-    @Test func `a transaction carries blobs for the journal and not for sessions`() throws {
+    @Test func `a transaction has its blobs for the journal but not for sessions`() throws {
         let blob = Blob(content(9))
         let entity = try entity()
         let row = Row(entity.defaults, of: entity, version: 1)
@@ -110,7 +110,7 @@ struct BlobTests {
         }
     }
 
-    @Test func `references, keys and predicates agree on one order`() throws {
+    @Test func `references, keys and predicates have the same order`() throws {
         let values: [Value] = [
             .data([1]), .data(content(1)), .data(content(1, 80_000)), .data(content(2)), .data([3]),
         ]

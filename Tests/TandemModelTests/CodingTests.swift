@@ -74,7 +74,8 @@ struct CodingTests {
         return BatchProgress(reached: reached, done: 4, hasEnded: random.int(0..<2) == 0)
     }
 
-    /// The transaction's inserts, sometimes in another order, between existing objects and nothing.
+    /// Returns the transaction's inserts, sometimes reordered, with existing objects and nil in
+    /// between.
     private func outcomes(
         of transaction: Transaction, _ random: inout RandomValue
     ) -> [ObjectReference?] {
@@ -88,7 +89,7 @@ struct CodingTests {
         return outcomes
     }
 
-    @Test func `law 3: outcomes follow from inserts and exceptions`() throws {
+    @Test func `law 3: outcomes are derived from inserts and exceptions`() throws {
         let seed = seed
         var random = RandomValue(seed)
         for _ in 0..<300 {

@@ -1,7 +1,7 @@
 import TandemModel
 import Testing
 
-/// What a model says of derived attributes.
+/// The declaration and validation of derived attributes in a model.
 @Suite struct DerivationTests {
     private func model(_ attributes: Attribute..., uniqueness: [[String]] = []) -> Model {
         Model {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `what is derived of inherited properties is compiled by slots`() throws {
+    @Test func `attributes derived from inherited properties are compiled to slots`() throws {
         let declared = model(
             Attribute("teamCount", .int, derived: .count("teams")),
             Attribute("folded", .string, derived: .folded("name")))
@@ -52,7 +52,7 @@ import Testing
     @Test(arguments: [
         "", "teams", "@count", ".@count", "teams.@sum", "a.b.@count", "canonical:name",
         "canonical:()", "canonical:(a.b)", "lower:(name)", " teams.@count",
-    ]) func `another text is refused`(_ text: String) {
+    ]) func `any other text is refused`(_ text: String) {
         #expect(Derivation(text) == nil)
         let json = #"""
             {"entities": {"A": {"attributes": {"n": {"type": "int", "derived": "\#(text)"}}}}}
@@ -78,7 +78,7 @@ import Testing
         (Attribute("x", .int, min: 1, derived: .count("teams")), "no rules"),
         (Attribute("x", .string, max: 1, derived: .folded("name")), "no rules"),
         (Attribute("x", .string, pattern: "a", derived: .folded("name")), "no rules"),
-    ]) func `what can't be derived is refused with entity and property`(
+    ]) func `invalid derivations are refused with entity and property`(
         _ attribute: Attribute, _ reason: String
     ) {
         let found = problems(model(attribute))
@@ -86,7 +86,7 @@ import Testing
         #expect(found.allSatisfy { $0.contains(reason) }, "\(found)")
     }
 
-    @Test func `a derived one is neither derived of nor unique`() {
+    @Test func `a derived attribute is neither a source of derivation nor unique`() {
         let folded = Attribute("folded", .string, derived: .folded("name"))
         let again = Attribute("again", .string, derived: .folded("folded"))
         #expect(problems(model(folded, again)).map { $0.prefix(13) } == ["Player.again:"])
@@ -96,7 +96,7 @@ import Testing
         #expect(problems(model(folded, count)) == [])
     }
 
-    @Test func `what changes is named, and what it takes`() throws {
+    @Test func `changes of derivations are named, with their effects`() throws {
         let plain = model(Attribute("x", .int))
         let count = model(Attribute("x", .int, optional: false, derived: .count("teams")))
         func line(_ old: Model, _ new: Model) -> [String] {
@@ -128,7 +128,7 @@ import Testing
             ])
     }
 
-    @Test func `a rename of what it follows from is no change of it`() throws {
+    @Test func `renaming the source of a derivation is no change of it`() throws {
         let old = model(Attribute("x", .string, derived: .folded("nick")))
         var new = old
         new.entities["Person"]?.attributes["nick"] = nil

@@ -3,9 +3,9 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// The scanner of JSON texts returns what Foundation's decoder returns, or leaves the text to it.
+/// The scanner of JSON texts, which returns what Foundation's decoder returns or defers to it.
 @Suite struct JSONParsingTests {
-    /// Both results, as texts: equal doubles and zeros of both signs print differently.
+    /// Compares both results as texts: equal doubles and zeros of both signs print differently.
     private func expectSame(_ text: String) {
         let parsed = (try? JSON(parsing: text)).map { "\($0)" }
         let decoded = (try? JSON(parsing: Data(text.utf8))).map { "\($0)" }
@@ -21,7 +21,7 @@ import Testing
         "123456789.123456789", "01", "-", "1.", ".5", "+1", "1e", "1e+", "--1", "0x10", "NaN",
         "Infinity", "1 2",
     ])
-    func `numbers are what the decoder reads`(_ text: String) {
+    func `numbers are parsed as by the decoder`(_ text: String) {
         expectSame(text)
         expectSame("[\(text)]")
         expectSame("{\"n\": \(text) , \"m\":\(text)}")
@@ -40,7 +40,7 @@ import Testing
         #"{"a":1 "b":2}"#,
         #"{"a":{"b":[{"c":null}]}} x"#, #"{"a" : [ 1 , "x" , true ] , "b" : { } }"#,
     ])
-    func `texts are what the decoder reads`(_ text: String) { expectSame(text) }
+    func `texts are parsed as by the decoder`(_ text: String) { expectSame(text) }
 
     @Test func `deep nesting is left to the decoder`() {
         for depth in [63, 64, 65, 200, 511, 512, 513] {
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `mutated texts are what the decoder reads`() {
+    @Test func `mutated texts are parsed as by the decoder`() {
         var random = SplitMix64(seed: seed)
         let alphabet = Array(#"{}[]",:\/u0123456789.eE+-truefalsn "#.utf8) + [0x0a, 0xc3, 0xa9]
         let samples = [

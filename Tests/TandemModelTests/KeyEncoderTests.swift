@@ -9,7 +9,7 @@ struct KeyEncoderTests {
         return encoder.bytes
     }
 
-    /// The order as the rules say it: null first.
+    /// Compares values by the documented rules: null first.
     private func precedes(_ a: Value, _ b: Value) -> Bool {
         switch (a, b) {
         case (.null, _): !b.isNull

@@ -1,7 +1,7 @@
 import TandemModel
 import Testing
 
-/// One key of a model's JSON form in two states, and what it takes to go from one to the other and back.
+/// One key of a model's JSON form in two states, and the effects of changing it in both directions.
 struct KeyChange: CustomTestStringConvertible, Sendable {
     typealias Effect = ModelDifference.Effect
 
@@ -14,7 +14,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { "\(aspect.rawValue): \(before) to \(after)" }
 
-    /// A model with an entity whose property `p` has the members.
+    /// Returns a model with an entity whose property `p` has these JSON members.
     func model(_ members: String) throws -> Model {
         let entity =
             isRelationship
@@ -120,7 +120,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         #expect(before.differences(to: before).isEmpty)
     }
 
-    @Test func `another destination, inverse or parent is none that can be reached`() throws {
+    @Test func `another destination, inverse or parent is an impossible change`() throws {
         let model = Model {
             Entity("A") { Relationship("b", to: "B", inverse: "a") }
             Entity("B") { Relationship("a", to: "A", inverse: "b") }
@@ -136,7 +136,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         #expect(found.first?.description.hasPrefix("A.b: to B → C (") == true)
     }
 
-    @Test func `what comes and goes is an addition or a loss`() throws {
+    @Test func `added and removed elements are additions and losses`() throws {
         let small = Model { Entity("A", indexes: [["x"]]) { Attribute("x", .int) } }
         let large = Model {
             Entity("A", uniqueness: [["x"]], indexes: [["x", "y"]]) {
@@ -161,7 +161,7 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
             there.map(\.effect) == [
                 .compatible, .needsCheck, .needsCheck, .compatible, .compatible, .compatible,
             ])
-        // Without objects there is nothing to keep a rule.
+        // Without objects no rule can be violated.
         #expect(small.differences(to: large) { _ in false }.allSatisfy { $0.isCompatible })
         let back = large.differences(to: small)
         #expect(
@@ -205,14 +205,14 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         let second = try CompiledModel(new, replacing: first)
         #expect(Set(second.identifiers.values) == Set(first.identifiers.values))
         #expect(second.entity(named: "Human")?.tag == first.entity(named: "Person")?.tag)
-        // A hint that has served is without effect.
+        // An applied hint has no further effect.
         #expect(new.differences(to: new).isEmpty)
         let third = try CompiledModel(new, replacing: second)
         #expect(third.identifiers == second.identifiers)
         #expect(try Model(parsing: new.json.text) == new)
     }
 
-    @Test func `what an app declares is taken over, what it does not know stays`() throws {
+    @Test func `declarations of an app are adopted, unknown elements stay`() throws {
         let store = Model {
             Entity("A", uniqueness: [["x"]], indexes: [["x"]]) {
                 Attribute("x", .int, max: 10)

@@ -16,7 +16,7 @@ import Testing
         problems(Model { Entity("A") { attribute } })
     }
 
-    @Test func `two of one name are refused, whichever would win`() throws {
+    @Test func `two elements with one name are refused, whichever would win`() throws {
         #expect(
             problems(
                 Model {
@@ -42,7 +42,7 @@ import Testing
             ).contains("A.x: several properties have this name"))
     }
 
-    @Test func `two can't be renamed from one`() throws {
+    @Test func `two elements can't be renamed from the same one`() throws {
         let model = Model {
             Entity("A", renamedFrom: "Z") {
                 Attribute("x", .int, renamedFrom: "w")
@@ -72,7 +72,7 @@ import Testing
         #expect(problems(Attribute("x", .int, default: .int(3), min: 3, max: 3)).isEmpty)
     }
 
-    @Test func `a store that has such a model can be read all the same`() throws {
+    @Test func `a store with such a model can still be read`() throws {
         let text =
             #"{"entities": {"A": {"attributes": {"x": {"type": "int", "default": 3, "max": 2}}}}}"#
         var writer = ByteWriter()
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [AttributeType.bool, .uuid])
-    func `limits are for what has a size`(_ type: AttributeType) {
+    func `limits require a type with a size`(_ type: AttributeType) {
         #expect(problems(Attribute("x", type, min: 1)).count == 1)
         #expect(problems(Attribute("x", type, max: 1)).count == 1)
     }

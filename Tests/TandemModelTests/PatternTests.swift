@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemModel
 
-/// Patterns that texts match as wholes.
+/// Patterns that must match an entire text.
 struct PatternTests {
     private func matches(_ pattern: String, _ text: String) throws -> Bool? {
         try TextPattern(pattern).matches(text)
@@ -21,7 +21,9 @@ struct PatternTests {
         ("a{2,3}?", "aaa", true), ("a{2,3}", "aaaa", false), ("a{2,}", "a", false),
         ("()*a", "a", true), ("(a*)*", "aaaa", true), ("x{0,2}|y", "y", true),
     ])
-    func `a text matches as a whole, or not`(pattern: String, text: String, expected: Bool) throws {
+    func `a text matches as a whole or not at all`(pattern: String, text: String, expected: Bool)
+        throws
+    {
         #expect(try matches(pattern, text) == expected)
     }
 
@@ -33,7 +35,7 @@ struct PatternTests {
         String(repeating: "(", count: 400) + String(repeating: ")", count: 400),
         String(repeating: "a", count: 1_001),
     ])
-    func `what isn't known is refused, and nothing traps`(pattern: String) {
+    func `unknown syntax is refused, and nothing traps`(pattern: String) {
         #expect(throws: PatternError.self) { try TextPattern(pattern) }
     }
 
@@ -43,7 +45,7 @@ struct PatternTests {
     }
 
     @Test
-    func `law8: a pattern that leads others astray takes linear time, and the longest is given up`()
+    func `law8: a catastrophic pattern takes linear time, and a match that takes too long stops`()
         throws
     {
         let text = String(repeating: "a", count: 5_000)
@@ -52,7 +54,7 @@ struct PatternTests {
         let wide = try TextPattern("(a?){600}")
         #expect(wide.matches(String(repeating: "a", count: 600)) == true)
         #expect(wide.matches(String(repeating: "a", count: 1_000_000)) == false)
-        // What is passed without a character takes time, too.
+        // Steps that consume no character take time too.
         let bars = try TextPattern("(?:a" + String(repeating: "|", count: 990) + ")*")
         #expect(bars.matches(String(repeating: "a", count: 10_000)) == nil)
         let many = try TextPattern("([ab]*a[ab]{40})*")

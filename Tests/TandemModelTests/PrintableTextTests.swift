@@ -1,7 +1,7 @@
 import TandemModel
 import Testing
 
-/// The rule for text of others that is shown to people, and JSON by it.
+/// The rule for displaying foreign text, and JSON texts that follow it.
 @Suite struct PrintableTextTests {
     private static let scalars = (0...0x10_ffff).compactMap { (value: UInt32) in
         Unicode.Scalar(value)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `every scalar comes back from JSON, which itself is printable`() throws {
+    @Test func `every scalar round-trips through JSON, which itself is printable`() throws {
         var text = String.UnicodeScalarView()
         for scalar in Self.scalars where scalar.value < 0x3200 || !scalar.isPrintable {
             text.append(scalar)
@@ -39,12 +39,12 @@ import Testing
                 == #""\u009b2J\u202e\u2028é\udb40\udc41\u007f""#)
     }
 
-    @Test func `each scalar that is not printable is replaced by one mark`() {
+    @Test func `each unprintable scalar is replaced by one replacement character`() {
         #expect("a\u{1b}[2J\r\nb\u{202e}".printable == "a\u{fffd}[2J\u{fffd}\u{fffd}b\u{fffd}")
         #expect("日本 é 👩‍👩‍👧 ⚽️".printable == "日本 é 👩‍👩‍👧 ⚽️")
     }
 
-    @Test func `a model has no names that can't be printed`() {
+    @Test func `a model has no unprintable names`() {
         #expect(throws: (any Error).self) {
             try CompiledModel(Model { Entity("Te\u{202e}am") { Attribute("name", .string) } })
         }

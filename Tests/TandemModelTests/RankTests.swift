@@ -2,7 +2,7 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// Ranks, and how those of a list are chosen.
+/// Ranks, and the choice of ranks for a list.
 struct RankTests {
     private func random(_ chance: inout SplitMix64) -> Rank {
         while true {
@@ -37,7 +37,7 @@ struct RankTests {
         }
     }
 
-    @Test func `what can't be a rank is none`() {
+    @Test func `invalid ranks are refused`() {
         #expect(Rank([]) == nil)
         #expect(Rank([1, 0]) == nil)
         #expect(Rank([UInt8](repeating: 1, count: Rank.byteLimit + 1)) == nil)
@@ -50,14 +50,14 @@ struct RankTests {
 
     // MARK: Plans
 
-    /// A list whose members are told by their numbers.
+    /// A list whose members are identified by their numbers.
     private struct List {
         var places: [RankPlan.Place] = []
         private(set) var changes = 0
 
         var numbers: [UInt64] { places.map(\.member.number) }
 
-        /// Takes on an order; returns how many ranks that took.
+        /// Changes the order of the members; returns the number of ranks changed.
         @discardableResult
         mutating func arrange(_ wanted: [UInt64]) -> Int {
             let known = Dictionary(uniqueKeysWithValues: places.map { ($0.member.number, $0.rank) })
@@ -75,7 +75,8 @@ struct RankTests {
         var longest: Int { places.compactMap { $0.rank?.bytes.count }.max() ?? 0 }
     }
 
-    @Test func `a plan leads to the order that is wanted and leaves a longest run alone`() {
+    @Test
+    func `a plan gives the wanted order and leaves a longest increasing subsequence unchanged`() {
         for run in 0..<200 {
             var chance = SplitMix64(seed: seed &+ UInt64(run))
             var list = List()
@@ -88,7 +89,8 @@ struct RankTests {
             let wanted = list.numbers.shuffled(using: &chance)
             let moved = list.arrange(wanted)
             #expect(list.numbers == wanted, "TANDEM_SEED=\(seed) run \(run)")
-            // The places before of those that have any, of which a longest ascending run can stay.
+            // The old indexes of the ranked members; a longest increasing subsequence of them can
+            // keep its ranks.
             let order = wanted.compactMap { number in
                 known.firstIndex { $0.member.number == number && $0.rank != nil }
             }
@@ -99,7 +101,7 @@ struct RankTests {
         }
     }
 
-    /// The length of a longest ascending run, by trying.
+    /// Returns the length of a longest increasing subsequence, by dynamic programming.
     private func longestRun(_ values: [Int]) -> Int {
         var best = [Int](repeating: 1, count: values.count)
         for at in values.indices {
@@ -110,7 +112,7 @@ struct RankTests {
         return best.max() ?? 0
     }
 
-    @Test func `what is in order is left alone`() {
+    @Test func `members in order are left alone`() {
         var list = List()
         list.arrange([3, 1, 2])
         #expect(list.arrange([3, 1, 2]) == 0)
@@ -119,7 +121,7 @@ struct RankTests {
     }
 
     @Test(arguments: ["front", "second", "before the last", "between two"])
-    func `insertions at one place end in ranks of bounded length`(_ place: String) {
+    func `insertions at one index end in ranks of bounded length`(_ place: String) {
         var list = List()
         var numbers: [UInt64] = []
         for number in 1...400 as ClosedRange<UInt64> {
@@ -135,7 +137,7 @@ struct RankTests {
         }
         #expect(list.numbers == numbers)
         #expect(list.longest <= Rank.byteLimit / 2)
-        // Neighbours that had to give way are few beside what came.
+        // Few neighbours had to be moved, compared with the insertions.
         #expect(list.changes < 3 * 400, "\(list.changes)")
     }
 
@@ -145,7 +147,7 @@ struct RankTests {
         #expect(last?.bytes.count ?? 99 <= 4)
     }
 
-    @Test func `members of one rank get room between them`() throws {
+    @Test func `members of equal rank get room between them`() throws {
         let rank = try #require(Rank([0x80]))
         var list = List()
         list.places = (1...5).map { (ObjectReference(tag: 1, number: $0), rank) }
@@ -153,7 +155,7 @@ struct RankTests {
         #expect(list.numbers == [1, 2, 9, 3, 4, 5])
     }
 
-    @Test func `ranks chosen to leave no room get some`() throws {
+    @Test func `ranks without room between them get some`() throws {
         let full = try #require(Rank([UInt8](repeating: 255, count: Rank.byteLimit)))
         let least = try #require(Rank([UInt8](repeating: 0, count: Rank.byteLimit - 1) + [1]))
         var list = List()
@@ -167,7 +169,7 @@ struct RankTests {
 
     // MARK: Coding
 
-    @Test func `a link is what it was after coding, and without a rank 12 bytes`() throws {
+    @Test func `a link survives encoding and decoding, and takes 12 bytes without a rank`() throws {
         let target = ObjectReference(tag: 3, number: 77)
         let rank = try #require(Rank([7, 200]))
         for action in [LinkChange.Action.remove, .add, .place] {
@@ -187,7 +189,7 @@ struct RankTests {
         #expect(throws: CodingError.self) { try LinkChange(from: &reader) }
     }
 
-    @Test func `a change has ranks exactly where there is an order`() throws {
+    @Test func `a change has ranks exactly if the relationship is ordered`() throws {
         let model = try CompiledModel(
             Model {
                 Entity("Team") {

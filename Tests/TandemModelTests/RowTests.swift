@@ -64,7 +64,7 @@ struct RowTests {
         for _ in 0..<200 {
             let row = Row(random.values(entity), of: entity, version: 3)
             let other = Row(random.values(entity), of: entity, version: 3)
-            // At an address that fits no integer.
+            // At an unaligned address.
             ([0] + row.bytes).withUnsafeBytes { bytes in
                 let view = RowView(UnsafeRawBufferPointer(rebasing: bytes[1...]))
                 #expect(view.hasShape(of: entity) && view.tag == entity.tag)
@@ -89,7 +89,7 @@ struct RowTests {
             for _ in 0..<200 {
                 let values = random.values(entity)
                 let row = Row(values, of: entity, version: 3)
-                // At an address that fits no integer.
+                // At an unaligned address.
                 ([0] + row.bytes).withUnsafeBytes { bytes in
                     let view = RowView(UnsafeRawBufferPointer(rebasing: bytes[1...]))
                     for (slot, value) in values.enumerated() {
@@ -202,7 +202,7 @@ struct RowTests {
             let after = row.replacing([(slot, random.values(entity)[slot])], in: entity)
             let differs = before[slot] != after.uncheckedValue(slot, in: entity)
             let slots = after.difference(from: row, in: entity).slots
-            // The text decides: -0.0 equals 0.0 but isn't the same value.
+            // The representation counts: -0.0 equals 0.0 but is a different value.
             #expect(slots == [slot] || slots.isEmpty, "seed \(seed)")
             #expect(!differs || slots == [slot], "seed \(seed)")
         }
@@ -235,7 +235,7 @@ struct RowTests {
                 var values = random.values(entity)
                 let row = Row(values, of: entity, version: 1)
                 var patch = RowPatch(row, version: 2)
-                // Some slots twice.
+                // Some slots are set twice.
                 for _ in 0..<6 {
                     let slot = random.int(0..<values.count)
                     guard entity.isFixed(slot) else { continue }
@@ -291,7 +291,7 @@ struct RowTests {
     }
 }
 
-/// What a column has, by each of the types that are read in place.
+/// The value of a column, as each of the types that are read in place.
 private struct InPlace: Equatable {
     var bool: Bool?
     var int: Int64?

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TandemModel
 
-/// Bytes that are copied word by word are the same, or their complements, and no others are touched.
+/// Inline copies of bytes or their complements, which must not touch other bytes.
 @Suite struct ShortCopyTests {
     @Test(arguments: [0, UInt64.max]) func `any number of bytes`(mask: UInt64) {
         for count in 0...200 {

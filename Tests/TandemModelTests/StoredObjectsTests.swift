@@ -2,7 +2,7 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// Many rows in one buffer are the same objects as an array of them.
+/// Many rows in one buffer, compared with an array of the same objects.
 @Suite struct StoredObjectsTests {
     private static func objects(_ count: Int, _ random: inout SplitMix64) -> [StoredObject] {
         (0..<count).map { _ in
@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test("objects come out as they went in, in any order, and over the wire") func same() throws {
+    @Test("objects are read as added, in any order, and over the wire") func same() throws {
         var random = SplitMix64(seed: seed)
         for count in [0, 1, 2, 130] {
             let array = Self.objects(count, &random)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("its form is that of a list of objects") func listForm() {
+    @Test("the encoded form is that of a list of objects") func listForm() {
         var random = SplitMix64(seed: seed)
         let array = Self.objects(5, &random)
         var (writer, list) = (ByteWriter(), ByteWriter())
@@ -57,7 +57,7 @@ import Testing
         #expect(writer.bytes == list.bytes)
     }
 
-    @Test("bytes that end early are an error") func cut() throws {
+    @Test("truncated bytes are an error") func cut() throws {
         var random = SplitMix64(seed: seed)
         var writer = ByteWriter()
         StoredObjects(Self.objects(3, &random)).encode(into: &writer)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("a row is lent as it is, and adding to what was read keeps what was there")
+    @Test("a row is borrowed unchanged, and appending to decoded objects keeps them")
     func lent() throws {
         var random = SplitMix64(seed: seed)
         let array = Self.objects(4, &random)

@@ -24,7 +24,7 @@ let sampleModel = Model {
     Entity("ImageContent", parent: "Content") { Attribute("width", .int) }
 }
 
-/// Values of every kind.
+/// A generator of values of every kind.
 struct RandomValue {
     var random: SplitMix64
 
@@ -73,7 +73,7 @@ struct RandomValue {
         return (0..<int(0..<4)).map { _ in letters[int(0..<letters.count)] }.joined()
     }
 
-    /// Values for a row of an entity.
+    /// Returns values for a row of an entity.
     mutating func values(_ entity: CompiledEntity) -> [Value] {
         entity.properties.map { property in
             if property.isToMany || int(0..<4) == 0 { return .null }

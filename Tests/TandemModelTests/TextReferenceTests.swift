@@ -11,7 +11,7 @@ struct TextReferenceTests {
         return try #require(try CompiledModel(model).entity(named: "Page"))
     }
 
-    @Test func `a row has what stands for a long text, and says so`() throws {
+    @Test func `a row has a reference to a long text, and reports it`() throws {
         let entity = try entity()
         let reference = TextReference(of: text)
         let row = Row([.string(text)], of: entity, version: 1)
@@ -26,7 +26,7 @@ struct TextReferenceTests {
             !short.hasBlobs(in: entity) && short.uncheckedValue(0, in: entity) == .string(limit))
     }
 
-    @Test func `damaged rows with a reference are refused or read, never more`() throws {
+    @Test func `damaged rows with a reference are refused or readable`() throws {
         let entity = try entity()
         let row = Row([.string(text)], of: entity, version: 1)
         for index in row.bytes.indices {
@@ -39,7 +39,7 @@ struct TextReferenceTests {
         }
     }
 
-    @Test func `values come back from their coding, and cut ones are refused`() throws {
+    @Test func `values survive encoding and decoding, and truncated ones are refused`() throws {
         let value = Value.longText(TextReference(of: text))
         var writer = ByteWriter()
         value.encode(into: &writer)
@@ -50,7 +50,7 @@ struct TextReferenceTests {
         #expect(value.json == Value.blob(BlobReference(of: Array(text.utf8))).json)
     }
 
-    @Test func `the index key of a reference begins as that of the whole text`() throws {
+    @Test func `the index key of a reference has the same prefix as the whole text's`() throws {
         var whole = KeyEncoder()
         whole.append(bytes: text.utf8)
         let entity = try entity()
@@ -63,7 +63,7 @@ struct TextReferenceTests {
         #expect(value.bytes == key.bytes)
     }
 
-    @Test func `the name of a section is text, and another one for another text`() {
+    @Test func `the name of a section is text, and differs for another text`() {
         let other = TextReference(of: text + "!")
         let name = TextReference(of: text).name
         #expect(name.hasPrefix("abä") && !name.contains("\u{fffd}") && name != other.name)

@@ -1,9 +1,9 @@
 import TandemModel
 import Testing
 
-/// Values as JSON, and back.
+/// Values encoded as JSON and decoded.
 @Suite struct ValueJSONTests {
-    @Test func `infinite numbers have names, and what is no number has one that nobody reads`() {
+    @Test func `infinite numbers have names, and NaN has one that is not parsed`() {
         for (number, name) in [(Double.infinity, "Infinity"), (-.infinity, "-Infinity")] {
             #expect(Value.double(number).json == .string(name))
             #expect(Value(json: .string(name), type: .double) == .double(number))
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `an infinite default comes back with its model`() throws {
+    @Test func `an infinite default is restored with its model`() throws {
         let model = Model(entities: [
             Entity("Team") { Attribute("rate", .double, default: .double(-.infinity)) }
         ])
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: ["", "-", ".", "e3", "1e", "0x10", "0x1p3", "inf", "nan", "1_000", " 1", "1 "])
-    func `what is written otherwise is none`(text: String) {
+    func `other notations are refused`(text: String) {
         #expect(!text[...].isDecimalNumber)
     }
 }

@@ -3,7 +3,7 @@ import TandemQuery
 import TestSupport
 import Testing
 
-/// Rows of values and groups against plain loops over the same objects.
+/// Rows of values and groups, compared with plain loops over the same objects.
 struct ColumnTests {
     private let names = ["a", "b", "c", ""]
 
@@ -45,7 +45,7 @@ struct ColumnTests {
         return try #require(fold.rows(graph))
     }
 
-    /// What a path reaches, read from the dictionaries that the graph is written as.
+    /// Returns the value at the end of a path, read from the graph's dictionaries.
     private func reached(_ graph: Graph, _ object: ObjectReference, _ path: String) -> Value {
         let parts = path.split(separator: ".").map(String.init)
         let value = graph.values[object]?[parts[0]] ?? .null
@@ -239,7 +239,7 @@ struct ColumnTests {
         } throws: {
             ($0 as? TandemError)?.code == .usage
         }
-        // An aggregate of a group is none of an object.
+        // An aggregate of a group is not one of an object.
         let request = FetchRequest(
             entity: "Team", predicate: try ObjectPredicate(format: "@count > 1"))
         #expect {

@@ -5,7 +5,7 @@ import TandemModel
 import TandemQuery
 import TestSupport
 
-/// A graph in memory, written as dictionaries of values; what is in `hidden` is not held.
+/// A graph in memory, written as dictionaries of values; the objects in `hidden` are not loaded.
 struct Graph: GraphReader {
     var model: CompiledModel
     var values: [ObjectReference: [String: Value]] = [:]
@@ -54,7 +54,7 @@ struct Graph: GraphReader {
         return try CompiledRequest(FetchRequest(entity: entity, predicate: predicate), in: model)
     }
 
-    /// Whether an object matches; false in the second place when that is unknown.
+    /// Returns whether an object matches, or nil if that is unknown.
     func matches(
         _ object: ObjectReference, _ format: String, _ arguments: [PredicateArgument] = []
     ) throws -> Bool? {
@@ -64,7 +64,7 @@ struct Graph: GraphReader {
     }
 }
 
-/// The error that parsing a text gives.
+/// Returns the error that parsing a text throws.
 func parseError(_ text: String, _ arguments: [PredicateArgument] = []) -> TandemError? {
     do {
         _ = try ObjectPredicate(format: text, arguments: arguments)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import TandemQuery
 
-/// Places in groups against keys and sections one by one.
+/// Placements in groups, compared with single keys and sections.
 struct GroupedKeysTests {
     @Test(arguments: [
         ["league.name", "name"], ["name", "-league.name"], ["league", "wins"],
         ["-league.name", "name", "league.name"], ["league.name:naturalCompare", "-name"],
     ])
-    func `both parts of a key are the key, also where what is reached was forgotten`(
+    func `both parts form the key, also if cached related objects were dropped`(
         _ sort: [String]
     ) throws {
         let seed = seed

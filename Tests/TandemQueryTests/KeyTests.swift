@@ -20,7 +20,7 @@ struct KeyTests {
             refreshKeyPaths: refresh, in: graph.model)
     }
 
-    /// The numbers of the teams in the order of their keys.
+    /// Returns the numbers of the teams in the order of their keys.
     private func order(_ graph: Graph, _ sort: [SortKey]) throws -> [UInt64] {
         let request = try request(sort)
         let teams = graph.rows.keys.filter { request.includes(tag: $0.tag) }

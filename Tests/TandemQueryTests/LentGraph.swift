@@ -1,7 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// The same graph, whose rows are lent from a page that is another's at once: nothing that was read may point there.
+/// A graph whose rows are borrowed from a page that is overwritten immediately, so that no read
+/// value may point into it.
 struct LentGraph: GraphReader {
     let graph: Graph
 
@@ -21,7 +22,7 @@ struct LentGraph: GraphReader {
         }
     }
 
-    /// Lends a row between other bytes, at an odd address, and overwrites it after.
+    /// Calls `body` with a borrowed row at an odd address, and overwrites the row afterwards.
     static func lend<Result>(_ row: Row, _ body: (RowView) -> Result) -> Result {
         let page = UnsafeMutableRawBufferPointer.allocate(
             byteCount: row.bytes.count + 16, alignment: 16)

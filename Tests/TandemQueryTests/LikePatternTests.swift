@@ -4,13 +4,13 @@ import Testing
 
 @testable import TandemQuery
 
-/// `LIKE`, against the plainest way to match a pattern, and against texts and patterns that were made to take long.
+/// `LIKE`, compared with a naive matcher, and tested with texts and patterns built to be slow.
 @Suite struct LikePatternTests {
     private func matches(_ text: String, _ pattern: String) -> Bool {
         Array(text.utf8).withUnsafeBytes { LikePattern(Array(pattern.utf8)).matches($0) }
     }
 
-    /// What a pattern means, character by character.
+    /// Matches a pattern naively, character by character.
     private func means(_ text: ArraySlice<UnicodeScalar>, _ pattern: ArraySlice<UnicodeScalar>)
         -> Bool
     {
@@ -26,7 +26,7 @@ import Testing
         return character == rest.first && means(text.dropFirst(), rest.dropFirst())
     }
 
-    @Test func `a pattern matches what its characters mean`() {
+    @Test func `a pattern matches like the naive matcher`() {
         var random = SplitMix64(seed: seed)
         let used = seed
         func made(_ letters: [String], _ most: Int) -> String {
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `no text and pattern take the product of their lengths`() {
+    @Test func `no text and pattern take time proportional to the product of their lengths`() {
         let text = String(repeating: "a", count: 1 << 20)
         let half = String(repeating: "a", count: 1 << 19)
         #expect(!matches(text, "*\(half)b*"))
@@ -51,7 +51,9 @@ import Testing
         #expect(!test.holds(text))
     }
 
-    @Test func `a long part with a ? is refused, and matches nothing in a pattern of a row`() throws
+    @Test
+    func `a long part with a ? is refused, and matches nothing if the pattern comes from a row`()
+        throws
     {
         let long = String(repeating: "a", count: LikePattern.maximumWildPart)
         #expect(matches(long + "b", long.dropLast() + "?*"))

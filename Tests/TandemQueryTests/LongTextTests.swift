@@ -5,7 +5,7 @@ import Testing
 @testable import TandemQuery
 
 @Suite struct LongTextTests {
-    @Test func `searching a long text finds what plain search finds`() {
+    @Test func `searching a long text finds the same as a plain search`() {
         var random = SplitMix64(seed: seed)
         let used = seed
         for _ in 0..<3_000 {
@@ -21,8 +21,8 @@ import Testing
         }
     }
 
-    /// What a test says of a beginning is what it says of the whole text.
-    @Test func `a beginning decides nothing wrong`() {
+    /// A result for a prefix must be the result for the whole text.
+    @Test func `a prefix never decides wrongly`() {
         let same = String(repeating: "a", count: 512)
         let long = same + String(repeating: "b", count: 70_000)
         let needles = [
@@ -45,7 +45,8 @@ import Testing
         #expect(decided > 30)
     }
 
-    @Test func `without the text an answer that depends on it is unknown, others are known`() throws
+    @Test func `without the text, conditions that depend on it are unknown, others are known`()
+        throws
     {
         var graph = try Graph()
         let long = String(repeating: "x", count: 70_000)

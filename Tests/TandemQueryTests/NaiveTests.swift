@@ -3,7 +3,8 @@ import TandemQuery
 import TestSupport
 import Testing
 
-/// Evaluates predicates over the graph's dictionaries, as slowly and plainly as the rules are written.
+/// Evaluates predicates over the graph's dictionaries, as slowly and plainly as the rules are
+/// written.
 private struct Naive {
     let graph: Graph
 
@@ -94,7 +95,7 @@ private struct Naive {
     }
 }
 
-/// Makes small graphs, and predicates that compile.
+/// A generator of small graphs and of predicates that compile.
 private struct RandomLeague {
     var random: SplitMix64
     private let names = ["", "a", "ab", "b", "B", "é"]
@@ -256,7 +257,7 @@ struct NaiveTests {
         }
     }
 
-    /// Whatever matches has to satisfy every constraint that a planner is told.
+    /// Whether a matching row satisfies every constraint that the planner receives.
     private func satisfies(_ row: Row, _ request: CompiledRequest) -> Bool {
         request.constraints.allSatisfy { constraint in
             let value = row.uncheckedValue(constraint.slot, in: request.entity)

@@ -2,7 +2,7 @@ import TandemQuery
 import TestSupport
 import Testing
 
-/// Natural order against a plain comparison of the same texts, cut into words and numbers.
+/// Natural order, compared with a plain comparison of the same texts split into words and numbers.
 struct NaturalOrderTests {
     private func isBefore(_ a: String, _ b: String) -> Bool {
         NaturalOrder.key(a).lexicographicallyPrecedes(NaturalOrder.key(b))
@@ -68,9 +68,9 @@ struct NaturalOrderTests {
     }
 }
 
-/// A text as words and numbers, compared piece by piece and not by any key.
+/// A text split into words and numbers, which are compared without any key.
 private struct Plain {
-    /// A character below all others stands for the end.
+    /// A character below all others marks the end.
     private var parts: [(order: UInt32, number: [Int])] = []
     private var zeros: [Int] = []
 

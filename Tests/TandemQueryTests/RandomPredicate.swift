@@ -3,7 +3,7 @@ import TandemModel
 import TandemQuery
 import TestSupport
 
-/// Makes predicates of any shape that a parser could give.
+/// A generator of predicates of any shape that a parser can return.
 struct RandomPredicate {
     var random: SplitMix64
 

@@ -4,7 +4,8 @@ import Testing
 
 @testable import TandemQuery
 
-/// Requests that ask for more than a stack or a number holds: refused, or without a value, and never a trap.
+/// Requests that would overflow a stack or a number: they are refused or have no value, and never
+/// trap.
 @Suite struct RequestLimitTests {
     private let model = Model {
         Entity("Node") {
@@ -28,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: a key path of thousands of names is refused wherever it stands`() throws {
+    @Test func `law 7: a key path of thousands of names is refused anywhere in a request`() throws {
         func path(_ count: Int) -> String {
             (Array(repeating: "next", count: count - 1) + ["m"]).joined(separator: ".")
         }

@@ -5,13 +5,14 @@ import Testing
 
 /// All small lists and all edits of them.
 struct ExhaustiveTests {
-    /// The states a row can be in: absent, or one of some sections and keys.
+    /// Returns the states a row can be in: absent, or in one of some sections with one of some
+    /// keys.
     static func states(_ sections: Int, _ keys: Int) -> [(UInt8, String)?] {
         let names = ["b", "a", "c"]
         return [nil] + (0..<sections * keys).map { (UInt8($0 / sections), names[$0 % sections]) }
     }
 
-    /// The list in which row n has the n-th digit of `code` as its state.
+    /// Returns the list in which row n has the n-th digit of `code` as its state.
     static func reference(_ code: Int, rows: Int, _ states: [(UInt8, String)?]) -> Reference {
         var rest = code
         var found: [ResultRow] = []
@@ -24,7 +25,7 @@ struct ExhaustiveTests {
         return Reference(found)
     }
 
-    /// Goes from one list to another; the rows in `touched` that are the same count as changed.
+    /// Applies the edits from one list to another; unchanged rows in `touched` count as changed.
     func step(_ old: Reference, _ new: Reference, touched: Set<UInt64>) throws {
         var list = SectionedList(sectioned: true, rows: Array(old.rows.values))
         let changed = new.rows.filter { old.rows[$0] != $1 || touched.contains($0) }
@@ -45,7 +46,8 @@ struct ExhaustiveTests {
         }
     }
 
-    /// Takes all of a bad list out but for row 1, which gives one change from the last good list.
+    /// Removes all rows but row 1 from an out-of-order list, which gives one change from the last
+    /// ordered list.
     func recover(
         _ list: inout SectionedList, _ old: Reference, _ new: Reference, changed: Set<UInt64>
     ) throws {
@@ -60,7 +62,7 @@ struct ExhaustiveTests {
     @Test func law5HoldsForEveryEditOfEveryListOfThreeRows() throws {
         let states = Self.states(2, 3)
         let all = (0..<343).map { Self.reference($0, rows: 3, states) }
-        // A part of the lists in the usual run, another one with each seed.
+        // Some of the lists in an ordinary run, others with each seed.
         let (every, first) = (Volume.of(12, deep: 1), Int(seed % 12))
         for (at, old) in all.enumerated() where old.isInOrder && (at + first) % every == 0 {
             for (to, new) in all.enumerated() {

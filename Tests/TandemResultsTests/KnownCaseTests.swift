@@ -3,9 +3,10 @@ import Testing
 
 @testable import TandemResults
 
-/// What suites of other results controllers hold and reports complain of, as far as it is a matter of lists.
+/// Cases from the test suites and bug reports of other results controllers that concern lists.
 struct KnownCaseTests {
-    @Test(arguments: KnownCase.all) func `law 5: what others hold or miss`(_ known: KnownCase) {
+    @Test(arguments: KnownCase.all)
+    func `law 5: cases from other controllers' suites and bug reports`(_ known: KnownCase) {
         func row(_ number: UInt64, _ row: SmallRow) -> ResultRow {
             ResultRow(number: number, sortKey: [UInt8(row.key)], section: row.section)
         }

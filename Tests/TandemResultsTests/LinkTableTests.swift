@@ -3,9 +3,9 @@ import Testing
 
 @testable import TandemResults
 
-/// The tables by which rows and what they reach are found, against dictionaries and sets.
+/// The tables that find rows and their related objects, compared with dictionaries and sets.
 struct LinkTableTests {
-    /// Numbers of which many share their upper halves, and some don't.
+    /// Returns a number; many numbers share their upper half, and some don't.
     private static func number(_ count: UInt64, _ random: inout SplitMix64) -> UInt64 {
         let number = UInt64.random(in: 1...count, using: &random)
         return number % 50 == 0 ? number << 33 : number
@@ -23,7 +23,7 @@ struct LinkTableTests {
         var table = LinkTable(reached.map { LinkTable.Link(row: $0.key, object: $0.value) })
         Self.check(table, reached, seed)
         for round in 0..<12_000 {
-            // It grows, shrinks to nothing, and grows again.
+            // The table grows, shrinks to nothing, and grows again.
             let isShrinking = round / 3_000 % 2 == 1
             let row = isShrinking ? reached.keys.randomElement(using: &random) : nil
             let object = isShrinking ? nil : Self.number(objects, &random)
@@ -79,7 +79,7 @@ struct LinkTableTests {
             let number = Self.number(round / 10_000 % 2 == 0 ? 4_000 : 40, &random)
             let place = Int.random(in: 0..<(round < 20_000 ? 5 : 5_000), using: &random)
             let old = places[number]
-            // Every third is removed, and what shrinks is removed faster than it comes.
+            // Every third one is removed, and in shrinking phases removals outnumber insertions.
             places[number] = round % 3 == 0 || round / 10_000 % 2 == 1 && old != nil ? nil : place
             if let old, let new = places[number] {
                 if !table.move(number, from: old, to: new) { table = Self.table(places) }

@@ -2,9 +2,9 @@ import Testing
 
 @testable import TandemResults
 
-/// The cases that the semantics name, one by one.
+/// The cases named by the semantics, one by one.
 struct NamedCaseTests {
-    /// Applies an edit to a list of rows and gives the change.
+    /// Applies an edit to a list of rows and returns the change.
     func change(
         _ rows: [ResultRow], _ edits: ListEdits, sectioned: Bool = true
     ) throws -> ResultsChange {
@@ -19,7 +19,7 @@ struct NamedCaseTests {
 
     @Test
     func
-        `law5: a row that is said to be unmoved is updated where it is, once, unless it is named elsewhere`()
+        `law5: a row marked as unmoved is updated in place, once, unless it is edited otherwise too`()
     {
         var list = SectionedList(
             sectioned: true, rows: [row(1, [1], "a"), row(2, [2], "a"), row(3, [3], "b")])

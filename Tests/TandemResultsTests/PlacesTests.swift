@@ -5,9 +5,9 @@ import Testing
 
 @testable import TandemResults
 
-/// Lists and tables that are made of the places of an answer, against those made of rows one by one.
+/// Lists and tables made from the placements of an answer, compared with those made row by row.
 struct PlacesTests {
-    /// Rows as an answer gives them; links to objects of the given numbers go in turns.
+    /// Returns the placements of rows; the objects with the given numbers are linked in turn.
     private static func places(
         _ rows: [ResultRow], reached: [UInt64] = [], _ random: inout SplitMix64
     ) -> ListPlaces {
@@ -31,7 +31,7 @@ struct PlacesTests {
         return places
     }
 
-    /// The places in parts of up to so many objects.
+    /// Returns the placements in chunks of at most `most` objects.
     private static func parts(
         of places: ListPlaces, upTo most: Int, _ random: inout SplitMix64
     ) -> [ListPlaces] {
@@ -44,7 +44,7 @@ struct PlacesTests {
         return parts
     }
 
-    /// The list of parts, of which so many objects are expected.
+    /// Returns the list made of chunks, with this number of objects announced.
     private static func list(
         of parts: [ListPlaces], _ names: [String], sectioned: Bool, count: Int
     ) -> SectionedList? {
@@ -53,12 +53,12 @@ struct PlacesTests {
         return builder.list
     }
 
-    /// The list of a whole answer.
+    /// Returns the list of an unchunked answer.
     private static func list(of places: ListPlaces, sectioned: Bool) -> SectionedList? {
         list(of: [places], places.sections, sectioned: sectioned, count: places.count)
     }
 
-    /// All that a leaf has, apart from guesses.
+    /// Returns the content of a leaf, without its estimates.
     private static func content(_ leaf: Leaf) -> String {
         "\(leaf.section) \(leaf.prefix) \(leaf.keys) \(leaf.entries) "
             + "\((0..<leaf.count).map { (leaf.number($0), leaf.tag($0)) })"
@@ -76,7 +76,7 @@ struct PlacesTests {
             Issue.record("places in order make no list; seed \(seed)")
             return
         }
-        // What is said beforehand of their number plays no part.
+        // The announced number of objects does not matter.
         for count in [sorted.count, 0, 10, 1 << 40] {
             let parts = Self.parts(of: places, upTo: most, &world.random)
             guard
@@ -107,7 +107,7 @@ struct PlacesTests {
         let seed = TestSeed.value(or: 71)
         var world = RandomTests.World(seed: seed)
         world.reference = Reference((0..<rows).map { _ in world.fresh(sections) })
-        // Numbers that need all their bits, and only one tag now and then.
+        // Numbers that need all their bits, and sometimes a single tag.
         let hasOneTag = Bool.random(using: &world.random)
         let sorted = world.reference.rows.values.map { row in
             var row = row
@@ -143,7 +143,7 @@ struct PlacesTests {
         var random = SplitMix64(seed: seed)
         let places = Self.places(rows, &random)
         #expect(Self.list(of: places, sectioned: true) == nil)
-        // Nor do parts between which that is so.
+        // Neither do chunks with the disorder between them.
         for cut in 1..<rows.count {
             let parts = [places.part(0..<cut), places.part(cut..<rows.count)]
             let list = Self.list(of: parts, places.sections, sectioned: true, count: rows.count)
@@ -161,7 +161,7 @@ struct PlacesTests {
     @Test func aNumberThatIsThereTwiceFarApartMakesNoList() {
         var random = SplitMix64(seed: seed)
         var rows = (1...400).map { row(UInt64($0), [UInt8($0 / 256), UInt8($0 % 256)]) }
-        // In another leaf, and in the one that is begun by one part and filled by the next.
+        // In another leaf, and in the leaf that one chunk begins and the next one fills.
         for number in [UInt64(7), 398] {
             rows[399].number = number
             let places = Self.places(rows, &random)
@@ -179,7 +179,7 @@ struct PlacesTests {
             .shuffled(using: &random)
         let reached = (1...UInt64(objects)).map { $0 * 3 }.shuffled(using: &random)
         let list = numbers.map { row($0, [0]) }
-        // One that is named twice is one object all the same.
+        // An object named twice is still one object.
         for reached in [reached, reached + reached.prefix(1)] {
             let places = Self.places(list, reached: reached, &random)
             for hop in 0..<2 {

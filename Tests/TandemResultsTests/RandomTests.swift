@@ -3,9 +3,9 @@ import Testing
 
 @testable import TandemResults
 
-/// Long lives of larger lists against the obviously right one.
+/// Long random histories of larger lists, compared with a naive list.
 struct RandomTests {
-    /// A list with moving sections, and the reference beside it.
+    /// A list with moving sections, and the reference list.
     struct World {
         var random: SplitMix64
         var rank: [String: UInt8] = [:]
@@ -49,7 +49,7 @@ struct RandomTests {
                 }
             }
             if Int.random(in: 0..<4, using: &random) == 0 { moveSection(sections, &edits) }
-            // A row that is written twice stands where it was written last.
+            // A row that is upserted twice keeps its last state.
             var last: [UInt64: ResultRow] = [:]
             for row in edits.upserted { last[row.number] = row }
             edits.upserted.removeAll { last[$0.number] != $0 }

@@ -3,19 +3,21 @@ import Testing
 
 @testable import TandemResults
 
-/// Every edit of every list of up to five rows in up to three sections, judged by the rules of a table alone.
+/// Every edit of every list of up to five rows in up to three sections, checked by a table's rules
+/// alone.
 struct SmallListTests {
     @Test func `laws 4 and 5: every edit of one row of every small list`() {
         for (at, one) in SmallLists.singles().enumerated() { check(one, isReversed: at % 2 == 1) }
     }
 
-    /// TANDEM_EXHAUSTIVE tries all of them, which takes minutes.
+    /// `TANDEM_EXHAUSTIVE` tests all pairs, which takes minutes.
     @Test func `laws 4 and 5: pairs of edits of every small list`() {
         let pairs = SmallLists.pairs(every: SmallLists.isExhaustive ? 1 : 41)
         for (at, one) in pairs.enumerated() { check(one, isReversed: at % 2 == 1) }
     }
 
-    /// Applies the edits of a case and takes them back; ties are broken the other way round if it is reversed.
+    /// Applies the edits of a case and reverts them; if `isReversed` is set, ties are broken the
+    /// other way round.
     private func check(_ one: SmallCase, isReversed: Bool) {
         func number(_ place: Int) -> UInt64 { UInt64(isReversed ? 50 - place : 50 + place) }
         var old: [UInt64: SmallRow] = [:]
@@ -53,7 +55,7 @@ struct SmallListTests {
             if case .failed = outcome { return [] }
             return ["sections are out of order, which nobody was told"]
         }
-        // Behind one that is out of order, the list to be taken back was shown all the time.
+        // After an out-of-order list, the list to be reverted was shown all the time.
         var step = TableStep(old, new)
         if step == nil { step = TableStep(new, new) }
         if SmallLists.sections(old) == nil { step?.mayReport = Set(new.keys) }
@@ -69,14 +71,14 @@ struct SmallListTests {
 }
 
 extension SectionedList {
-    /// What is shown, as a table has it.
+    /// The shown list in the form of a table.
     fileprivate var table: [TableSection] {
         sections.map { TableSection($0.name, numbers(in: $0.range)) }
     }
 }
 
 extension ResultsChange {
-    /// The same as a table takes it.
+    /// The change in the form of a table's change.
     var table: TableChange {
         func place(_ path: ResultsIndexPath) -> TableChange.Path {
             TableChange.Path(path.section, path.item)

@@ -3,9 +3,9 @@ import Testing
 
 @testable import TandemResults
 
-/// The store's invariants, and that it forgets how it came about.
+/// The store's invariants, and its independence from the order of edits.
 struct StoreTests {
-    /// Walks a store and checks what its declaration promises.
+    /// Checks the documented invariants of a store.
     func checkInvariants(_ rows: RowStore) {
         var seen = 0
         for ref in rows.order {

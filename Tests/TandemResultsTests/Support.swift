@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemResults
 
-/// A row whose key is its bytes and whose tag follows from its number.
+/// Returns a row with these bytes as key; its tag depends on its number.
 func row(_ number: UInt64, _ key: [UInt8], _ section: String = "") -> ResultRow {
     ResultRow(number: number, entityTag: UInt16(number % 7), sortKey: key, section: section)
 }
@@ -14,7 +14,7 @@ func path(_ section: Int, _ item: Int) -> ResultsIndexPath {
     ResultsIndexPath(section: section, item: item)
 }
 
-/// The obviously right list: sorted rows, cut where the section name changes.
+/// A naive list: sorted rows, split where the section name changes.
 struct Reference {
     var rows: [UInt64: ResultRow] = [:]
     var isSectioned = true
@@ -49,7 +49,7 @@ struct Reference {
     }
 }
 
-/// Checks one change against everything that sections 3 and 16 of the semantics demand.
+/// Checks one change against all requirements of sections 3 and 16 of the semantics.
 func verify(
     _ change: ResultsChange?, from old: Reference, to new: Reference, changed: Set<UInt64>,
     minimal: Bool = false
@@ -78,7 +78,7 @@ func verify(
     if minimal { verifyMinimal(change, before, after, loose) }
 }
 
-/// Checks by trying all choices that no smaller set of sections and rows could move.
+/// Checks by brute force that no smaller set of sections and rows could move.
 func verifyMinimal(
     _ change: ResultsChange?, _ before: [SectionIDs], _ after: [SectionIDs], _ loose: Set<UInt64>
 ) {
@@ -110,7 +110,8 @@ private func isHome(
         && after.contains { $0.name == section.name && $0.numbers.contains(number) }
 }
 
-/// The size of the largest part of `old`, with all of `keeping`, that is in order in `new`.
+/// Returns the size of the largest subsequence of `old` that contains all of `keeping` and is in
+/// order in `new`.
 private func longestCommon<Item: Hashable>(
     _ old: [Item], _ new: [Item], keeping: Set<Item>
 ) -> Int {

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 @Suite(.ownThread) struct ApplyTests {
-    @Test func `inserts, updates and deletes are seen at once with their version`() throws {
+    @Test func `inserts, updates and deletes are visible at once with their version`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Team", 1, ["name": .string("A"), "wins": .int(3)])])
         let team = try bench.reference("Team", 1)
@@ -94,7 +94,8 @@ import Testing
         ])
         #expect(try bench.owner("Team", ["name": .string("x")]) == 2)
         #expect(try bench.owner("Team", ["name": .string("y")]) == 1)
-        // A value that is freed by a deletion goes to another object in the same transaction, in either order.
+        // A value freed by a deletion moves to another object in the same transaction, in either
+        // order.
         try bench.apply([
             try bench.delete("Team", 1), try bench.insert("Team", 3, ["name": .string("y")]),
         ])
@@ -110,7 +111,7 @@ import Testing
     @Test func `a unique hash is verified against the row`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Team", 1, ["name": .string("x")])])
-        // What a collision would look like: the key of "y" names an object whose name is "x".
+        // Simulates a hash collision: the key of "y" refers to an object whose name is "x".
         let entity = try bench.entity("Team")
         let index = try #require(entity.uniqueness.first)
         let row = try bench.row("Team", ["name": .string("y")])
@@ -153,7 +154,7 @@ import Testing
         #expect(try content(bench.store, bench.store.tables.unique).isEmpty)
     }
 
-    @Test func `texts that agree in the first 480 bytes are told apart`() throws {
+    @Test func `texts that agree in the first 480 bytes are distinguished`() throws {
         let bench = try StoreBench()
         let stem = String(repeating: "x", count: 480)
         for (number, tail) in [(UInt64(1), "b"), (2, "a"), (3, "")] {

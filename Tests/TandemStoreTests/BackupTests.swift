@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Copies of a store: made beside writers, refused when damaged, brought back whole or not at all.
+/// Backups of a store: made beside writers, refused if damaged, restored completely or not at all.
 @Suite(.ownThread) struct BackupTests {
     let scratch: Scratch
     let files = RealFileSystem()
@@ -15,7 +15,7 @@ import Testing
 
     init() throws { scratch = try Scratch() }
 
-    /// A backup with a made-up journal of one segment.
+    /// Makes a backup with an invented journal of one segment.
     @discardableResult
     private func make(_ bench: StoreBench) throws -> BackupManifest {
         try StoreBackup.make(of: bench.store, at: backup) { after, folder in
@@ -32,7 +32,7 @@ import Testing
         return try dump(store)
     }
 
-    @Test func `how far a backup and its restoring have come rises to all of it`() throws {
+    @Test func `the reported progress of backup and restore rises to the total`() throws {
         let bench = try StoreBench.league(200, seed: seed)
         var steps: [(done: UInt64, total: UInt64)] = []
         var phases: [(phase: StoreBackup.Phase, done: UInt64, total: UInt64)] = []
@@ -61,11 +61,11 @@ import Testing
         #expect(steps.last.map { $0.done == $0.total && $0.done == 3 * manifest.bytes } == true)
     }
 
-    @Test func `a backup holds the last checkpoint while the store is written on`() throws {
+    @Test func `a backup has the last checkpoint while the store is written further`() throws {
         let bench = try StoreBench.league(200, seed: seed)
         let kept = try dump(bench.store)
         let position = bench.store.appliedPosition
-        // The open write transaction does not hold the copy up, and is not in it.
+        // The open write transaction does not block the copy, and is not part of it.
         _ = try bench.store.leaseNumbers(10_000)
         try bench.apply(Transaction(content: .objects([try bench.insert("Tag", 9_000, [:])])))
         let manifest = try make(bench)
@@ -77,7 +77,7 @@ import Testing
         #expect(try dumpOf(restored) == kept)
     }
 
-    @Test func `a copy that the journal no longer reaches back to is made again, not for ever`()
+    @Test func `a copy that the journal no longer reaches back to is repeated, with a limit`()
         throws
     {
         let bench = try StoreBench.league(20, seed: seed)
@@ -109,7 +109,7 @@ import Testing
         #expect(try files.list(scratch.path) == ["backup"])
     }
 
-    @Test func `restore raises the epoch before anything has the store's name`() throws {
+    @Test func `restore raises the epoch before any file has the store's name`() throws {
         let bench = try StoreBench.league(20, seed: seed)
         try make(bench)
         var seen: [String] = []
@@ -139,7 +139,7 @@ import Testing
         #expect(twice?.message.contains("exists") == true)
     }
 
-    @Test func `a flipped bit or a cut anywhere in a backup is refused by name`() throws {
+    @Test func `a flipped bit or a truncation anywhere in a backup is refused by name`() throws {
         let bench = try StoreBench.league(60, seed: seed)
         try make(bench)
         var random = SplitMix64(seed: seed)
@@ -178,7 +178,9 @@ import Testing
         #expect(!files.exists(restored))
     }
 
-    @Test func `what a killed backup or restore left has no name, and the next one clears it`()
+    @Test
+    func
+        `leftovers of a killed backup or restore have temporary names, and the next one removes them`()
         throws
     {
         let bench = try StoreBench.league(20, seed: seed)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import TandemStore
 
-/// A row that is kept in memory goes with whatever changes or moves the row in LMDB.
+/// Rows cached in memory, which any change or move of the row in LMDB must invalidate.
 @Suite(.ownThread) struct CachedRowTests {
-    /// What the store says of every number, with the rows that are kept in memory and without.
+    /// Compares the store's answers for every number, with cached rows and without.
     private func compare(_ bench: StoreBench, _ what: String) throws {
         let model = try bench.model
         let numbers = 1..<max(2, bench.store.nextNumber)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `law 6: no kept row outlives a revert, a migration or a crash`() throws {
+    @Test func `law 6: no cached row outlives a revert, a migration or a crash`() throws {
         for round in UInt64(0)..<3 {
             let seed = seed &+ round
             var random = SplitMix64(seed: seed)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `a migration gives the rows that were just written their new layout`() throws {
+    @Test func `a migration gives just written rows their new layout`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Tag", 1, ["label": .string("a")])])
         try compare(bench, "before")
@@ -74,7 +74,8 @@ import Testing
         #expect(row.uncheckedValue(try #require(tag.slot(of: "label")), in: tag) == .string("a"))
     }
 
-    @Test func `a link that is changed from the other side is in both rows, kept or not`() throws {
+    @Test func `a link that is changed from the other side is in both rows, cached or not`() throws
+    {
         let bench = try StoreBench(model: careModel)
         let (team, ground) = (try bench.reference("Team", 1), try bench.reference("Ground", 2))
         try bench.apply([
@@ -83,7 +84,7 @@ import Testing
             try bench.insert("Ground", 3, [:]),
         ])
         let other = try bench.reference("Ground", 3)
-        // The other ground takes the team: three rows change.
+        // The other ground takes over the team: three rows change.
         try bench.apply([
             try bench.update("Team", 1, ["ground": .reference(other)]),
             try bench.update("Ground", 2, ["home": .null]),
@@ -104,7 +105,7 @@ import Testing
         #expect(try bench.store.check().findings == [])
     }
 
-    @Test func `a content that is swapped is counted by the row that had it`() throws {
+    @Test func `a replaced content is counted down by the row that had it`() throws {
         let bench = try StoreBench(model: careModel)
         let contents = [CheckTests.icon, CheckTests.unused]
         try bench.apply(
@@ -120,7 +121,7 @@ import Testing
                     content: .objects([
                         try bench.update("Tag", 1, ["icon": .blob(content.reference)])
                     ]), blobs: isThere ? [] : [content]))
-            // Every other time LMDB's row is asked, not the one in memory.
+            // Every other time LMDB's row is read instead of the cached one.
             if step % 2 == 0 { bench.store.writtenRows.removeAll() }
             if step == 3 { try bench.store.checkpoint() }
             try compare(bench, "step \(step)")

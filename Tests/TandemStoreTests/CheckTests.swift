@@ -4,12 +4,13 @@ import Testing
 
 @testable import TandemStore
 
-/// `check` finds every kind of damage, and its repair gives back what was there.
+/// Damage of every kind, which `check` must find and its repair must undo.
 @Suite(.ownThread) struct CheckTests {
     static let icon = Blob([UInt8](repeating: 7, count: 70_000))
     static let unused = Blob([UInt8](repeating: 8, count: 70_000))
 
-    /// Two teams, a captain and a player who are friends, one tag on both, one ground.
+    /// Returns a store with two teams, a captain and a player who are friends, one tag on both, and
+    /// one ground.
     private func small() throws -> StoreBench {
         let bench = try StoreBench(model: careModel)
         let (team, ground) = (try bench.reference("Team", 1), try bench.reference("Ground", 2))
@@ -57,7 +58,7 @@ import Testing
         return bench
     }
 
-    /// A way to damage a store, and what is to be found.
+    /// A way to damage a store, and the expected findings.
     struct Damage: Sendable, CustomTestStringConvertible {
         var name: String
         var kinds: Set<StoreFinding.Kind>
@@ -136,7 +137,7 @@ import Testing
             try $0.put(.rows, key, [2, 0, 0, 0, 0, 0, 0, 0] + row.bytes)
         },
         Damage(name: "derived values that follow from nothing", kinds: [.wrongDerived]) {
-            // With the entries that such a row has.
+            // With the index entries of such a row.
             let wrong = try $0.row(
                 "Zone",
                 ["name": .string("É"), "folded": .string("f"), "partCount": .int(3)])
@@ -281,7 +282,7 @@ import Testing
         #expect(Set(StoreFinding.Kind.allCases).subtracting(kinds).isEmpty)
     }
 
-    @Test(arguments: damages) func `is found, and mended where the rows tell`(
+    @Test(arguments: damages) func `is found, and repaired if the rows allow`(
         _ damage: Damage
     ) throws {
         let bench = try small()
@@ -293,8 +294,8 @@ import Testing
         #expect(damage.kinds.isSubset(of: found), "\(report.findings)")
         if damage.isMendable {
             #expect(found == damage.kinds, "\(report.findings)")
-            // A lost answer to a save is forgotten with its position: no row tells it.
-            // So is where the floor was.
+            // A lost answer to a save is forgotten with its position, because no row contains it.
+            // The same holds for the floor.
             let isForgotten =
                 damage.kinds.contains(.highSaveFloor)
                 || damage.kinds.contains(.badValue) && found.contains(.looseSave)
@@ -320,7 +321,7 @@ import Testing
         #expect(rows >= 7, "\(rows) of 8 rows are left")
     }
 
-    @Test func `a salvage keeps all rows that can be read`() throws {
+    @Test func `a salvage keeps all readable rows`() throws {
         var random = SplitMix64(seed: seed)
         for round in 0..<10 {
             let bench = try StoreBench.league(120, seed: random.next())
@@ -337,7 +338,7 @@ import Testing
         }
     }
 
-    @Test func `a salvage recovers rows and contents by a journal, in their places`()
+    @Test func `a salvage recovers rows and contents from a journal`()
         throws
     {
         let bench = try small()
@@ -357,7 +358,8 @@ import Testing
         #expect(try bench.everything() == before)
     }
 
-    @Test func `law 6: random damage to what follows from rows is mended to the same store`() throws
+    @Test func `law 6: random damage to data derived from rows is repaired to the same store`()
+        throws
     {
         var random = SplitMix64(seed: seed)
         for round in 0..<20 {
@@ -382,7 +384,7 @@ import Testing
         }
     }
 
-    @Test func `findings are counted beyond those that are kept, and repairs come in rounds`()
+    @Test func `findings are counted beyond those kept, and repairs are done in rounds`()
         throws
     {
         let bench = try small()
@@ -398,7 +400,7 @@ import Testing
         #expect(try bench.store.check().found == 5)
     }
 
-    @Test func `a finding says what, where and how to mend it`() throws {
+    @Test func `a finding states its kind, its place and its repair`() throws {
         let bench = try small()
         try bench.remove(.links, try bench.link("Team", 1, "players", 3))
         let finding = try #require(try bench.store.check().findings.first)
@@ -433,7 +435,7 @@ extension StoreBench {
         return keys
     }
 
-    /// Puts another row in the place of one, with the entries in indexes that it has.
+    /// Replaces a row, and its index entries.
     func damage(_ name: String, _ number: ObjectNumber, _ row: Row) throws {
         let (object, entity) = (try reference(name, number), try entity(name))
         let stored = try #require(try store.stored(object))
@@ -455,7 +457,7 @@ extension StoreBench {
         return StoreKey.link(relationship.linkID, owner, member)
     }
 
-    /// Damages a key of a table that follows from the rows.
+    /// Damages a key of a table whose content is derived from the rows.
     func damage(using random: inout SplitMix64) throws {
         let tables: [StoreTable] = [.numbers, .indexes, .unique, .links, .unusedBlobs]
         let table = tables.randomElement(using: &random) ?? .indexes
@@ -463,7 +465,8 @@ extension StoreBench {
         guard let key = keys.randomElement(using: &random) else { return }
         switch Int.random(in: 0..<3, using: &random) {
         case 0:
-            // A number is noted for good; without its row nothing tells that it was used.
+            // A used number is recorded permanently; without its row nothing shows that it was
+            // used.
             let number =
                 key.count == 8 ? key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) } : 0
             if table == .numbers, try !isAlive(number) { return }
@@ -490,7 +493,7 @@ extension StoreBench {
         }
     }
 
-    /// Whether the other half of a many-to-many link is still there, or the row tells.
+    /// Whether the other half of a many-to-many link still exists, or the row has the link.
     private func hasOtherHalf(_ key: [UInt8]) throws -> Bool {
         guard key.count == 18 else { return true }
         let parts = key.withUnsafeBytes {

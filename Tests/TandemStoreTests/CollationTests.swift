@@ -4,7 +4,8 @@ import Testing
 
 @testable import TandemStore
 
-/// Entries of indexes that were made by other tables are made anew when the store is opened, all of them, once.
+/// Index entries made with other Unicode tables, all of which are rebuilt once when the store is
+/// opened.
 @Suite(.ownThread) struct CollationTests {
     private func filled() throws -> StoreBench {
         let bench = try StoreBench()
@@ -17,7 +18,7 @@ import Testing
         return bench
     }
 
-    /// Spoils the entries as an index by other tables would be: every key is there under another one.
+    /// Changes the entries as other tables would have: every entry has another key.
     private func spoil(_ store: Store, stamp: [UInt8]?) throws {
         let open = try store.current
         var entries: [([UInt8], [UInt8])] = []
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [Array("keys 1, Unicode 1.0".utf8), [], nil])
-    func `an index of other tables is made anew`(_ other: [UInt8]?) throws {
+    func `an index made with other tables is rebuilt`(_ other: [UInt8]?) throws {
         let bench = try filled()
         let before = try content(bench.store, bench.store.tables.indexes)
         try spoil(bench.store, stamp: other)
@@ -64,7 +65,7 @@ import Testing
         #expect(try bench.store.check().isClean)
     }
 
-    @Test func `an index of the same tables is left alone`() throws {
+    @Test func `an index made with the same tables is left alone`() throws {
         let bench = try filled()
         try spoil(bench.store, stamp: Array(StoreOptions.programCollation.utf8))
         let spoilt = try content(bench.store, bench.store.tables.indexes)
@@ -72,7 +73,7 @@ import Testing
         #expect(try content(bench.store, bench.store.tables.indexes) == spoilt)
     }
 
-    @Test func `a store with damage keeps what it has until it is repaired`() throws {
+    @Test func `a damaged store keeps its entries until it is repaired`() throws {
         let bench = try filled()
         try bench.store.current.put(
             bench.store.tables.rows, StoreKey.row(try bench.reference("Player", 5)), [1, 2, 3])

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemStore
 
 @Suite(.ownThread) struct CreationTests {
-    @Test func `a store that was half made is made anew`() throws {
+    @Test func `a half created store is created again`() throws {
         let scratch = try Scratch()
         let workshop = scratch.path + "/new"
         try FileManager.default.createDirectory(atPath: workshop, withIntermediateDirectories: true)

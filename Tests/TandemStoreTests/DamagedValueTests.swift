@@ -5,10 +5,11 @@ import Testing
 
 @testable import TandemStore
 
-/// Whatever the disk makes of a value is an error that says so, never a trap.
+/// Damaged values, each of which must be an error and never a trap.
 @Suite(.ownThread) struct DamagedValueTests {
     private static let tables = StoreTable.allCases.filter { $0 != .meta }
-    /// Those whose values are read to answer something, at every length but the right one.
+    /// The tables whose values are needed for answers; each is tested at every length except its
+    /// valid ones.
     private static let telling: [StoreTable: Set<Int>] = [
         .rows: [], .numbers: [2], .links: [2], .indexes: [2], .unique: [10], .blobUses: [],
         .saves: [], .consumers: [12],
@@ -51,7 +52,7 @@ import Testing
                 for (key, value) in entries {
                     try bench.store.current.put(
                         bench.store.tables[table], Array(key.prefix(length)), value)
-                    // One that comes last in its index, where a walk from the end begins.
+                    // A key at the end of its index, where a backward scan begins.
                     guard table == .indexes else { continue }
                     let last = Array(key.prefix(2)) + [UInt8](repeating: 0xff, count: length)
                     try bench.store.current.put(bench.store.tables[table], last, value)
@@ -68,7 +69,7 @@ import Testing
     @Test func `law 7: rows cut anywhere are refused`() throws {
         let bench = try StoreBench.league(24, seed: seed)
         for (key, value) in try bench.entries(.rows).prefix(12) {
-            // As after a start: what was just written is known without reading it.
+            // As after a start: recently written rows would be known without reading them.
             bench.store.writtenRows.removeAll()
             let object = ObjectReference(
                 tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0...12) func `law 7: what the store says of itself is refused when damaged`(
+    @Test(arguments: 0...12) func `law 7: damaged metadata of the store is refused`(
         length: Int
     ) throws {
         for key in [MetaKey.applied, .modelPosition, .leases, .saveFloor, .identity, .model] {
@@ -113,7 +114,7 @@ extension StoreBench {
         return found
     }
 
-    /// Calls whatever reads the tables; the errors.
+    /// Calls every function that reads the tables; returns the errors.
     fileprivate func useEverything() -> [StoreError] {
         var errors: [StoreError] = []
         func use(_ body: () throws -> Void) {
@@ -199,7 +200,7 @@ extension StoreBench {
 }
 
 extension Store {
-    /// The answer under a whole key.
+    /// Returns the answer under a whole key.
     fileprivate func save(of key: [UInt8]) throws -> SavedOnce? {
         guard key.count >= 4 else { return nil }
         let uid = key.withUnsafeBytes { $0.bigEndian(0, as: UInt32.self) }

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `dirty pages are never more than what was written, and none after a checkpoint`()
+    @Test func `dirty pages never exceed the pages written, and are zero after a checkpoint`()
         throws
     {
         let bench = try StoreBench()
@@ -31,7 +31,7 @@ import Testing
         for number in UInt64(1)...50 { try bench.apply([try bench.insert("Team", number, [:])]) }
         #expect(bench.store.dirtyPages > 0)
         try bench.store.checkpoint()
-        // One row, again and again, is one page, however often.
+        // Repeated writes of one row dirty the pages only once.
         for wins in Int64(1)...500 {
             try bench.apply([try bench.update("Team", 7, ["wins": .int(wins)])])
         }
@@ -41,14 +41,14 @@ import Testing
         #expect(bench.store.dirtyPages == 0)
     }
 
-    @Test func `rows that follow on each other count as the pages that they fill`() throws {
+    @Test func `consecutive rows count as the pages that they fill`() throws {
         let bench = try StoreBench()
         for start in stride(from: UInt64(1), to: 40_000, by: 1_000) {
             try bench.apply(try (start..<start + 1_000).map { try bench.insert("Tag", $0, [:]) })
         }
         try bench.store.checkpoint()
         let label = Value.string("n")
-        // As many rows anywhere are pages all over the table.
+        // The same number of scattered rows dirties pages all over the table.
         for number in stride(from: UInt64(1), to: 40_000, by: 20) {
             try bench.apply([try bench.update("Tag", number, ["label": label])])
         }
@@ -58,7 +58,7 @@ import Testing
         #expect((20..<300).contains(bench.store.dirtyPages), "\(bench.store.dirtyPages)")
     }
 
-    @Test func `ids of saves that go anywhere count as a page each, those that ascend do not`()
+    @Test func `random save ids count as a page each, ascending ones do not`()
         throws
     {
         let bench = try StoreBench()
@@ -77,15 +77,16 @@ import Testing
         #expect(bench.store.dirtyPages < 24)
         try bench.store.checkpoint()
         for _ in 0..<20 { try save(anywhere()) }
-        // Twenty of some forty pages, as a rule other ones each time.
+        // Twenty of about forty pages, usually other ones each time.
         #expect(bench.store.dirtyPages >= 20)
-        // The same beginning and any end is no run either.
+        // A common prefix with random endings is not ascending either.
         try bench.store.checkpoint()
         for _ in 0..<20 { try save([9, 9, 9, 9] + anywhere().prefix(8)) }
         #expect(bench.store.dirtyPages >= 20)
     }
 
-    @Test func `a row that grows and shrinks without its indexes is what was written last`() throws
+    @Test func `a row that grows and shrinks without its indexes has the last written value`()
+        throws
     {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Tag", 1, ["label": .string("n")])])
@@ -188,19 +189,19 @@ import Testing
 }
 
 extension StoreBench {
-    /// Applies again what lies beyond the checkpoint.
+    /// Applies the transactions after the checkpoint again.
     func replayAll() throws {
         while store.appliedPosition < UInt64(log.count) {
             try store.apply(log[Int(store.appliedPosition)])
         }
     }
 
-    /// Goes back to the last checkpoint and applies the rest again, as after a shortage.
+    /// Returns to the last checkpoint and applies the rest again, as after a shortage.
     func revertAndReplay() throws {
         try store.revert()
         try replayAll()
     }
-    /// The dump of a store to which every transaction was applied.
+    /// Returns the dump of a store to which every transaction was applied.
     func dumpOfRebuilt() throws -> [String] {
         let scratch = try Scratch()
         let rebuilt = try openStore(scratch.path)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemStore
 
-/// What is wanted of a fetch changes what is copied, never what is found.
+/// The result kinds of a fetch, which must not change the objects found.
 @Suite(.ownThread) struct FetchPartTests {
     private let predicates = [
         "goals > 3", "note BEGINSWITH 'n1'", "goals == 2", "team.wins > 2", "ANY tags.label != nil",
@@ -37,12 +37,12 @@ import Testing
         }
     }
 
-    /// Where the answer of a request with a limit ends.
+    /// Returns the end of the answer to a request with a limit.
     private func end(_ request: FetchRequest) -> Int {
         request.offset + (request.limit ?? 0)
     }
 
-    @Test func `a row that is kept is not changed by the candidates behind it`() throws {
+    @Test func `a retained row is not changed by later candidates`() throws {
         let bench = try StoreBench.league(200, seed: seed)
         let all = try bench.fetch(FetchRequest(entity: "Player"))
         for stored in all.objects {

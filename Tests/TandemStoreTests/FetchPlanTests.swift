@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Every plan of a request gives what an evaluation of every object gives.
+/// The plans of a request, each of which must find the same as an evaluation of every object.
 @Suite(.ownThread) struct FetchPlanTests {
     @Test func `every plan finds what an evaluation of every object finds`() throws {
         var plans: Set<String> = []
@@ -38,7 +38,7 @@ import Testing
             ]), "\(plans)")
     }
 
-    @Test func `the plan that is taken finds it too`() throws {
+    @Test func `the chosen plan finds it too`() throws {
         var shelf = try RandomShelf(seed: seed &+ 7, objects: 400)
         for _ in 0..<150 {
             let request = try shelf.request()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `an earlier position is read by every plan as by a scan`() throws {
+    @Test func `the past is read by every plan as by a scan`() throws {
         for round in UInt64(0)..<Volume.of(2, deep: 3) {
             var shelf = try RandomShelf(seed: seed &+ 200 &+ round, objects: 80)
             let position = shelf.bench.store.appliedPosition

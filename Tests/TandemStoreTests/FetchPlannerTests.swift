@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemStore
 
-/// The plan that is taken reads what it has to and no more.
+/// The chosen plan, which must read no more than necessary.
 @Suite(.ownThread) struct FetchPlannerTests {
     private func bench() throws -> StoreBench { try StoreBench.files() }
 
@@ -23,7 +23,7 @@ import Testing
         return try bench.store.fetch(try CompiledRequest(request, in: try bench.model), for: part)
     }
 
-    /// A predicate, the plan that it is read by, and the most rows that this may read.
+    /// Predicates, each with its plan and the maximum number of rows that this may read.
     private static let plans = [
         ("size == 5", "index (size)", 20), ("size IN {5, 7, 5}", "index (size)", 40),
         ("size >= 98", "index (size)", 40),
@@ -57,19 +57,19 @@ import Testing
             "(code IN {105, 106} OR (shelf == 3 AND place == 5)) AND size == 5",
             "any of unique (code), unique (shelf, place)", 3
         ),
-        // What an index leads to is less.
+        // The scanned index finds fewer rows.
         ("size == 5 AND code IN {\(codes(100..<150))}", "index (size)", 20),
-        // No index leads to an alternative, or what all lead to is too much.
+        // An alternative has no index, or the alternatives together find too many rows.
         ("size == 5 OR isOld == nil", "scan", 2_000), ("size < 50 OR kind == 'a'", "scan", 2_000),
         ("size == 5 OR NOT size == 7", "scan", 2_000),
-        // What leads to most of all is not worth it.
+        // An index that finds most objects costs more than a scan.
         ("code IN {\(codes(100..<1_900))}", "scan", 2_000), ("shelf == 3", "scan", 2_000),
         ("size >= 2", "scan", 2_000), ("kind == 'b'", "scan", 2_000),
         ("folder.kind == 'usual'", "scan", 2_000), ("isOld == nil", "scan", 2_000),
     ]
 
     @Test(arguments: [("== '%a'", 1), ("> '%a'", 1), ("<= '%a'", 1), ("BEGINSWITH '%b'", 1)])
-    func `an index whose keys are cut does not decide a condition`(
+    func `an index with truncated keys does not decide a predicate`(
         _ condition: String, _ count: Int
     ) throws {
         let bench = try StoreBench()
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a predicate reads the rows that its index leads to`() throws {
+    @Test func `a predicate reads the rows that its index finds`() throws {
         let bench = try bench()
         for (format, plan, rows) in Self.plans {
             let found = try explain(bench, format)
@@ -109,7 +109,7 @@ import Testing
         (["-kind", "-size"], "index (kind, size)"),
         (["-kind", "rate", "-name"], "index (kind, rate, name)"),
     ])
-    func `a limit ends the walk through an index that has the order`(
+    func `a limit ends the scan of an index that has the order`(
         _ sort: [String], _ plan: String
     ) throws {
         let bench = try bench()
@@ -144,7 +144,7 @@ import Testing
         // Folders are found by keys, then the rows of their files are evaluated.
         ("folder.kind == 'rare'", .rows, [false, true]),
     ])
-    func `a step that needs only keys says so`(
+    func `a step that needs only keys is reported as such`(
         _ format: String, _ part: FetchPart, _ expected: [Bool]
     ) throws {
         let found = try explain(try bench(), format, part: part)
@@ -187,13 +187,13 @@ import Testing
             let scan = try shelf.bench.store.fetch(compiled, by: plan, for: .rows)
             let found = try shelf.bench.fetch(request)
             let isRelated = found.plan.hasPrefix("related")
-            // What samples say of related objects is an estimate.
+            // Samples of related objects give only an estimate.
             let most = isRelated ? 2 * scan.rowsRead : scan.rowsRead
             #expect(found.rowsRead <= most, "seed \(seed) \(request) by \(found.plan)")
         }
     }
 
-    @Test func `law 7: a read of many unique values ends when it has looked at enough`() throws {
+    @Test func `law 7: a read of many unique values ends when its budget is used up`() throws {
         let bench = try bench()
         let predicate = try ObjectPredicate(format: "code IN {\(Self.codes(0..<600))}")
         let request = try CompiledRequest(
@@ -239,7 +239,7 @@ import Testing
         let found = try bench.store.fetch(request, by: plan, for: .count, budget: budget)
         #expect(found.count == 4_000 && found.keysRead >= 4_007)
         #expect(calls >= 4_007 / 1_024, "\(calls) calls")
-        // The last call comes at most about a thousand objects before the end.
+        // The last call is at most about a thousand objects before the end.
         #expect(mostHeld >= 2_900 * MemoryLayout<ObjectReference>.stride, "\(mostHeld) bytes")
     }
 }

@@ -14,14 +14,13 @@ import Testing
         }
         let expected = try dump(random.bench.store)
         #expect(try random.bench.dumpOfRebuilt() == expected, "seed \(seed)")
-        // Also with a crash in the middle: back to the checkpoint, then the tail again.
+        // The same with a crash in the middle: back to the checkpoint, then the tail again.
         try random.bench.reopen()
         try random.bench.replayAll()
         #expect(try dump(random.bench.store) == expected, "seed \(seed)")
     }
 
-    @Test func `after a random history the indexes hold what the rows say and nothing else`() throws
-    {
+    @Test func `after a random history the indexes contain exactly the rows' values`() throws {
         var random = RandomLeague(try StoreBench(), seed: seed &+ 1)
         for _ in 0..<200 { try random.step() }
         let store = random.bench.store
@@ -67,7 +66,7 @@ import Testing
         #expect(plans == ["scan", "inverse", "unique", "index"])
     }
 
-    @Test func `offset and limit cut the sorted list, ties go by number`() throws {
+    @Test func `offset and limit cut the sorted list, ties are sorted by number`() throws {
         let bench = try StoreBench()
         for number in UInt64(1)...9 {
             let wins = Value.int(Int64(number % 3))
@@ -88,12 +87,12 @@ import Testing
     private func hex(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { StoreKey.hex($0) } }
 }
 
-/// Applies random consistent changes to a league, and asks random questions about it.
+/// Applies random consistent changes to a league, and returns random requests about it.
 struct RandomLeague {
     let bench: StoreBench
     private var random: SplitMix64
     private var next: UInt64 = 1
-    /// The entity of every living object.
+    /// The entity of every existing object.
     private(set) var living: [UInt64: String] = [:]
     private var teamOf: [UInt64: UInt64] = [:]
     private let texts = [
@@ -186,7 +185,7 @@ struct RandomLeague {
         teamOf[number] = nil
     }
 
-    // MARK: Questions
+    // MARK: Requests
 
     mutating func question() -> (String, String, [PredicateArgument]) {
         let entity = ["Player", "Captain"].randomElement(using: &random) ?? "Player"
@@ -220,7 +219,7 @@ struct RandomLeague {
         return .value(value.isNull ? .string("none") : value)
     }
 
-    /// What matches, found by looking at every living object.
+    /// Returns the matches, found by evaluating every existing object.
     func scan(_ request: FetchRequest) throws -> [UInt64] {
         let compiled = try CompiledRequest(request, in: try bench.model)
         let reader = StoreReader(bench.store)

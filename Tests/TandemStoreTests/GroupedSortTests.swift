@@ -5,9 +5,9 @@ import Testing
 
 @testable import TandemStore
 
-/// Sorting by groups is sorting by whole keys.
+/// Sorting by groups, compared with sorting by whole keys.
 @Suite(.ownThread) struct GroupedSortTests {
-    @Test func `entries come in the order of whole keys`() throws {
+    @Test func `entries are sorted by their whole keys`() throws {
         var random = SplitMix64(seed: seed)
         for round in 0..<12 {
             let model = try Self.model()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `no entries are sorted to none`() throws {
+    @Test func `no entries are sorted to an empty result`() throws {
         let request = try CompiledRequest(
             FetchRequest(entity: "Match", sort: ["place.name"]), in: Self.model())
         let keys = GroupedKeys(of: request)
@@ -86,7 +86,7 @@ import Testing
     }
 }
 
-/// Places with names that several share, and matches at them or nowhere.
+/// Places, some of which share a name, and matches at them or without a place.
 private struct MadeGraph: GraphReader {
     private let model: CompiledModel
     private var places: [ObjectNumber: Row] = [:]

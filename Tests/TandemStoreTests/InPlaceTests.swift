@@ -5,13 +5,13 @@ import Testing
 
 @testable import TandemStore
 
-/// Rows that are judged where they lie in LMDB's pages.
+/// Rows evaluated in place in LMDB's pages.
 @Suite(.ownThread) struct InPlaceTests {
-    @Test func `rows in pages are judged and sorted as their copies are`() throws {
+    @Test func `rows in pages are evaluated and sorted like their copies`() throws {
         var random = RandomLeague(try StoreBench(), seed: seed &+ 5)
         for round in 0..<30 {
             for _ in 0..<6 { try random.step() }
-            // From memory and from pages that were never in memory.
+            // Rows in memory, and rows in pages that were never in memory.
             if round % 3 == 1 { try random.bench.store.checkpoint() }
             if round % 7 == 3 {
                 try random.bench.store.checkpoint()
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// What a request finds when every row is copied before it is looked at.
+    /// Returns the matches of a request if every row is copied before it is evaluated.
     private func judged(_ request: CompiledRequest, _ bench: StoreBench) throws -> [Store.Stored] {
         let store = bench.store
         let reader = CopyReader(store: StoreReader(store))
@@ -55,7 +55,8 @@ import Testing
         return found.map(\.stored)
     }
 
-    @Test func `law 7: a write while a row is lent stops the process, not the row's reader`() async
+    @Test func `law 7: a write while a row is borrowed stops the process, not the row's reader`()
+        async
     {
         await #expect(processExitsWith: .failure) {
             let bench = try StoreBench()
@@ -78,7 +79,7 @@ import Testing
     }
 }
 
-/// Hands out copies, as readers did before rows were lent.
+/// Returns copies, as readers did before rows were borrowed.
 private struct CopyReader: GraphReader {
     let store: StoreReader
 

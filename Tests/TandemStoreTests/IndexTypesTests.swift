@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Indexes over attributes of every type find what a scan finds.
+/// Indexes over attributes of every type, compared with a scan.
 @Suite(.ownThread) struct IndexTypesTests {
     private static func model(isIndexed: Bool) -> Model {
         let types = AttributeType.allCases

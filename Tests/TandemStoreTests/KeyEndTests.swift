@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemStore
 
-/// What looks at eight bytes of a key at once says the same as one byte after the other.
+/// Comparisons of eight bytes of a key at once, compared with single bytes.
 @Suite(.ownThread) struct KeyEndTests {
     private static func bytes(_ count: Int, _ random: inout SplitMix64) -> [UInt8] {
         (0..<count).map { _ in [0, 0, 0xff, 0xff, 7].randomElement(using: &random) ?? 0 }
@@ -15,7 +15,7 @@ import Testing
         for _ in 0..<4_000 {
             let end = Self.bytes(.random(in: 0...12, using: &random), &random)
             var key = Self.bytes(.random(in: 0...14, using: &random), &random)
-            // Most of them have much in common.
+            // Most of them have a long common prefix.
             let shared = Int.random(in: 0...min(end.count, key.count), using: &random)
             key.replaceSubrange(..<shared, with: end[..<shared])
             let isBehind = KeyRange(lower: [], upper: end).withEnd { end in
@@ -30,7 +30,7 @@ import Testing
             })
     }
 
-    /// The end of a text, one byte after the other.
+    /// Returns the end of a text, found byte by byte.
     private static func end(of key: [UInt8], _ start: Int) -> Int? {
         var at = start
         while at + 1 < key.count {
@@ -45,7 +45,7 @@ import Testing
         return nil
     }
 
-    @Test func `a text in a key ends where its bytes say`() {
+    @Test func `a text in a key ends at its terminator`() {
         var (random, ended) = (SplitMix64(seed: seed &+ 1), 0)
         for _ in 0..<4_000 {
             let key = (0..<Int.random(in: 0...40, using: &random)).map { _ in
@@ -53,7 +53,7 @@ import Testing
             }
             let start = Int.random(in: 0...key.count, using: &random)
             let end = key.withUnsafeBytes { IndexComponents.endOfText($0, start) }
-            // Behind a component there is the object's number, so one that ends later is cut.
+            // The object's number follows a component, so a component that ends later is truncated.
             let wanted = Self.end(of: key, start).flatMap { $0 <= key.count - 8 ? $0 : nil }
             #expect(
                 end.flatMap { $0 <= key.count - 8 ? $0 : nil } == wanted,

@@ -6,14 +6,14 @@ import Testing
 
 @testable import TandemStore
 
-/// What a look-up by a unique value finds is what a fetch finds.
+/// Look-ups by a unique value, compared with fetches.
 @Suite(.ownThread) struct KeyLookupTests {
     private func request(_ entity: String, _ key: String, _ value: Value) -> FetchRequest {
         let comparison = Comparison(.keyPath([key]), .equal, .constant(value))
         return FetchRequest(entity: entity, predicate: .comparison(comparison))
     }
 
-    /// What both ways find; they have to agree.
+    /// Returns the objects found by both; they have to agree.
     private func found(_ request: FetchRequest, _ bench: StoreBench) throws -> StoredObjects {
         let model = try bench.model
         let lookup = try #require(KeyLookup(request, in: model), "\(request)")
@@ -24,7 +24,7 @@ import Testing
         return found
     }
 
-    @Test func `a value leads to its holder, wherever that has moved`() throws {
+    @Test func `a value finds its owner, also after it has moved`() throws {
         let bench = try StoreBench()
         let lions = request("Team", "name", .string("Lions"))
         #expect(try found(lions, bench).isEmpty)
@@ -45,7 +45,7 @@ import Testing
         #expect(try found(lions, bench).isEmpty)
     }
 
-    @Test func `objects of subentities are found where they count`() throws {
+    @Test func `objects of subentities are found if they are included`() throws {
         let bench = try StoreBench()
         try bench.apply([
             try bench.insert("Captain", 1, ["pass": .string("a")]),
@@ -59,7 +59,8 @@ import Testing
         #expect(try found(request("Captain", "pass", .string("b")), bench).isEmpty)
     }
 
-    @Test func `texts are told apart by their bytes, and long ones are left to fetches`() throws {
+    @Test func `texts are distinguished by their bytes, and long ones are left to fetches`() throws
+    {
         let bench = try StoreBench()
         let (composed, apart) = ("caf\u{e9}", "cafe\u{301}")
         try bench.apply([try bench.insert("Team", 1, ["name": .string(composed)])])
@@ -73,7 +74,7 @@ import Testing
         #expect(KeyLookup(request("Team", "name", .string(long + "x")), in: try bench.model) == nil)
     }
 
-    @Test func `a key that leads to another value's holder finds nothing`() throws {
+    @Test func `a key that refers to another value's owner finds nothing`() throws {
         let bench = try StoreBench()
         try bench.apply([try bench.insert("Team", 1, ["name": .string("Lions")])])
         let index = try #require(try bench.entity("Team").uniqueness.first)
@@ -90,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `whole numbers and ids are found by value`() throws {
+    @Test func `integers and ids are found by value`() throws {
         let model = Model {
             Entity("Thing", uniqueness: [["number"], ["key"]]) {
                 Attribute("number", .int)
@@ -118,7 +119,7 @@ import Testing
         #expect(try found(request("Thing", "key", .uuid(UUID())), bench).isEmpty)
     }
 
-    @Test func `what says more, or something else, is none`() throws {
+    @Test func `a request with more or other conditions is no look-up`() throws {
         let bench = try StoreBench()
         let model = try bench.model
         let plain = request("Team", "name", .string("Lions"))
@@ -146,7 +147,7 @@ import Testing
         #expect(KeyLookup(request("Team", "name", .url("Lions")), in: model) == nil)
     }
 
-    @Test func `law 4: in any store both ways find the same`() throws {
+    @Test func `law 4: in any store both find the same`() throws {
         let bench = try StoreBench(model: careModel)
         var stream = LeagueStream(bench, seed: seed)
         var names: Set<String> = []

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemStore
 
-/// The league with a one-to-one relationship, so that there is every kind of link.
+/// The league model with a one-to-one relationship, so that it has every kind of link.
 let careModel = Model {
     Entity("Team", uniqueness: [["name"]], indexes: [["city"], ["city", "wins"]]) {
         Attribute("name", .string)
@@ -31,7 +31,8 @@ let careModel = Model {
         Attribute("icon", .data)
         Relationship("players", to: "Player", inverse: "tags", toMany: true)
     }
-    // The last one by name, so that the numbers of the others stay; no stream has any.
+    // The last one by name, so that the other entities keep their tags; streams insert no objects
+    // of it.
     Entity("Zone", indexes: [["folded"], ["partCount", "name"]]) {
         Attribute("name", .string)
         Attribute("folded", .string, derived: .folded("name"))
@@ -58,7 +59,7 @@ struct LeagueStream {
         random = SplitMix64(seed: seed)
     }
 
-    /// The next transaction, not applied yet.
+    /// Returns the next transaction, not applied yet.
     mutating func next() throws -> Transaction {
         saves += 1
         let changes = try self.changes()
@@ -67,13 +68,13 @@ struct LeagueStream {
             content: .objects(changes), blobs: try takeBlobs())
     }
 
-    /// The contents that the last changes brought and the store has not.
+    /// Returns the contents of the last changes that the store does not have.
     private mutating func takeBlobs() throws -> [Blob] {
         defer { blobs = [] }
         return try blobs.filter { try !bench.store.holds($0.reference) }
     }
 
-    /// One of three long values, or none.
+    /// Returns one of three long values, or null.
     private mutating func icon() -> Value {
         let byte = UInt8.random(in: 0..<4, using: &random)
         guard byte > 0 else { return .null }
@@ -239,7 +240,7 @@ struct LeagueStream {
 }
 
 extension StoreBench {
-    /// A store of a ``careModel`` after a random stream, at a checkpoint.
+    /// Returns a store of a ``careModel`` after a random stream, at a checkpoint.
     static func league(_ count: Int, seed: UInt64) throws -> StoreBench {
         let bench = try StoreBench(model: careModel)
         var stream = LeagueStream(bench, seed: seed)
@@ -248,7 +249,7 @@ extension StoreBench {
         return bench
     }
 
-    /// Everything that the store holds, table by table.
+    /// Returns the entire content of the store, table by table.
     func everything() throws -> [String] {
         try StoreTable.allCases.flatMap { table in
             try content(store, store.tables[table]).map { "\(table.rawValue) \($0)" }

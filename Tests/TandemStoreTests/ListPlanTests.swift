@@ -5,9 +5,10 @@ import Testing
 
 @testable import TandemStore
 
-/// Where the objects of a list stand is the same by every plan, whether rows are read for that or the keys of an index.
+/// The placements of a list, which must be the same with every plan, whether from rows or from
+/// index keys.
 @Suite(.ownThread) struct ListPlanTests {
-    /// Fetches the rows of a list by each plan; how many of these let an index put them in order.
+    /// Fetches the rows of a list with each plan; returns how many plans used an index's order.
     private func checkRows(
         _ list: ExpectedList, in view: StoreView, _ wanted: [StoredObject], _ what: String
     ) throws -> Int {
@@ -23,7 +24,7 @@ import Testing
         return byKeys
     }
 
-    @Test func `law 4: rows that an index puts in order, whatever is saved meanwhile`() throws {
+    @Test func `law 4: rows in an index's order, whatever is saved meanwhile`() throws {
         var byKeys = 0
         for round in UInt64(0)..<Volume.of(4, deep: 6) {
             var shelf = try RandomShelf(seed: seed &+ 500 &+ round, objects: 60)
@@ -42,8 +43,8 @@ import Testing
         #expect(byKeys > 20, "only \(byKeys) plans; seed \(seed)")
     }
 
-    /// Ways to let an index say something else than the rows: an entry less, one instead of another or one more of an object that is not
-    /// there, one object twice.
+    /// Ways to make an index contradict the rows: a missing entry, a replaced or an additional one
+    /// of a missing object, or one object twice.
     @Test(arguments: 0..<4) func `law 7: rows that their index contradicts are an error`(
         way: Int
     ) throws {
@@ -70,7 +71,7 @@ import Testing
         #expect(contradicted > 3, "only \(contradicted); seed \(seed)")
     }
 
-    /// Alters an entry of an index; false where it has too few.
+    /// Changes an entry of an index; returns false if the index has too few entries.
     private func contradict(
         _ index: CompiledIndex, _ shelf: inout RandomShelf, _ way: Int
     ) throws -> Bool {
@@ -91,7 +92,7 @@ import Testing
         return true
     }
 
-    @Test func `places of numbers are found, near to each other and far apart`() throws {
+    @Test func `indexes of numbers are found, close together and far apart`() throws {
         var random = SplitMix64(seed: seed)
         for step in [1, 5, 9, 1 << 40] as [UInt64] {
             let numbers = (1...500).map { UInt64($0) * step + 7 }.shuffled(using: &random)
@@ -103,7 +104,7 @@ import Testing
         #expect(try #require(PlacesOfNumbers([]))[1] == nil)
     }
 
-    @Test func `every plan says where the objects of a list stand`() throws {
+    @Test func `every plan gives the placements of a list`() throws {
         var without = 0
         for round in UInt64(0)..<4 {
             var shelf = try RandomShelf(seed: seed &+ 300 &+ round, objects: 120)
@@ -118,7 +119,8 @@ import Testing
                     visit: { plan, found in
                         guard plan.needsNoRows(for: list.part) else { return }
                         without += 1
-                        // The keys of long names are cut, and without an answer nothing is noted.
+                        // The keys of long names are truncated, and without an answer nothing is
+                        // collected.
                         let isOfNames = plan.access.description.contains("name")
                         let most = folders + 1 + (isOfNames ? long : 0)
                         guard list.request.limit != 0, found.rowsRead > most else { return }
@@ -131,7 +133,7 @@ import Testing
         #expect(without > 20, "only \(without) plans without rows; seed \(seed)")
     }
 
-    @Test func `law 4: a list in parts is the one that comes whole, whatever is saved between`()
+    @Test func `law 4: a chunked list equals the unchunked one, whatever is saved in between`()
         throws
     {
         var inParts = 0
@@ -165,7 +167,7 @@ import Testing
         #expect(inParts > 20, "only \(inParts) lists in parts; seed \(seed)")
     }
 
-    /// Takes a list part by part, while others save.
+    /// Reads a list chunk by chunk, while others save.
     private func gathered(
         _ list: ListInParts, after head: ListPlaces?, _ shelf: inout RandomShelf
     ) throws -> ListPlaces {

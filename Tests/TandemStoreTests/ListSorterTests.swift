@@ -5,10 +5,10 @@ import Testing
 
 @testable import TandemStore
 
-/// Groups of a list are put in order, few and many objects, short keys and long ones.
+/// Sorting the groups of a list, with few and many objects, short and long keys.
 @Suite(.ownThread) struct ListSorterTests {
     @Test(arguments: [2, 100, 4_096, 5_000], [false, true])
-    func `a group that came in order, or in the opposite one, is in order`(
+    func `a group in ascending or descending order is sorted`(
         count: Int, isReversed: Bool
     ) {
         let records = ListRecords()
@@ -18,7 +18,7 @@ import Testing
             if at == count / 2 {
                 segments.append(ListSegment(group: 0, section: 2, link: 2, start: records.bytes))
             }
-            // Half of what decides lies behind the first 16 bytes.
+            // Half of the deciding bytes follow the first 16.
             let rest = [UInt8](repeating: 7, count: 14) + StoreKey.number(value << 44)
             records.append(ObjectReference(tag: 3, number: value), rest)
             segments[segments.count - 1].count += 1
@@ -36,11 +36,11 @@ import Testing
     }
 
     @Test(arguments: [100, 4_097, 9_000], [1, 5_000, 40_000])
-    func `a group in parts is the group in one`(count: Int, bytes: Int) {
+    func `a group sorted in pieces equals the group sorted at once`(count: Int, bytes: Int) {
         let records = ListRecords()
         var segments = [ListSegment(group: 0, section: 0, link: 0, start: 0)]
         for number in 1...UInt64(count) {
-            // In no order at all.
+            // In random order.
             records.append(
                 ObjectReference(tag: 3, number: number), StoreKey.number(number * 7_919 % 10_007))
             segments[0].count += 1
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
-    func `a group is in the order of its keys`(count: Int) {
+    func `a group is sorted by its keys`(count: Int) {
         var random = SplitMix64(seed: seed &+ UInt64(count))
         let records = ListRecords()
         var expected: [(rest: [UInt8], number: UInt64, segment: UInt32)] = []

@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Changes of the model that lose something, or that demand something of what is stored.
+/// Model changes that lose data, or that add rules for stored data.
 @Suite(.ownThread) struct LossyMigrationTests {
     private func changed(_ body: (inout Model) throws -> Void) rethrows -> Model {
         var model = leagueModel
@@ -11,7 +11,7 @@ import Testing
         return model
     }
 
-    @Test func `law 6: dropped properties take their values, keys and links along`() throws {
+    @Test func `law 6: dropped properties are removed with their values, keys and links`() throws {
         let bench = try StoreBench.league()
         let model = changed { model in
             model.entities["Player"]?.attributes["pass"] = nil
@@ -32,14 +32,17 @@ import Testing
         #expect(MigrationReport(json: report.json) == report)
         try bench.migrate(to: model)
         #expect(try bench.members("Team", 1, "players") == [2, 3])
-        // What comes back begins with nothing.
+        // Properties that are added again have no values.
         try bench.migrate(to: leagueModel)
         #expect(try bench.owner("Player", ["pass": .string("p2")]) == nil)
         #expect(try bench.members("Tag", 4, "players").isEmpty)
         #expect(try bench.numbers("Player", "note == 'n'").isEmpty)
     }
 
-    @Test func `law 6: dropped entities take their objects, and nothing leads to them`() throws {
+    @Test
+    func `law 6: dropped entities are removed with their objects, and no link to them remains`()
+        throws
+    {
         let bench = try StoreBench.league()
         let captain = changed { $0.entities["Captain"] = nil }
         let report = try bench.store.preview(of: CompiledModel(captain, replacing: bench.model))
@@ -57,13 +60,13 @@ import Testing
         }
         try bench.migrate(to: team)
         #expect(try bench.store.count(of: 0) == 0)
-        // The numbers of what is gone are never used again, the names are.
+        // Numbers of dropped objects are never used again, names are.
         try bench.migrate(to: leagueModel)
         #expect(try bench.numbers("Team", "TRUEPREDICATE").isEmpty)
         #expect(try bench.store.entity(ofNumber: 1) != nil)
     }
 
-    @Test func `law 6: what leads to a dropped subentity leads nowhere`() throws {
+    @Test func `law 6: links to objects of a dropped subentity become null`() throws {
         let bench = try StoreBench(
             model: Model {
                 Entity("Person", indexes: [["boss"]]) {
@@ -88,7 +91,7 @@ import Testing
         #expect(try bench.stored("Person", 2, "boss") == .null)
         #expect(try bench.stored("Person", 2, "twin") == .null)
         #expect(try bench.numbers("Person", "boss == nil") == [2])
-        // Where something has to lead somewhere it can't be done.
+        // If the relationship is required, the migration is impossible.
         var required = model
         required.entities["Person"]?.relationships["boss"]?.optional = false
         let report = try bench.store.preview(of: CompiledModel(required, replacing: bench.model))
@@ -97,7 +100,7 @@ import Testing
         #expect(report.problems.first?.objects.map(\.description) == ["Person/2"])
     }
 
-    @Test func `law 6: types are converted, and what can't be is counted`() throws {
+    @Test func `law 6: types are converted, and values that can't be are counted`() throws {
         let bench = try StoreBench.league()
         try bench.apply([
             try bench.insert("Team", 5, ["name": .string("12"), "city": .string("7")])
@@ -123,7 +126,7 @@ import Testing
         #expect(try bench.owner("Team", ["name": .int(12)]) == 5)
     }
 
-    @Test func `rules are held against what is stored, and who breaks them is named`() throws {
+    @Test func `rules are checked against stored objects, and violations are named`() throws {
         let bench = try StoreBench.league()
         try bench.apply(
             try (10..<30).map { try bench.insert("Team", $0, ["city": .string("same")]) })
@@ -159,7 +162,7 @@ import Testing
         #expect(try bench.numbers("Team", "city == 'Rome'") == [1])
     }
 
-    @Test func `law 6: contents outside rows are counted anew`() throws {
+    @Test func `law 6: contents outside rows are counted again`() throws {
         let bench = try StoreBench(
             model: Model {
                 Entity("Note") {
@@ -190,7 +193,7 @@ import Testing
         #expect(try dump(bench.store).count { $0.hasPrefix("blob") } == 0)
     }
 
-    @Test func `rows are taken in steps, whatever their number`() throws {
+    @Test func `rows are migrated in steps, whatever their number`() throws {
         let bench = try StoreBench()
         let count = UInt64(StoreLimits.migrationStep * 2 + 3)
         for first in stride(from: 1, through: count, by: 1_000) {

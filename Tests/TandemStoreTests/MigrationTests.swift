@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemStore
 
-/// The league with more: a column that sorts before others, an index, a subentity.
+/// The league model with an attribute that sorts before others, an index and a subentity.
 private let laterModel = Model {
     Entity(
         "Team", uniqueness: [["name"]], indexes: [["city"], ["city", "wins"], ["wins"]]
@@ -71,7 +71,7 @@ private let laterModel = Model {
         #expect(try bench.numbers("Captain", "since == 1999") == [2])
     }
 
-    @Test func `law 6: a store that was migrated is rebuilt byte for byte`() throws {
+    @Test func `law 6: a migrated store is rebuilt byte for byte`() throws {
         let bench = try filled()
         try bench.install(CompiledModel(laterModel, replacing: try bench.model))
         try bench.apply([

@@ -3,7 +3,8 @@ import Testing
 
 @testable import TandemStore
 
-/// What `check` finds in ordered relationships: rows and links that disagree, and places that can't be read.
+/// The findings of `check` in ordered relationships: contradicting rows and links, and invalid
+/// ranks.
 @Suite(.ownThread) struct OrderCheckTests {
     private static let model = Model {
         Entity("Team") {
@@ -16,7 +17,7 @@ import Testing
         }
     }
 
-    /// A team with two players who are its fans.
+    /// Returns a store with a team and two players who are also its fans.
     private func bench() throws -> StoreBench {
         let bench = try StoreBench(model: Self.model)
         let team = try bench.reference("Team", 1)
@@ -46,14 +47,14 @@ import Testing
         return try bench.store.places(of: 1, relationship).map(\.member.number)
     }
 
-    @Test func `members are read in their order, and nothing is wrong`() throws {
+    @Test func `members are read in their order, and the check is clean`() throws {
         let bench = try bench()
         #expect(try order(bench, "line") == [3, 2])
         #expect(try order(bench, "fans") == [3, 2])
         #expect(try bench.store.check().isClean)
     }
 
-    @Test func `a link without a rank is found, and only the journal knows it`() throws {
+    @Test func `a link without a rank is found, and only the journal has the rank`() throws {
         for value in [[], [5, 0], [UInt8](repeating: 1, count: 25)] as [[UInt8]] {
             let bench = try bench()
             let key = try bench.link("Team", 1, "line", 2)
@@ -67,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `a rank where there is no order is found and taken away`() throws {
+    @Test func `a rank without an order is found and removed`() throws {
         let bench = try bench()
         let key = try bench.link("Player", 2, "likes", 1)
         let tag = try bench.reference("Team", 1).tag
@@ -78,7 +79,7 @@ import Testing
         #expect(try bench.store.check().isClean)
     }
 
-    @Test func `a member whose link is missing is found, its place is not made up`() throws {
+    @Test func `a member whose link is missing is found, its rank is not invented`() throws {
         for name in ["line", "fans"] {
             let bench = try bench()
             try bench.remove(.links, try bench.link("Team", 1, name, 3))
@@ -88,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `a link that no row knows of goes`() throws {
+    @Test func `a link without a row that has it is removed`() throws {
         let bench = try bench()
         try bench.apply([try bench.update("Player", 2, ["team": .null])])
         try bench.store.checkpoint()
@@ -99,7 +100,7 @@ import Testing
         #expect(try order(bench, "line") == [3])
     }
 
-    @Test func `a link under another entity keeps its place when it is mended`() throws {
+    @Test func `a link under another entity keeps its rank when it is repaired`() throws {
         let bench = try bench()
         let key = try bench.link("Team", 1, "line", 2)
         try bench.put(.links, key, [0, 99, 9])

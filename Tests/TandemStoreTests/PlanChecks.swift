@@ -9,10 +9,10 @@ import Testing
 struct ExpectedFetch: Sendable {
     let request: FetchRequest
     let compiled: CompiledRequest
-    /// All that match, in order, whatever the request's limit.
+    /// All matches in order, regardless of the request's limit.
     let matches: [StoredObject]
 
-    /// A random request of what a shelf holds now.
+    /// Creates a random request on the current content of a shelf.
     init(_ shelf: inout RandomShelf) throws { try self.init(try shelf.request(), in: shelf) }
 
     init(_ request: FetchRequest, in shelf: RandomShelf) throws {
@@ -21,7 +21,7 @@ struct ExpectedFetch: Sendable {
         matches = try shelf.matches(compiled)
     }
 
-    /// Every plan, also every plan for the related objects that it goes back from.
+    /// Returns every plan, including every plan for the related objects of inverse searches.
     static func plans(
         _ request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
     ) -> [FetchPlan] {
@@ -57,7 +57,7 @@ struct ExpectedFetch: Sendable {
         return differences
     }
 
-    /// Describes how a result differs from the expected one; nil if it does not.
+    /// Describes how a result differs from the expected one; returns nil if it does not.
     private func difference(_ found: FetchResult, _ part: FetchPart, isPast: Bool) -> String? {
         let most = part == .count ? .max : compiled.wanted ?? .max
         guard found.count == min(matches.count, most) else {
@@ -71,7 +71,7 @@ struct ExpectedFetch: Sendable {
         case .rows where found.objects.map(\.object) != objects:
             return "\(found.objects.map(\.object)) instead of \(objects)"
         case .rows where found.objects.map(\.row) != wanted.map(\.row): return "other rows"
-        // The version of a row that was undone is not known.
+        // The version of an undone row is not known.
         case .rows where !isPast && Array(found.objects) != wanted: return "other versions"
         default: return nil
         }
@@ -110,7 +110,7 @@ struct ExpectedList: Sendable {
         }
     }
 
-    /// Fetches the list by every plan, and describes each result that differs from the expected one.
+    /// Fetches the list by every plan, and describes each result that differs from the expectation.
     func differences(
         in view: StoreView, past: PastGraph? = nil, check: (() -> Void)? = nil,
         visit: (FetchPlan, FetchResult) -> Void = { _, _ in }
@@ -162,7 +162,7 @@ extension RandomShelf {
         [], [["folder"]], [["folder"]], [["folder"], ["folder", "parent"]],
     ]
 
-    /// A random list of what the shelf holds now; if it is whole, of all objects.
+    /// Returns a random list of the shelf's current content; of all objects if `isWhole` is set.
     mutating func list(isWhole: Bool = false) throws -> ExpectedList {
         var request = FetchRequest(
             entity: Int.random(in: 0..<5, using: &random) > 0 ? "File" : "Image")
@@ -172,7 +172,7 @@ extension RandomShelf {
         if let format = predicates.randomElement(using: &random) ?? nil, !isWhole {
             request.predicate = try ObjectPredicate(format: format)
         }
-        // Without subentities no index that contains them can give the order.
+        // Without subentities, an index that contains them can't give the order.
         request.includesSubentities = Int.random(in: 0..<5, using: &random) > 0
         if !isWhole, Int.random(in: 0..<4, using: &random) == 0 {
             request.limit = Int.random(in: 0...12, using: &random)
@@ -187,7 +187,7 @@ extension RandomShelf {
         return try ExpectedList(request, details, in: self)
     }
 
-    /// The object at the end of a path over relationships to one.
+    /// Returns the object at the end of a path over to-one relationships.
     fileprivate func end(
         of path: [String], from start: ObjectReference
     ) throws -> ObjectReference? {
@@ -201,7 +201,7 @@ extension RandomShelf {
         return object
     }
 
-    /// The graph at an earlier position, by undoing what was applied since.
+    /// Returns the graph at an earlier position, by undoing the transactions applied since.
     func past(at position: UInt64, upTo last: UInt64 = .max) throws -> PastGraph {
         let (past, model) = (PastGraph(at: position), try bench.model)
         for encoded in bench.log where encoded.position > position && encoded.position <= last {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Plans for requests that planning itself could fall over.
+/// Plans for requests whose planning itself could fail.
 @Suite(.ownThread) struct PlanLimitTests {
     @Test func `rows of subentities are sampled by their own layout`() throws {
         let bench = try StoreBench(
@@ -12,7 +12,7 @@ import Testing
                 Entity("Animal", indexes: [["name"]]) { Attribute("name", .string) }
                 Entity("Dog", parent: "Animal") { Attribute("weight", .double) }
             })
-        // More than are counted, so that rows from everywhere are looked at.
+        // More rows than are counted exactly, so that samples from the whole table are read.
         try bench.apply(
             (UInt64(1)...5_000).map {
                 try bench.insert(
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `more alternatives than are planned for are a scan`() throws {
+    @Test func `a predicate with too many alternatives is a scan`() throws {
         let bench = try StoreBench(
             model: Model {
                 Entity("Pair", indexes: [["a"], ["b"]]) {

@@ -5,7 +5,8 @@ import Testing
 
 @testable import TandemStore
 
-/// Files in folders of folders, with labels: every kind of relationship, and indexes of one and of several properties.
+/// Files in folders of folders, with labels: every kind of relationship, and indexes over one and
+/// over several properties.
 let shelfModel = Model {
     Entity("Folder", indexes: [["kind"], ["depth", "kind"]]) {
         Attribute("kind", .string)
@@ -41,7 +42,8 @@ let shelfModel = Model {
 }
 
 extension StoreBench {
-    /// 2,000 files in 20 folders of 100 each, one of which is rare, with sizes from 0 to 99; every 500th has the one red label.
+    /// Returns a store with 2,000 files in 20 folders of 100 each, one of them rare, with sizes
+    /// from 0 to 99; every 500th file has the only red label.
     static func files() throws -> StoreBench {
         let bench = try StoreBench(model: shelfModel)
         let files = try (UInt64(100)..<2_100).map { try bench.reference("File", $0) }
@@ -77,7 +79,7 @@ extension StoreBench {
     }
 }
 
-/// A random shelf, in which objects come, change, and go.
+/// A random shelf, in which objects are inserted, changed and deleted.
 struct RandomShelf {
     let bench: StoreBench
     var random: SplitMix64
@@ -135,7 +137,7 @@ struct RandomShelf {
         }
     }
 
-    /// Unique values of a file that no other has, or nil, which any may have.
+    /// Returns unique values that no other file has, or null, which any number of files may have.
     private mutating func claim(_ number: UInt64) -> [String: Value] {
         release(number)
         let code = Int64.random(in: 0...40, using: &random)
@@ -244,7 +246,7 @@ struct RandomShelf {
         }
     }
 
-    // MARK: Questions
+    // MARK: Requests
 
     private mutating func some(_ texts: [String]) -> String {
         texts.randomElement(using: &random) ?? ""
@@ -277,7 +279,7 @@ struct RandomShelf {
         }
     }
 
-    /// Several conditions one of which is enough, mostly such as indexes lead to.
+    /// Returns a disjunction of several conditions, most of which have an index.
     private mutating func either(_ number: Int, _ more: Int, _ kind: String) -> String {
         let file = pick(["File", "Image"]) ?? 1
         let label = pick(["Label"]) ?? 1
@@ -330,14 +332,15 @@ struct RandomShelf {
         return request
     }
 
-    // MARK: What is expected
+    // MARK: Expected results
 
-    /// The objects that match a request, sorted by key: found by evaluating every living object.
+    /// Returns the objects that match a request, sorted by key, by evaluating every existing
+    /// object.
     func expected(_ request: FetchRequest) throws -> [ObjectReference] {
         try matches(try CompiledRequest(request, in: try bench.model)).map(\.object)
     }
 
-    /// The rows that match a request, sorted by key: found by evaluating every living object.
+    /// Returns the rows that match a request, sorted by key, by evaluating every existing object.
     func matches(_ request: CompiledRequest) throws -> [StoredObject] {
         let reader = StoreReader(bench.store)
         var found: [(key: [UInt8], stored: StoredObject)] = []
@@ -356,14 +359,14 @@ struct RandomShelf {
 }
 
 extension FetchRequest {
-    /// The part of a list that offset and limit leave.
+    /// Returns the slice of a list that offset and limit select.
     func part<Element>(of list: [Element]) -> [Element] {
         Array(list.dropFirst(max(0, offset)).prefix(limit.map { max(0, $0) } ?? .max))
     }
 }
 
 extension CompiledRequest {
-    /// The name of an object's section, empty without sections.
+    /// Returns the name of an object's section; empty without sections.
     func sectionName(_ object: ObjectReference, _ row: Row, _ reader: StoreReader) -> String {
         guard case .known(let name) = section(object, row, reader) else { return "" }
         return name

@@ -5,11 +5,11 @@ import Testing
 
 @testable import TandemStore
 
-/// A read ends by what its budget's check throws, wherever that is, and looks at no more than its budget has.
+/// Budgets of reads: an error of the check ends the read anywhere, and no read exceeds its budget.
 @Suite(.ownThread) struct ReadBudgetTests {
     private static let stop = StoreError(.interrupted, "the test ends the read")
 
-    /// Predicates and sort keys, which every access path is among the plans of.
+    /// Predicates and sort keys whose plans cover every access path.
     private static let requests: [(format: String?, sort: [SortKey])] = [
         (nil, []), (nil, ["folder.kind", "size"]), ("size > 3", ["name"]),
         ("size < 60 OR kind == 'a'", []), ("folder.kind == 'usual'", ["-size"]),
@@ -18,7 +18,7 @@ import Testing
         ("isOld == nil AND folder.kind != 'x'", ["folder.kind", "-name"]),
     ]
 
-    /// Calls `body` with each request for each part by each of its plans.
+    /// Calls `body` with each request, for each result kind, with each of its plans.
     private func forEachPlan(
         _ view: StoreView, _ body: (CompiledRequest, FetchPart, FetchPlan, String) throws -> Void
     ) throws {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `law 7: what any call of the check throws ends the read`() throws {
+    @Test func `law 7: an error thrown by any call of the check ends the read`() throws {
         let bench = try StoreBench.files()
         try bench.store.checkpoint()
         var (ended, paths): (Int, Set<String>) = (0, [])
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: Little reads
 
-    @Test func `law 7: a little read gives the same as a fetch, or nothing`() throws {
+    @Test func `law 7: a little read returns the same as a fetch, or nothing`() throws {
         var (little, nothing, ended) = (0, 0, 0)
         for objects in [40, 400] {
             var shelf = try RandomShelf(seed: seed &+ 1_100 &+ UInt64(objects), objects: objects)
@@ -176,7 +176,7 @@ import Testing
             "\(little) little, \(nothing) nothing, \(ended) ended; seed \(seed)")
     }
 
-    @Test func `what leads to many keys or rows is not little`() throws {
+    @Test func `a read of many keys or rows is not little`() throws {
         let bench = try StoreBench.files()
         for (format, isLittle) in [
             ("code == 105", true), ("size == 5", true), ("size >= 98", true),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Readers beside the writer, and a writer that goes back to its checkpoint.
+/// Readers beside the writer, and a writer that returns to its checkpoint.
 @Suite(.ownThread) struct ReaderTests {
     @Test func `law 3: a stream with reverts at any step loses nothing`() throws {
         for round in UInt64(0)..<6 {
@@ -50,7 +50,7 @@ import Testing
         return model
     }
 
-    @Test func `readers are counted, and how far they hold pages back`() throws {
+    @Test func `readers are counted, and so are the commits whose pages they retain`() throws {
         let bench = try StoreBench.league(10, seed: seed)
         let before = bench.store.readers
         #expect(before.count == 0 && before.oldestCommit == before.lastCommit)
@@ -67,9 +67,10 @@ import Testing
         #expect(bench.store.readers.count == 0)
     }
 
-    /// A checkpoint near the quota and a return to the last one read in a transaction of their own, for which no slot was left.
+    /// A checkpoint near the quota and a revert read in a transaction of their own, for which no
+    /// slot was left.
     @Test
-    func `law 3: snapshots that take all slots of readers stop no checkpoint and no return to one`()
+    func `law 3: snapshots in all reader slots prevent neither a checkpoint nor a revert`()
         throws
     {
         var options = StoreOptions()
@@ -121,7 +122,7 @@ import Testing
             for number in UInt64(1_000)..<9_000 {
                 try bench.store.checkQuota(for: text.utf8.count)
                 try insert(number, text)
-                // Other rows each time, so that pages which the reader sees are replaced.
+                // Other rows each time, so that pages in use by the reader are replaced.
                 let old = 900 + number % 20
                 try bench.apply([
                     try bench.update("Player", old, ["note": .string("new \(number)")])
@@ -133,7 +134,7 @@ import Testing
             }
         }
         #expect(refusal?.code == .overQuota, "\(refusal?.message ?? "nothing")")
-        // The applied transactions can be committed, and the file is not much larger than the quota.
+        // Applied transactions can be committed, and the file is not much larger than the quota.
         try bench.store.checkpoint()
         #expect(bench.store.usedBytes > 16 << 20 && bench.store.usedBytes < 64 << 20)
         #expect(try rows(reader) == before)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Law 6: the journal alone gives the store, whatever has become of the old one.
+/// Rebuilds of the store from the journal alone, whatever happened to the old store (law 6).
 @Suite(.ownThread) struct RebuildTests {
     let identity = StoreIdentity(log: LogID(high: 1, low: 2), epoch: 3)
 
@@ -39,7 +39,7 @@ import Testing
         #expect(bench.store.identity == identity)
     }
 
-    @Test func `law 6: a rebuild mends what no repair can`() throws {
+    @Test func `law 6: a rebuild restores what no repair can`() throws {
         let bench = try StoreBench.league(300, seed: seed)
         let before = try bench.everythingButMeta()
         for key in try bench.keys(.rows).prefix(20) { try bench.remove(.rows, key) }
@@ -50,7 +50,7 @@ import Testing
         #expect(try bench.everythingButMeta() == before)
     }
 
-    @Test func `a lost store is rebuilt, and numbers that may be leased are left out`() throws {
+    @Test func `a lost store is rebuilt, and numbers that may be leased are skipped`() throws {
         let bench = try StoreBench.league(50, seed: seed)
         let (before, highest) = (try bench.everythingButMeta(), bench.store.nextNumber)
         bench.store.close()
@@ -64,7 +64,7 @@ import Testing
         #expect(bench.store.nextNumber >= highest + StoreRebuild.unknownLeases)
     }
 
-    @Test func `consumers are taken over from an old store, those that can't be read by name`()
+    @Test func `consumers are adopted from an old store, unreadable ones are reported by name`()
         throws
     {
         let bench = try StoreBench.league(50, seed: seed)
@@ -99,7 +99,7 @@ import Testing
         #expect(!RealFileSystem().exists(bench.scratch.path + ".rebuilding"))
     }
 
-    @Test func `a rebuild begins with a snapshot and goes on with the journal behind it`() throws {
+    @Test func `a rebuild begins with a snapshot and continues with the later journal`() throws {
         let bench = try StoreBench.league(100, seed: seed)
         let snapshot = bench.scratch.path + "/snapshot"
         try bench.store.copyCheckpoint(to: snapshot)

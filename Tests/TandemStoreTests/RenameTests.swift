@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemStore
 
-/// The league under other names, everything by hint.
+/// The league model under other names, all with rename hints.
 private let renamedModel = Model {
     Entity(
         "Club", uniqueness: [["title"]], indexes: [["town"], ["town", "points"]],
@@ -37,7 +37,7 @@ private let renamedModel = Model {
 }
 
 extension StoreBench {
-    /// A team with a captain and a player, who both have a tag.
+    /// Returns a store with a team, a captain and a player, both of whom have a tag.
     static func league() throws -> StoreBench {
         let bench = try StoreBench()
         let team = try bench.reference("Team", 1)
@@ -65,7 +65,7 @@ extension StoreBench {
         return bench
     }
 
-    /// Installs a model over what is there, and holds the store against itself and a rebuilt one.
+    /// Migrates to a model, then compares the store with its check and with a rebuilt store.
     func migrate(to model: Model) throws {
         try install(CompiledModel(model, replacing: try self.model))
         try expectSound()
@@ -85,7 +85,7 @@ extension StoreBench {
 }
 
 @Suite(.ownThread) struct RenameTests {
-    @Test func `law 6: attributes, relationships and entities are renamed with all they have`()
+    @Test func `law 6: attributes, relationships and entities are renamed with their data`()
         throws
     {
         let bench = try StoreBench.league()
@@ -104,7 +104,7 @@ extension StoreBench {
         #expect(try bench.members("Tag", 4, "people") == [2, 3])
         #expect(try bench.members("Person", 3, "labels") == [4])
         #expect(try bench.numbers("Person", "ANY labels.label == 'x'") == [2, 3])
-        // And they work on.
+        // The renamed properties keep working.
         let captain = try bench.reference("Captain", 2)
         try bench.apply([
             try bench.update("Club", 1, ["title": .string("B")]),
@@ -116,7 +116,7 @@ extension StoreBench {
         try bench.expectSound()
     }
 
-    @Test func `law 6: a hint that has served does nothing again, and a name can come back`() throws
+    @Test func `law 6: an applied hint has no further effect, and a name can be used again`() throws
     {
         let bench = try StoreBench.league()
         try bench.migrate(to: renamedModel)

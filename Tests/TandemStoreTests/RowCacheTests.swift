@@ -4,12 +4,12 @@ import Testing
 
 @testable import TandemStore
 
-/// What is kept in memory, or found through a cursor that stays open, is what LMDB has.
+/// Cached rows, and values read through open cursors, compared with LMDB.
 @Suite(.ownThread) struct RowCacheTests {
-    @Test func `law 6: a row that is kept in memory is the row in the store`() throws {
+    @Test func `law 6: a cached row is the row in the store`() throws {
         let bench = try StoreBench()
         var random = SplitMix64(seed: seed)
-        // Numbers that share places, and a note that is sometimes too long to be kept.
+        // Numbers that share cache slots, and a note that is sometimes too long to be cached.
         let numbers = (0..<24).map { n in
             UInt64(n % 8 + 1) + UInt64(n / 8 * StoreLimits.cachedRows)
         }
@@ -24,7 +24,7 @@ import Testing
                 try bench.apply([bench.insert("Player", number, ["note": note])])
             case (true, 0) where step > 300: try bench.apply([bench.delete("Player", number)])
             case (true, 1):
-                // Back to the checkpoint, and everything again.
+                // Reverts to the checkpoint, and applies everything again.
                 try bench.store.revert()
                 for one in bench.log where one.position > bench.store.appliedPosition {
                     try bench.store.apply(one)
@@ -49,7 +49,7 @@ import Testing
         #expect(kept == read, "seed \(seed), position \(bench.store.appliedPosition)")
     }
 
-    @Test func `law 6: a table has what was put through its open cursor`() throws {
+    @Test func `law 6: a table contains the values put through its open cursor`() throws {
         let bench = try StoreBench()
         let table = bench.store.tables.links
         var random = SplitMix64(seed: seed)

@@ -9,7 +9,7 @@ import Testing
             position: position, contentHash: StableHash([3]), wrote: false, inserted: objects)
     }
 
-    @Test func `law 3: what became of inserts outlives restart and replay`() throws {
+    @Test func `law 3: the outcomes of inserts outlive restart and replay`() throws {
         let bench = try StoreBench()
         let existing = try bench.reference("Team", 1)
         try bench.apply([try bench.insert("Team", 1, ["name": .string("A")])])
@@ -34,7 +34,7 @@ import Testing
         #expect(try bench.store.save(by: 0, id: [9]) == known)
     }
 
-    @Test func `law 3: an answer of any length comes back from its bytes`() throws {
+    @Test func `law 3: an answer of any length is restored from its bytes`() throws {
         for count in [0, 1, 2, 127, 128, 300, 16_384] {
             let objects = (0..<UInt64(count)).map { number -> ObjectReference? in
                 if number % 7 == 3 { return nil }
@@ -51,7 +51,8 @@ import Testing
         }
     }
 
-    @Test func `law 3: of a batch's parts the last is remembered, and as long as any save`() throws
+    @Test func `law 3: the last transaction of a batch is remembered, and as long as any save`()
+        throws
     {
         var options = StoreOptions()
         options.savesKept = 5
@@ -76,7 +77,8 @@ import Testing
         #expect(try bench.store.save(by: 0, id: [7]) == nil)
     }
 
-    @Test func `law 3: save ids of 1 to 64 bytes are told apart, longer ones are damage`() throws {
+    @Test func `law 3: save ids of 1 to 64 bytes are distinguished, longer ones are damage`() throws
+    {
         let bench = try StoreBench()
         for count in 1...64 {
             let id = [UInt8](repeating: 7, count: count)
@@ -99,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `saves without effect are kept until the floor is above where they were sent`()
+    @Test func `saves without effect are kept until the floor exceeds their first position`()
         throws
     {
         var options = StoreOptions()
@@ -114,7 +116,7 @@ import Testing
         #expect(try bench.store.save(by: 5, id: [1]) == nil)
         #expect(try bench.store.save(by: 4, id: [2]) == nil)
         for number in UInt64(1)...10 { try bench.apply([try bench.insert("Tag", number, [:])]) }
-        // Who sent it at position 1 says so, which is not below the floor yet.
+        // The save was first sent at position 1, which is not below the floor yet.
         #expect(bench.store.saveFloor == 2)
         #expect(try bench.store.save(by: 4, id: [1]) != nil)
         try bench.apply([try bench.insert("Tag", 11, [:])])
@@ -123,7 +125,9 @@ import Testing
         #expect(try bench.store.current.count(bench.store.tables.unchanged) == 0)
     }
 
-    @Test func `law 8: of too many saves without effect the oldest are forgotten`() throws {
+    @Test func `law 8: if there are too many saves without effect, the oldest are forgotten`()
+        throws
+    {
         var options = StoreOptions()
         options.unchangedKept = 8
         let bench = try StoreBench(options: options)
@@ -139,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `law 8: ids that are kept no longer since fewer are go at the next checkpoints`()
+    @Test func `law 8: after a lower limit, surplus ids are removed at the next checkpoints`()
         throws
     {
         let bench = try StoreBench()
@@ -161,7 +165,7 @@ import Testing
         }
         try save(6_001, store)
         #expect(try kept() == [6_000, 6_000])
-        // A bounded number each time; what is still known is answered as before.
+        // A bounded number is removed each time; ids still known are answered as before.
         try store.sweepSaves()
         #expect(try kept() == [1_904, 1_904])
         #expect(try store.save(by: 4, id: StoreKey.number(5_000)) != nil)
@@ -178,7 +182,7 @@ import Testing
         store.close()
     }
 
-    @Test func `the floor of ids does not sink when more are kept`() throws {
+    @Test func `the floor of ids does not sink if more are kept`() throws {
         var options = StoreOptions()
         options.savesKept = 3
         let bench = try StoreBench(options: options)
@@ -197,7 +201,7 @@ import Testing
         store.close()
     }
 
-    @Test func `an answer kept by an earlier release can be read`() throws {
+    @Test func `an answer stored by an earlier release can be read`() throws {
         let known = answer(7, [ObjectReference(tag: 1, number: 2)])
         #expect(try SavedOnce(bytes: known.bytes) == known)
         #expect(try SavedOnce(bytes: Array(known.bytes.dropLast())).wrote)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import TandemStore
 
-/// A snapshot gives what was there at its position, whatever happens to the store meanwhile.
+/// Snapshots, which return the state at their position, whatever happens to the store meanwhile.
 @Suite(.ownThread) struct SnapshotTests {
-    @Test func `law 4: a snapshot gives what was there by every plan, whatever is saved meanwhile`()
+    @Test func `law 4: a snapshot returns its position's state by every plan, whatever is saved`()
         throws
     {
         var plans: Set<String> = []
@@ -20,7 +20,7 @@ import Testing
                 defer { snapshot.end() }
                 let position = writer.shelf.bench.store.checkpointPosition
                 for expected in fetches {
-                    // The check is called within a read: before it sorts and after that.
+                    // The check is called within a read, before it sorts and after that.
                     let differences = try expected.differences(
                         in: snapshot, check: { writer.step() },
                         visit: { _, plan, _ in
@@ -55,7 +55,7 @@ import Testing
             }
             let first = writer.shelf.bench.store.checkpointPosition
             var steps = 0
-            // Every step of a growing shelf takes longer, so their number has a bound.
+            // Every step of a growing shelf takes longer, so the number of steps is bounded.
             while !readers.allSatisfy(\.isDone), writer.error == nil {
                 if steps < 4_000 { writer.step() }
                 steps += 1
@@ -68,8 +68,9 @@ import Testing
         }
     }
 
-    /// From the store as it is, and from a later snapshot.
-    @Test(arguments: [false, true]) func `the past is what a snapshot at that position gave`(
+    /// Read from the current store, and from a later snapshot.
+    @Test(arguments: [false, true])
+    func `a read of the past returns what a snapshot at that position returned`(
         isOfSnapshot: Bool
     ) throws {
         for round in UInt64(0)..<Volume.of(2, deep: 4) {
@@ -183,7 +184,7 @@ import Testing
             .mapError { $0 as? StoreError ?? StoreError(.failed, "\($0)") }
     }
 
-    @Test func `what was applied after the last checkpoint is not in a snapshot`() throws {
+    @Test func `transactions applied after the last checkpoint are not in a snapshot`() throws {
         let bench = try StoreBench.league(10, seed: seed)
         try bench.store.checkpoint()
         try bench.apply([try bench.insert("Tag", 900, [:])])
@@ -209,7 +210,7 @@ import Testing
         #expect(try bench.store.fetch(request).count == before.count + 1)
     }
 
-    @Test func `a snapshot that ends frees its reader, as does one that is dropped`() throws {
+    @Test func `a snapshot that is ended or released frees its reader`() throws {
         let bench = try StoreBench.league(10, seed: seed)
         try bench.store.checkpoint()
         let first = try bench.store.snapshot()
@@ -222,14 +223,14 @@ import Testing
         #expect(bench.store.readers.count == 0)
     }
 
-    @Test func `where all readers are in use the next snapshot waits for one to end`() throws {
+    @Test func `if all readers are in use the next snapshot waits for one to end`() throws {
         var options = StoreOptions()
         options.readers = 3
         let bench = try StoreBench(options: options)
         try bench.apply([try bench.insert("Tag", 1, [:])])
         try bench.store.checkpoint()
         let request = try CompiledRequest(FetchRequest(entity: "Tag"), in: try bench.model)
-        /// Snapshots, and how many objects each has.
+        /// Snapshots, each with its number of objects.
         var held = try (0..<3).map { _ in (try bench.store.snapshot(), 1) }
         for number in 2...6 {
             let error = #expect(throws: StoreError.self) { try bench.store.snapshot() }
@@ -247,7 +248,7 @@ import Testing
     }
 }
 
-/// A thread that fetches from a snapshot again and again, by every plan.
+/// A thread that fetches from a snapshot repeatedly, with every plan.
 private final class SnapshotReader {
     private struct Outcome: Sendable {
         var differences: [String] = []
@@ -257,12 +258,12 @@ private final class SnapshotReader {
     private let outcome: Locked<Outcome>
     private let thread: KernelThread
 
-    /// Starts the thread, which takes the snapshot over and ends it.
+    /// Starts the thread, which takes over the snapshot and ends it.
     init(
         _ snapshot: StoreSnapshot, _ fetches: [ExpectedFetch], _ lists: [ExpectedList]
     ) throws {
         let outcome = Locked(Outcome())
-        // Used by the new thread alone from here on.
+        // Used only by the new thread from here on.
         nonisolated(unsafe) let snapshot = snapshot
         self.outcome = outcome
         thread = try KernelThread.start(name: "reader", stackBytes: 8 << 20) {

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 @Suite(.ownThread) struct SortKeyArenaTests {
-    @Test func `entries are in the order of their keys' bytes, then of the objects`() {
+    @Test func `entries are sorted by their keys' bytes, then by their objects`() {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
             let arena = SortKeyArena()
@@ -14,7 +14,8 @@ import Testing
             var entries: [SortKeyArena.Entry] = []
             let other = arena.add(ObjectReference(tag: 1, number: 99), [7])
             for number in 1...ObjectNumber(60) {
-                // Few different bytes, zeros among them, so that many keys begin alike or are the same.
+                // Few different bytes, including zeros, so that many keys have a common prefix or
+                // are equal.
                 let key = (0..<Int.random(in: 0...most, using: &random)).map { place in
                     place < most / 2 ? UInt8(0) : UInt8.random(in: 0...2, using: &random)
                 }

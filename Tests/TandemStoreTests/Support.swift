@@ -134,7 +134,7 @@ final class StoreBench {
             .touch, try reference(name, number), changed: PropertyMask([slot]), links: links)
     }
 
-    // MARK: Questions
+    // MARK: Reads
 
     func members(_ name: String, _ number: ObjectNumber, _ property: String) throws -> [UInt64] {
         let relationship = try #require(try entity(name).property(named: property)?.relationship)
@@ -151,7 +151,8 @@ final class StoreBench {
         try store.fetch(try CompiledRequest(request, in: try model))
     }
 
-    /// The first plan for a predicate that is no scan, after a look at what it finds: the same as a scan.
+    /// Returns the first plan for a predicate that is not a scan, after checking that it finds the
+    /// same as a scan.
     func indexPlan(_ entity: String, _ format: String) throws -> String {
         let predicate = try ObjectPredicate(format: format)
         let request = try CompiledRequest(
@@ -175,7 +176,7 @@ final class StoreBench {
 }
 
 extension StoreView {
-    /// Fetches by a plan, with all that a request may look at.
+    /// Fetches with a plan and an unlimited budget.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
         past: PastGraph? = nil, partBytes: Int? = nil
@@ -197,7 +198,7 @@ func dump(_ store: Store) throws -> [String] {
     return lines
 }
 
-/// Every key and value of a table.
+/// Returns every key and value of a table.
 func content(_ store: Store, _ table: LMDBTable) throws -> [String] {
     var lines: [String] = []
     try store.current.scan(table, from: []) { key, value in

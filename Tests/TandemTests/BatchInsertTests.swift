@@ -7,13 +7,16 @@ import Testing
 @testable import Tandem
 @testable import TandemEmbedded
 
-/// Batch inserts through a real daemon: each row once, whatever comes between, and no more rows held than one part has.
+/// Batch inserts through a real daemon.
+///
+/// Each row is inserted once, whatever interrupts the batch, and the client holds no more rows than
+/// one chunk has.
 @MainActor @Suite struct BatchInsertTests {
     private func rows(_ range: Range<Int>) -> [BatchValues] {
         range.map { ["name": "c\($0)", "size": $0] }
     }
 
-    /// Each row is there once, in their order.
+    /// Checks that each row exists once, in the order of the batch.
     private func check(_ context: ManagedObjectContext, _ count: Int) throws {
         let found = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
         #expect(found.map { $0["size"] } == (0..<count).map { .int(Int64($0)) })
@@ -22,7 +25,7 @@ import Testing
     enum Trouble: CaseIterable { case lost, cut }
 
     @Test(arguments: Trouble.allCases, 0..<3)
-    func `law 3: a part whose answer is lost, or that is cut, is inserted once`(
+    func `law 3: a chunk whose answer is lost, or that is cut off, is inserted once`(
         trouble: Trouble, part: Int
     ) throws {
         let fixture = try Fixture()
@@ -34,13 +37,14 @@ import Testing
         let request = BatchInsertRequest(entity: "Content", rows: rows(0..<2_500))
         let result = try context.execute(request)
         #expect(result.count == 2_500 && result.position == context.position)
-        // Of two parts under way both are sent again, if the second was sent before the connection was cut.
+        // If two chunks were in flight and the second was sent before the connection was cut, both
+        // are sent again.
         #expect((5...7).contains(script.saves))
         try check(context, 2_500)
     }
 
     @Test
-    func `law 3: a daemon that is restarted between and within parts loses and doubles no row`()
+    func `law 3: a daemon restarted between and within chunks neither loses nor doubles a row`()
         throws
     {
         let fixture = try Fixture()
@@ -58,7 +62,8 @@ import Testing
         try check(context, 4_000)
     }
 
-    @Test func `law 3: a repeat sends only what is missing, and nothing when all is there`() throws
+    @Test func `law 3: a repeat sends only the missing rows, and nothing if none is missing`()
+        throws
     {
         let fixture = try Fixture()
         let script = ScriptedTransport(fixture.transport)
@@ -72,7 +77,7 @@ import Testing
         var bad = all
         bad[2_300] = ["size": "text"]
         #expect(throws: TandemError.self) { try insert(bad) }
-        // The one behind the bad part was under way.
+        // The chunk after the bad one was already in flight.
         #expect(script.saves == 4)
         let result = try insert(all)
         #expect(result.count == 3_500 && script.saves == 6)
@@ -91,7 +96,7 @@ import Testing
         try check(context, 3_500)
     }
 
-    @Test func `an error names the row and its property, and what was inserted is merged`() throws {
+    @Test func `an error names the row and its property, and inserted rows are merged`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         var bad = rows(0..<3_000)
@@ -104,7 +109,8 @@ import Testing
         #expect(error?.message.contains(".size: ") == true)
         #expect(error?.done?.count == 2_345 && error?.done?.position == context.position)
         try check(context, 2_345)
-        // What the model does not have is seen here, and names its row as well.
+        // A property that the model does not have is detected by the client; the error names the
+        // row.
         bad = rows(0..<1_500)
         bad[1_200] = ["no": 1]
         let unknown = #expect(throws: TandemError.self) {
@@ -119,7 +125,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 500, 999])
-    func `a row that is refused while the next part is under way ends the batch before it`(
+    func `a row that is refused while the next chunk is in flight ends the batch before it`(
         bad: Int
     ) throws {
         let fixture = try Fixture()
@@ -131,7 +137,7 @@ import Testing
         }
         #expect(error?.code == .validation && error?.row == bad)
         try check(context, bad)
-        // Nothing of what was sent behind it has begun: mended, the batch goes on there.
+        // No later chunk was applied, so the corrected batch continues at the refused row.
         let result = try context.execute(
             BatchInsertRequest(entity: "Content", rows: rows(0..<4_500)), id: [1])
         #expect(result.count == 4_500)
@@ -140,7 +146,7 @@ import Testing
 
     @Test
     func
-        `law 3: refused rows are left out, told before what is behind them, and cost what others do`()
+        `law 3: refused rows are left out, reported before later rows, and cost as much as others`()
         async throws
     {
         struct Stopped: Error {}
@@ -159,7 +165,7 @@ import Testing
                 AsyncBatchInsertRequest(entity: "Content", rows: ReadyRows(rows)), id: [1],
                 refusing: refusing)
         }
-        // Who can't note them down has nothing inserted behind them.
+        // If the caller can't record the refused rows, no later row is inserted.
         await #expect(throws: Stopped.self) { _ = try await insert(rows) { _ in throw Stopped() } }
         #expect(try await context.fetch(FetchRequest(entity: "Content")).count == 3)
         var refused: [Int] = []
@@ -170,18 +176,19 @@ import Testing
         }
         #expect(refused == rows.indices.filter { $0 % 5 == 3 })
         #expect(result.count == 4_000)
-        // A thousand are refused: a request for each was a thousand. How many there are follows the daemon's pace.
+        // A thousand rows are refused; one request per refused row would take a thousand requests.
+        // The number of requests depends on the daemon's speed.
         #expect(script.saves - before <= 250, "\(script.saves - before) requests")
         let kept = rows.indices.filter { $0 % 5 != 3 }
         let found = try await context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
         #expect(found.map { $0["size"] } == kept.map { .int(Int64($0)) })
-        // Without them it is the same batch, of which all is there.
+        // Without the refused rows it is the same batch, and all of its rows exist.
         let end = script.saves
         let again = try await insert(kept.map { rows[$0] }) { _ in throw Stopped() }
         #expect(again == result && script.saves == end)
     }
 
-    @Test func `a part is made while the one before is under way, and no third one`() throws {
+    @Test func `a chunk is made while the one before it is in flight, and no third one`() throws {
         let model = try CompiledModel(
             Model {
                 Content.entity; Bucket.entity
@@ -203,7 +210,7 @@ import Testing
         let second = try send()
         #expect(second.first == 1_000 && second.before == first.rows.last?.hash)
         #expect(!work.canSend && !work.wantsMore && work.heldRows == 2_001)
-        // When the first one is answered there is room for another.
+        // The answer to the first chunk makes room for another.
         _ = work.takeReply()
         try work.settle(
             BatchInserted(
@@ -229,7 +236,7 @@ import Testing
         #expect(nothing == BatchResult(position: result.position, count: 0))
     }
 
-    @Test func `an error of the sequence itself is thrown on, when what was inserted is merged`()
+    @Test func `an error of the sequence itself is rethrown after the inserted rows are merged`()
         async throws
     {
         struct Broken: Error {}
@@ -242,7 +249,7 @@ import Testing
                 id: [1])
         }
         try check(context, 1_000)
-        // What came is the same: the rest is inserted up to what is wrong.
+        // The repeated rows are the same, so the insert continues up to the bad row.
         let error = await #expect(throws: TandemError.self) {
             try await context.execute(
                 AsyncBatchInsertRequest(
@@ -252,7 +259,7 @@ import Testing
         try check(context, 1_500)
     }
 
-    @Test func `law 8: no more than one part of many rows is held, nor sent at once`() throws {
+    @Test func `law 8: at most one chunk of many rows is held or sent at once`() throws {
         let model = try CompiledModel(
             Model {
                 Content.entity; Bucket.entity
@@ -285,7 +292,7 @@ import Testing
         #expect(bytes <= WireLimits.frameBytes && bytes > WireLimits.frameBytes / 2)
     }
 
-    @Test func `rows too long for a part, or for a row, are sent alone`() throws {
+    @Test func `rows too long for a chunk or for a stored row are sent alone`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         let long = String(repeating: "x", count: 3 << 20)
@@ -325,7 +332,10 @@ import Testing
     }
 }
 
-/// Rows that are there when they are asked for: those of a stream leave the actor and come back, each behind all other tests.
+/// Rows that are available at once.
+///
+/// The rows of an `AsyncStream` would leave the actor and come back, each queued after the work of
+/// all other tests.
 private struct ReadyRows: AsyncSequence, AsyncIteratorProtocol {
     private var rows: ArraySlice<BatchValues>
     private let failure: (any Error)?

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-/// Batches through a real daemon: what they do, and what contexts and lists see of them.
+/// Batches through a real daemon: their effects, and the changes that contexts and lists show.
 @MainActor @Suite struct BatchTests {
     private func fill(_ context: ManagedObjectContext, _ count: Int) throws {
         let rows = (0..<count).lazy.map { index -> BatchValues in
@@ -23,7 +23,7 @@ import Testing
         return list
     }
 
-    @Test func `insert, update and delete are merged by the context that asks and by others`()
+    @Test func `insert, update and delete are merged by the executing context and by others`()
         throws
     {
         let fixture = try Fixture()
@@ -65,14 +65,14 @@ import Testing
         #expect(try await context.fetch(Content.self).count == 100)
     }
 
-    @Test func `rows of a sequence are taken as they are sent`() throws {
+    @Test func `rows of a sequence are pulled as they are sent`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         var (taken, most) = (0, 0)
         let rows = AnySequence<BatchValues> {
             AnyIterator {
                 taken += 1
-                // What the daemon has when a row is taken: all but the two parts before it.
+                // The rows pulled but not yet stored by the daemon: at most the two latest chunks.
                 if taken % 500 == 1 {
                     let count = try? context.count(for: FetchRequest(entity: "Content"))
                     most = max(most, taken - 1 - (count ?? 0))
@@ -82,11 +82,11 @@ import Testing
         }
         #expect(
             try context.execute(BatchInsertRequest(entity: "Content", rows: rows)).count == 5_000)
-        // One part is inserted while the next is made.
+        // One chunk is inserted while the next is made.
         #expect(most <= 2_000)
     }
 
-    @Test func `rows with relationships lead to objects that exist`() throws {
+    @Test func `rows with relationships refer to objects that exist`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         try fill(context, 3)
@@ -102,7 +102,7 @@ import Testing
             BatchUpdateRequest(
                 FetchRequest(entity: "Content"), set: BatchValues([:], objects: ["bucket": []])))
         #expect(made.contents.isEmpty)
-        // The other end takes them along.
+        // Deleting the object at the other end deletes them by cascade.
         try context.execute(
             BatchUpdateRequest(
                 FetchRequest(entity: "Content"),
@@ -111,7 +111,7 @@ import Testing
         #expect(try context.fetch(Content.self).isEmpty)
     }
 
-    @Test func `what is wrong with a batch is said before anything is done`() throws {
+    @Test func `errors in a batch request are reported before anything is done`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         try fill(context, 1)
@@ -150,7 +150,9 @@ import Testing
         #expect(try context.fetch(Content.self).map(\.name) == ["c0"])
     }
 
-    @Test func `a failure says how far the batch came, and that is merged`() throws {
+    @Test func `a failure reports how many objects the batch processed, and those are merged`()
+        throws
+    {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         let rows = (0..<3_000).map { index -> BatchValues in
@@ -165,7 +167,9 @@ import Testing
         #expect(try context.fetch(Content.self).count == 2_500)
     }
 
-    @Test func `an insert that can't be made ready says how far it came`() throws {
+    @Test func `an insert with a row that can't be encoded reports how many rows were inserted`()
+        throws
+    {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         let rows = (0..<3_000).map { index -> BatchValues in
@@ -179,7 +183,10 @@ import Testing
         #expect(try context.fetch(Content.self).count == 1_500)
     }
 
-    @Test func `an insert that loses its connection between parts says how far it came`() throws {
+    @Test
+    func `an insert that loses its connection between chunks reports how many rows were inserted`()
+        throws
+    {
         let fixture = try Fixture()
         let container = fixture.container()
         let rows = (0..<3_000).lazy.map { index -> BatchValues in
@@ -192,7 +199,7 @@ import Testing
         #expect(error?.done?.count == 1_000)
     }
 
-    @Test func `an explicit null is inserted where there is a default`() throws {
+    @Test func `an explicit null is inserted in place of the default`() throws {
         let fixture = try Fixture()
         let context = fixture.container().viewContext
         let rows: [BatchValues] = [["size": nil, "name": "n"], ["name": "d"]]
@@ -201,7 +208,7 @@ import Testing
         #expect(try context.fetch(request).map { $0["size"] } == [.int(0), .null])
     }
 
-    @Test func `law 3: a batch insert that is repeated under its id inserts what is missing`()
+    @Test func `law 3: a batch insert that is repeated under its id inserts the missing rows`()
         throws
     {
         let fixture = try Fixture()
@@ -220,7 +227,9 @@ import Testing
         #expect(try other.fetch(Content.self).count == 2_200)
     }
 
-    @Test func `law 3: a batch goes on when its connection is lost, and each object is done once`()
+    @Test
+    func
+        `law 3: a batch continues after its connection is lost, and each object is processed once`()
         async throws
     {
         let fixture = try Fixture()
@@ -234,7 +243,7 @@ import Testing
             isReady.finish()
             var (deleted, cuts) = (0, 0)
             while deleted < 6_000, let save = try await saves.next() {
-                // The sockets of all, the watcher's too.
+                // All sockets are cut, including the watcher's.
                 if cuts < 3 { fixture.cutConnections() }
                 cuts += 1
                 deleted += save.deleted.count

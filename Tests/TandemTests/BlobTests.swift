@@ -50,7 +50,7 @@ final class Page: ManagedObject, ManagedEntity {
         #expect(Data(try await container.content(of: blob)) == scan)
     }
 
-    @Test func `come back with an undo, and are read as null with a reason once they are gone`()
+    @Test func `come back with an undo, and read as null with a reason once they are deleted`()
         throws
     {
         let page = try writer.insert(Page.self)

@@ -13,9 +13,9 @@ private actor Saver {
         self.name = name
     }
 
-    /// Inserts and saves so often, blocking the thread each time.
+    /// Inserts and saves `times` times, blocking the thread each time.
     ///
-    /// Returns whether it was on the only thread of a pool, if there is one.
+    /// Returns whether every call ran on the only thread of the pool, if there is one.
     func save(times: Int, on pool: OneThread?) throws -> Bool {
         let context = context ?? container.makeContext(name: name, mergesAutomatically: true)
         self.context = context
@@ -27,7 +27,8 @@ private actor Saver {
     }
 }
 
-/// Blocking saves need no thread but their own, so that a daemon inside the process can always answer them.
+/// Blocking saves need no thread but the caller's, so a daemon inside the process can always answer
+/// them.
 @MainActor @Suite struct BlockingTests {
     let fixture: Fixture
     let context: ManagedObjectContext
@@ -40,7 +41,7 @@ private actor Saver {
 
     private func count() throws -> Int { try context.count(for: FetchRequest(entity: "Content")) }
 
-    /// Lets actors save, blocking, each with a container of its own or all with one.
+    /// Runs blocking saves in actors, each with a container of its own or all with a shared one.
     private nonisolated static func saveAll(
         _ containers: [PersistentContainer], on pool: OneThread? = nil
     ) async throws {
@@ -58,7 +59,7 @@ private actor Saver {
         }
     }
 
-    @Test func `on the main actor, which is to merge as well`() throws {
+    @Test func `on the main actor, which also has to merge`() throws {
         _ = try count()
         let other = fixture.container("other").makeContext(name: "other")
         for number in 1...50 {
@@ -88,7 +89,7 @@ private actor Saver {
     }
 
     @Test(arguments: [false, true])
-    func `within a delegate's callback, which is heard once more`(isPush: Bool) async throws {
+    func `within a delegate's callback, which is called once more`(isPush: Bool) async throws {
         let list = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: [SortKey("name")]),
             context: context)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Tandem
 
-/// How callers who block wait for answers: looking again and again as long as answers come early.
+/// The waiting of blocking callers: they spin as long as answers arrive early.
 @Suite(.ownThread) struct CallerSpinTests {
-    /// A clock by which every look is so much later than the one before.
+    /// A clock that advances by a fixed stride with each reading.
     private final class StridingClock: Clock {
         private let stride: UInt64
         private let looks = Locked(UInt64(0))
@@ -29,7 +29,7 @@ import Testing
 
     init() throws { daemon = try FakeDaemon(buckets) }
 
-    /// A connection that is there, by a clock of which two looks are so far apart.
+    /// Returns an established connection whose clock advances by `stride` with each reading.
     private func connection(stride: UInt64) throws -> Connection {
         let connection = Connection(
             transport: daemon.transport, author: "spin", model: nil, limits: ClientLimits(),
@@ -38,7 +38,7 @@ import Testing
         return connection
     }
 
-    /// How the next caller waits for the answer to a question.
+    /// Returns the policy by which the next caller waits for an answer.
     private func policy(_ connection: Connection) throws -> SpinPolicy {
         try #require(connection.state.withLock { $0.intake }).spin
     }
@@ -50,18 +50,19 @@ import Testing
                 context: "", policy: .error, modelVersion: daemon.model.version, operations: []))
     }
 
-    @Test func `as long as answers come early the next caller spins`() throws {
+    @Test func `the next caller spins as long as answers arrive early`() throws {
         let connection = try connection(stride: 1)
         defer { connection.close() }
         for _ in 0..<3 { _ = try connection.answer(question).get() }
         #expect(try policy(connection) == SpinPolicy(cores: ThisProcess.cores))
     }
 
-    @Test func `after an answer that came late the next caller sleeps, then one spins`() throws {
+    @Test func `after a late answer the next caller sleeps, then one spins`() throws {
         let connection = try connection(stride: 1_000_000)
         defer { connection.close() }
         var (last, waits) = (SpinPolicy(cores: ThisProcess.cores), 0)
-        // On a busy machine the connection's thread now and then has the answer before its caller waits, or some of it.
+        // On a busy machine the connection's thread sometimes has the answer, or a chunk of it,
+        // before the caller waits.
         for _ in 0..<10_000 where waits < 4 {
             _ = try connection.answer(question).get()
             let found = try policy(connection)
@@ -77,7 +78,7 @@ import Testing
         #expect(waits == 4)
     }
 
-    @Test func `what is no question neither spins nor says how long answers take`() throws {
+    @Test func `a save neither spins nor affects how long answers are expected to take`() throws {
         let connection = try connection(stride: 1_000_000)
         defer { connection.close() }
         _ = try connection.answer(save()).get()

@@ -2,7 +2,7 @@ import Tandem
 import Testing
 
 @Suite(.ownThread) struct `Callers that block read their answers themselves` {
-    @Test @MainActor func `and every one gets its own while pushes come in`() async throws {
+    @Test @MainActor func `and every one gets its own while pushes arrive`() async throws {
         let fixture = try Fixture()
         let shared = fixture.container("shared")
         try await shared.follow()
@@ -14,7 +14,7 @@ import Testing
                 group.addTask {
                     var (last, count) = (UInt64(0), 0)
                     for _ in 0..<300 {
-                        // Half of them block their thread, the others are suspended.
+                        // Half of the tasks block their thread, the others are suspended.
                         let position =
                             task % 2 == 0 ? try shared.end() : try await shared.follow()
                         guard position.number >= last else { return -1 }
@@ -37,7 +37,7 @@ import Testing
         #expect(try await view.fetch(Content.self).map(\.size) == [300])
     }
 
-    @Test @MainActor func `and one whose daemon goes away is told so`() throws {
+    @Test @MainActor func `and a caller whose daemon goes away receives an error`() throws {
         let fixture = try Fixture()
         var limits = ClientLimits()
         limits.connectMilliseconds = 300

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Fetches that are awaited by tasks which are cancelled.
+/// Fetches awaited by tasks that are cancelled.
 @MainActor @Suite struct CancelTests {
     let daemon: EmbeddedDaemon
     let script: ScriptedTransport
@@ -19,7 +19,8 @@ import Testing
         script = ScriptedTransport(daemon.transport)
         func container(_ transport: Transport) -> PersistentContainer {
             var limits = ClientLimits()
-            // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
+            // An answer is held until the test runs again, which takes long if many tests wait for
+            // the main actor.
             limits.answerMilliseconds = 3_600_000
             return PersistentContainer(
                 entities: [Bucket.self, Content.self], transport: transport, limits: limits)
@@ -31,7 +32,7 @@ import Testing
         try context.reach(try other.save())
     }
 
-    /// Lets a fetch be under way: sent, and not heard of.
+    /// Starts a fetch and leaves it in flight: sent and not answered.
     private func begin() async throws -> Task<Int, any Error> {
         script.hold()
         let (before, context, all) = (script.questions, context, all)
@@ -45,11 +46,11 @@ import Testing
         return try JSON(parsing: try container.status())[key]?.int
     }
 
-    @Test func `a fetch throws at once, and the daemon hears of it`() async throws {
+    @Test func `a fetch throws at once, and the daemon is notified`() async throws {
         let task = try await begin()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        // It may have answered already, which is held back.
+        // The daemon may have answered already; that answer is held back.
         while try status("cancelledRequests") == 0, try status("lateCancels") == 0 {
             await Task.yield()
         }
@@ -58,7 +59,7 @@ import Testing
         #expect(context.connection.state.withLock { $0.requests.isEmpty })
     }
 
-    @Test func `the context goes on following`() async throws {
+    @Test func `the context continues to follow changes`() async throws {
         let task = try await begin()
         task.cancel()
         _ = await task.result
@@ -71,7 +72,7 @@ import Testing
         #expect(context.position == end)
     }
 
-    @Test func `a task that was cancelled before asks nothing`() async throws {
+    @Test func `a task that was cancelled before sends no request`() async throws {
         let (before, context, all) = (script.questions, context, all)
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -81,7 +82,7 @@ import Testing
         #expect(script.questions == before)
     }
 
-    @Test func `what was given up is not asked again over another connection`() async throws {
+    @Test func `a cancelled request is not sent again over another connection`() async throws {
         let task = try await begin()
         task.cancel()
         _ = await task.result
@@ -92,7 +93,7 @@ import Testing
         #expect(script.questions == before + 1)
     }
 
-    @Test func `what waits for room is given up unsent`() async throws {
+    @Test func `a queued request is cancelled without being sent`() async throws {
         let first = try await begin()
         let (context, all) = (context, all)
         let most = WireCoding.requestsInFlight(
@@ -113,7 +114,7 @@ import Testing
         for task in tasks.prefix(most - 1) { #expect(try await task.value == 3) }
     }
 
-    @Test func `counts, values and the past are given up as well`() async throws {
+    @Test func `counts, values and reads of the past are cancelled as well`() async throws {
         let position = try #require(context.position)
         script.hold()
         let (context, all) = (context, all)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// A context that stood still while others saved ten thousand times.
+/// A context that merges ten thousand saves after a pause.
 @MainActor @Suite struct CatchUpTests {
     private static let saves = Volume.of(2_000, deep: 10_000)
 
@@ -16,7 +16,7 @@ import Testing
         let lists: [FetchedResultsController]
         let recorders: [ChangeRecorder]
         let steps: Recorder
-        /// Whether the daemon, being a fake, sorts nothing.
+        /// Whether the test has to sort fetched objects because the daemon is a fake that does not.
         let sorts: Bool
 
         init(_ transport: Transport, keeping count: Int, sorts: Bool = false) throws {
@@ -48,7 +48,7 @@ import Testing
 
         var held: Int { container.connection.state.withLock { $0.ring.count } }
 
-        /// What the lists show, and what lists made now would.
+        /// Returns the ids that the lists show, and the ids that new lists would show.
         func shown() throws -> (held: [[ObjectID]], fresh: [[ObjectID]]) {
             let fresh = try lists.map { list in
                 let found = try context.fetch(list.fetchRequest)
@@ -66,10 +66,10 @@ import Testing
         }
     }
 
-    /// Checks that everything came at once, and right.
+    /// Checks that all changes arrived as one step, and that the lists are correct.
     private func check(_ reader: Reader, isRestart: Bool = false) throws {
         let steps = reader.steps.groups
-        // A new start is followed by the fetches of the lists, and by nothing to merge.
+        // A restart is followed by the fetches of the lists; nothing is merged.
         #expect(steps.first?.isRestart == isRestart)
         #expect(isRestart ? steps.allSatisfy(\.changes.isEmpty) : steps.count == 1)
         for recorder in reader.recorders {
@@ -79,7 +79,7 @@ import Testing
         #expect(held == fresh && held.allSatisfy { !$0.isEmpty })
     }
 
-    /// Inserts, changes and deletes, one object a save.
+    /// Inserts, changes and deletes objects, one per save.
     private func save(_ context: ManagedObjectContext, _ initial: [Content]) throws {
         var contents = initial
         for number in 0..<Self.saves {
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `thousands of saves are merged as one change, within what is kept and beyond it`()
+    @Test func `thousands of saves are merged as one change, inside and outside the ring`()
         throws
     {
         let fixture = try Fixture()
@@ -113,7 +113,7 @@ import Testing
         let before = near.context.position
         try save(writer, contents)
         let end = try #require(writer.position)
-        // Both hear of everything, and neither moves.
+        // Both containers receive everything, and neither context moves.
         for reader in [near, far] {
             _ = try reader.container.wait(for: end.number, timeout: 60)
             #expect(reader.context.position == before && reader.steps.groups.isEmpty)
@@ -126,7 +126,7 @@ import Testing
         #expect(try near.shown().held == far.shown().held)
     }
 
-    @Test func `what every context has merged is not kept`() throws {
+    @Test func `transactions that every context has merged are not kept`() throws {
         let fixture = try Fixture()
         let writer = fixture.container("writer").makeContext(name: "writer")
         let reader = try Reader(fixture.transport, keeping: 1_000)
@@ -142,7 +142,7 @@ import Testing
         end = try save()
         _ = try reader.container.wait(for: end.number, timeout: 60)
         #expect(reader.held == 1)
-        // One that stands nowhere yet may need any of them.
+        // A context without a position yet may need any of them.
         let other = reader.container.makeContext(name: "other")
         for _ in 0..<5 { end = try save() }
         try reader.context.reach(end)
@@ -153,7 +153,8 @@ import Testing
         #expect(reader.held <= 2)
     }
 
-    @Test func `beyond what the journal keeps it is one change, too, by a new start`() throws {
+    @Test func `saves older than the journal's history are one change too, after a restart`() throws
+    {
         let daemon = try FakeDaemon(buckets)
         let all = (0..<50).map { daemon.insert("Content", ["name": .string("\($0)")]) }
         let reader = try Reader(daemon.transport, keeping: 256, sorts: true)

@@ -17,7 +17,7 @@ import Testing
         other = fixture.container("other").makeContext(name: "other")
     }
 
-    /// Contents with names, saved.
+    /// Returns saved contents with these names.
     private func contents(_ names: String...) throws -> [Content] {
         let contents = try names.map { name in
             let content = try parent.insert(Content.self)
@@ -65,7 +65,7 @@ import Testing
         #expect(try names(other) == ["b"] && mine.name == "b" && !mine.hasChanges)
     }
 
-    @Test func `saves awaiting, too, and a save without edits does nothing`() async throws {
+    @Test func `an awaited save works too, and a save without edits does nothing`() async throws {
         _ = try contents("a")
         let end = try #require(parent.position)
         #expect(try await child.save() == end && !parent.hasChanges)
@@ -74,7 +74,7 @@ import Testing
         #expect(parent.insertedObjects.count == 1)
     }
 
-    @Test func `a new object has its id for good, and is one object in all of them`() throws {
+    @Test func `a new object has its final id, and is one object in every context`() throws {
         let mine = try child.insert(Content.self)
         mine.name = "new"
         #expect(mine.isInserted && child.insertedObjects == [mine] && !parent.hasChanges)
@@ -89,7 +89,7 @@ import Testing
         #expect(!content.isInserted && mine.name == "new")
     }
 
-    @Test func `what is written back to the parent's value is no edit, in either`() throws {
+    @Test func `an edit back to the parent's value is no edit in either context`() throws {
         let content = try #require(try contents("a").first)
         content.name = "b"
         let mine = try twin(content, in: child)
@@ -115,7 +115,7 @@ import Testing
         #expect(try names(other) == ["b"])
     }
 
-    @Test func `an object that is new in the parent may be deleted in the child`() throws {
+    @Test func `an object inserted in the parent may be deleted in the child`() throws {
         let content = try parent.insert(Content.self)
         content.name = "new"
         let mine = try twin(content, in: child)
@@ -126,7 +126,7 @@ import Testing
         #expect(try names(child) == [] && names(parent) == [])
     }
 
-    @Test func `children have children, which see all that lies below`() throws {
+    @Test func `children have children, which see all layers below`() throws {
         let content = try #require(try contents("a").first)
         let grandchild = child.makeChild(name: "grandchild")
         let its = try twin(content, in: grandchild)
@@ -146,7 +146,8 @@ import Testing
 
     // MARK: Relationships
 
-    @Test func `both ends of relationships follow in the child alone, then in the parent`() throws {
+    @Test func `both ends of a relationship change in the child alone, then in the parent`() throws
+    {
         let content = try #require(try contents("a").first)
         let (old, new) = (try parent.insert(Bucket.self), try parent.insert(Bucket.self))
         content.bucket = old
@@ -162,7 +163,7 @@ import Testing
         #expect(from.contents.isEmpty && to.contents == [mine] && !to.hasChanges)
     }
 
-    @Test func `links of many to many go from either end`() throws {
+    @Test func `many-to-many links can be edited from either end`() throws {
         let (item, tag) = (try parent.insert(Item.self), try parent.insert(Tag.self))
         try parent.save()
         let (mine, mark) = (try twin(item, in: child), try twin(tag, in: child))
@@ -180,7 +181,7 @@ import Testing
         #expect(try other.fetch(Tag.self).count == 2)
     }
 
-    @Test func `a member that both moved is in one place wherever one looks`() throws {
+    @Test func `a member that both contexts moved is in one place from every side`() throws {
         let content = try #require(try contents("a").first)
         let buckets = try (0..<3).map { _ in try parent.insert(Bucket.self) }
         content.bucket = buckets[0]
@@ -190,7 +191,7 @@ import Testing
         mine.bucket = its[1]
         content.bucket = buckets[2]
         #expect(its.map(\.contents.count) == [0, 1, 0])
-        // Back where the parent has it, it follows that.
+        // Moved back to the parent's bucket, it follows the parent again.
         mine.bucket = its[2]
         #expect(its.map(\.contents.count) == [0, 0, 1])
         content.bucket = buckets[0]
@@ -199,7 +200,9 @@ import Testing
 
     // MARK: Taking back
 
-    @Test func `undo is each context's own, and a child's save one step of the parent's`() throws {
+    @Test func `undo is separate per context, and a child's save is one undo step of the parent`()
+        throws
+    {
         parent.allowsUndo = true
         child.allowsUndo = true
         let all = try contents("a", "b")
@@ -220,7 +223,7 @@ import Testing
         #expect(try parent.fetch(Content.self).count == 3)
     }
 
-    @Test func `rolling back or letting go of a child leaves the parent as it is`() throws {
+    @Test func `rolling back or releasing a child leaves the parent as it is`() throws {
         let content = try #require(try contents("a").first)
         content.name = "b"
         let mine = try twin(content, in: child)
@@ -240,7 +243,7 @@ import Testing
         #expect(try names(parent) == ["b"])
     }
 
-    @Test func `what the parent takes back is gone in the child`() throws {
+    @Test func `an object whose insert the parent rolls back is deleted in the child`() throws {
         let content = try parent.insert(Content.self)
         content.name = "new"
         let mine = try twin(content, in: child)
@@ -253,7 +256,7 @@ import Testing
     }
 
     /// The shrunk case of `TANDEM_SEED=20261126` of ChildRandomTests.
-    @Test func `a link to what the parent took back ends with that`() throws {
+    @Test func `a link to an object whose insert the parent rolled back becomes null`() throws {
         let content = try parent.insert(Content.self)
         try parent.save()
         let bucket = try parent.insert(Bucket.self)
@@ -268,8 +271,7 @@ import Testing
         #expect(try parent.fetch(FetchRequest(entity: "Content")).map(\.id) == [content.id])
     }
 
-    @Test func `an object that refuses to be saved keeps the child's edits where they are`() throws
-    {
+    @Test func `an object that fails validation keeps the child's edits in the child`() throws {
         let fixture = try Fixture([Strict.self])
         let parent = fixture.container().makeContext(name: "parent")
         let child = parent.makeChild(name: "child")
@@ -283,7 +285,9 @@ import Testing
         #expect(parent.insertedObjects.count == 2)
     }
 
-    @Test func `who observes an object in the child hears of edits below it`() throws {
+    @Test func `an observer of an object in the child is notified of edits in the contexts below`()
+        throws
+    {
         let content = try #require(try contents("a").first)
         let grandchild = child.makeChild(name: "grandchild")
         let mine = try twin(content, in: grandchild)

@@ -3,13 +3,13 @@ import TandemModel
 import TandemQuery
 import Testing
 
-/// What others do while a child has edits, and what the parent does.
+/// Changes by others and by the parent while a child has edits.
 @MainActor @Suite struct ChildMergingTests {
     let fixture: Fixture
     let parent: ManagedObjectContext
     let child: ManagedObjectContext
     let other: ManagedObjectContext
-    /// One content in each of them.
+    /// One content object, as each of the three contexts sees it.
     let content: Content
     let mine: Content
     let theirs: Content
@@ -26,7 +26,7 @@ import Testing
         theirs = try #require(try other.existingObject(with: content.id) as? Content)
     }
 
-    @Test func `a child counts what it fetches, with the edits of all below it`() throws {
+    @Test func `a child counts objects with the edits of all contexts below it`() throws {
         let small = FetchRequest(
             entity: "Content", predicate: try ObjectPredicate(format: "size < 4"), sort: [])
         let all = FetchRequest(entity: "Content")
@@ -55,7 +55,7 @@ import Testing
 
     // MARK: Others
 
-    @Test func `what others saved shows below the child's edits, and is no conflict`() throws {
+    @Test func `saves of others show below the child's edits, and are no conflict`() throws {
         mine.name = "mine"
         theirs.name = "theirs"
         theirs.size = 5
@@ -66,7 +66,7 @@ import Testing
         #expect(content.name == "mine")
     }
 
-    @Test func `what others deleted takes the child's edits with it`() throws {
+    @Test func `a deletion by others discards the child's edits`() throws {
         mine.name = "mine"
         let grandchild = child.makeChild(name: "grandchild")
         let its = try #require(try grandchild.existingObject(with: content.id) as? Content)
@@ -79,7 +79,7 @@ import Testing
         #expect(!parent.hasChanges)
     }
 
-    @Test func `reading in the child merges and loads for the family`() throws {
+    @Test func `a read in the child merges and loads for the whole context family`() throws {
         let new = try other.insert(Content.self)
         new.name = "new"
         let position = try other.save()
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `fetches of a child lay its edits over its parent's`() throws {
+    @Test func `fetches of a child overlay its edits on its parent's`() throws {
         for (number, name) in ["b", "c", "d", "e"].enumerated() {
             let new = try parent.insert(Content.self)
             new.name = name
@@ -115,7 +115,7 @@ import Testing
         #expect(try child.fetch(Content.self, sort: ["-name"], limit: 2).map(\.name) == ["z", "d"])
     }
 
-    @Test func `a list of a child hands out the child's objects`() throws {
+    @Test func `a list of a child returns the child's objects`() throws {
         let list = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: ["bucket.name", "name"]),
             context: child)
@@ -137,7 +137,7 @@ import Testing
         #expect(recorder.changes.count == 2)
     }
 
-    @Test func `an observer of a child hears of the saves that its parent merges`() throws {
+    @Test func `an observer of a child receives the saves that its parent merges`() throws {
         var heard = 0
         let observer = try child.observe("Content") { _ in heard += 1 }
         theirs.size = 1
@@ -162,7 +162,7 @@ import Testing
         #expect(mine.name == text + "!")
     }
 
-    @Test func `a new object that becomes an existing one does so in the child, too`() throws {
+    @Test func `a new object that becomes an existing one does so in the child too`() throws {
         let existing = try other.insert(Item.self)
         existing.code = "k"
         existing.name = "theirs"
@@ -185,7 +185,9 @@ import Testing
     // MARK: The parent
 
     @Test(arguments: MergePolicy.allCases)
-    func `edits made in the parent meanwhile meet the child's policy`(policy: MergePolicy) throws {
+    func `edits made in the parent since are resolved by the child's policy`(policy: MergePolicy)
+        throws
+    {
         mine.name = "mine"
         mine.size = 1
         content.name = "parent's"
@@ -210,7 +212,7 @@ import Testing
         #expect(parent.insertedObjects.map(\.id) == [extra.id])
     }
 
-    @Test func `edits that the parent had before, or saved, are no conflict`() throws {
+    @Test func `edits that the parent made before the child's, or saved, are no conflict`() throws {
         content.name = "before"
         mine.name = "mine"
         try child.save()
@@ -224,7 +226,9 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `edits of what the parent deleted are a conflict or drop out`(policy: MergePolicy) throws {
+    func `edits of an object that the parent deleted are a conflict or dropped`(policy: MergePolicy)
+        throws
+    {
         mine.name = "mine"
         parent.delete(content)
         #expect(mine.isDeleted)
@@ -239,7 +243,9 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `deleting what the parent changed is settled by the policy`(policy: MergePolicy) throws {
+    func `a deletion of an object that the parent changed is resolved by the policy`(
+        policy: MergePolicy
+    ) throws {
         child.delete(mine)
         content.name = "changed"
         if policy == .error {
@@ -254,7 +260,7 @@ import Testing
         if stays { #expect(mine.name == "changed") }
     }
 
-    @Test func `edits stay where they are while the parent's save is in flight`() async throws {
+    @Test func `edits stay in the child while the parent's save is in flight`() async throws {
         content.name = "flying"
         mine.size = 1
         let parent = parent

@@ -5,7 +5,8 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// Three contexts, each a child of the one before, edited at random beside a plain model of their layers.
+/// Three contexts, each a child of the one before, edited at random and compared with a plain model
+/// of their layers.
 @MainActor @Suite struct ChildRandomTests {
     @Test func `law 4: nested contexts show what a plain model of their layers shows`() throws {
         let fixture = try Fixture([Bucket.self, Content.self, Item.self, Tag.self])
@@ -30,14 +31,14 @@ import Testing
     }
 }
 
-/// The contexts, and the model of what they hold.
+/// The contexts, and the model of their state.
 @MainActor private final class Family {
     private let contexts: [ManagedObjectContext]
     private let other: ManagedObjectContext
     private var model = NestedGraph(levels: 3)
     private var random: SplitMix
     private(set) var log: [String] = []
-    /// What other families left behind.
+    /// The objects that earlier families left in the store.
     private let strangers: Set<ObjectID>
 
     init(_ fixture: Fixture, seed: UInt64) throws {
@@ -79,7 +80,7 @@ import Testing
         if random.next(3) == 0 { try backAndForth(level, before) }
     }
 
-    /// Takes the last step back, looks, and does it again.
+    /// Undoes the last step, compares, and redoes it.
     private func backAndForth(_ level: Int, _ before: PlainEdits) throws {
         guard contexts[level].canUndo else { return }
         log.append("\(level) undoes and does again")
@@ -137,7 +138,7 @@ import Testing
         let object = try context.existingObject(with: id)
         if let target, random.next(2) == 0 {
             try context.existingObject(with: target).add(object, to: "contents")
-            // A member that is added again stays what it is.
+            // A member that is added again stays unchanged.
         } else {
             object.setObject(
                 try target.map { try context.existingObject(with: $0) }, for: "bucket")
@@ -170,7 +171,7 @@ import Testing
 
     private func delete(_ level: Int) throws {
         let graph = model.graph(level)
-        // Whatever leads to a bucket only in memory is another test's matter.
+        // Links to a bucket that exist only in memory are covered by another test.
         guard let id = pick(graph.alive.subtracting(wanted).sorted { $0.number < $1.number })
         else { return }
         log.append("\(level) deletes \(id)")
@@ -179,14 +180,15 @@ import Testing
     }
 
     private func rollBack(_ level: Int) {
-        // Links to what is taken back are another test's matter, as with deletions.
+        // Links to objects whose insert is rolled back are covered by another test, as with
+        // deletions.
         guard wanted.isDisjoint(with: model.levels[level].inserted) else { return }
         log.append("\(level) rolls back")
         contexts[level].rollback()
         model.levels[level] = PlainEdits()
     }
 
-    /// What some context's edits lead to.
+    /// The objects that some context's edits refer to.
     private var wanted: Set<ObjectID> {
         Set(
             model.levels.flatMap(\.values.values).compactMap { value in
@@ -207,7 +209,8 @@ import Testing
         log.append("\(level) saves")
         let position = try contexts[level].save()
         model.save(level)
-        // The others edit what they see; with an old row a value could be no change to them.
+        // The other context edits the rows that it sees; with a stale row, an assigned value could
+        // be no change.
         if level == 0 { try other.reach(position) }
     }
 
@@ -217,7 +220,7 @@ import Testing
 
     // MARK: Looking
 
-    /// Where contexts and model differ.
+    /// Returns descriptions of the differences between contexts and model.
     func differences() throws -> [String] {
         try contexts.indices.flatMap { level in
             let graph = model.graph(level)

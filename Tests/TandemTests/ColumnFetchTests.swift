@@ -5,7 +5,8 @@ import Testing
 
 @testable import Tandem
 
-/// Values and groups come from the daemon, of what is saved, now and at earlier positions.
+/// Fetches of values and groups, which the daemon computes from saved data, now and at earlier
+/// positions.
 @MainActor @Suite struct ColumnFetchTests {
     let container: PersistentContainer
     let context: ManagedObjectContext
@@ -51,7 +52,7 @@ import Testing
         #expect(try context.fetchDictionaries(some, byBucket) == [row("red", 5, 20, 4)])
     }
 
-    @Test func `groups are left out by what they come to`() throws {
+    @Test func `groups are filtered by their results`() throws {
         let request = FetchRequest(entity: "Content")
         var columns = byBucket
         columns.having = try ObjectPredicate(format: "@count > 3 AND @sum.size >= 17")
@@ -73,7 +74,7 @@ import Testing
         #expect(try context.fetchDictionaries(request, byBucket).count == 3)
     }
 
-    @Test func `pending edits have no part in it, saved ones have`() throws {
+    @Test func `pending edits are not included, saved ones are`() throws {
         let request = FetchRequest(entity: "Content")
         let before = try context.fetchDictionaries(request, byBucket)
         let other = container.makeContext(name: "other")
@@ -84,7 +85,7 @@ import Testing
         let after = try context.fetchDictionaries(request, byBucket)
         #expect(after.first == row(nil, 1, 19, 19))
         #expect(context.position == position)
-        // A name over a relationship counts as it was, too.
+        // A group name reached through a relationship also changes with the save.
         let red = try #require(try other.fetch(Bucket.self, where: "name = 'red'").first)
         red.name = "green"
         try other.save()
@@ -93,7 +94,7 @@ import Testing
         #expect(try context.fetchDictionaries(request, byBucket, at: filled) == before)
     }
 
-    @Test func `groups can be waited for`() async throws {
+    @Test func `groups can be awaited`() async throws {
         let request = FetchRequest(entity: "Content")
         let now = try await context.fetchDictionaries(request, byBucket)
         #expect(now.map { $0["@count"] } == [.int(1), .int(4), .int(5)])
@@ -114,7 +115,7 @@ import Testing
                 == [["name": .string("c2")], ["name": .string("c1")]])
     }
 
-    @Test func `a child context asks the daemon as well`() throws {
+    @Test func `a child context sends the request to the daemon as well`() throws {
         let child = context.makeChild(name: "child")
         let request = FetchRequest(entity: "Content")
         #expect(

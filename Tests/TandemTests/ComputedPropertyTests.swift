@@ -25,7 +25,7 @@ private final class Citizen: ManagedObject, ManagedEntity {
     var closed: Bool { done || archived }
     var shown: Bool { done && !archived }
     var open: Bool { !done }
-    /// Another name of a property, which is no more than that.
+    /// A second name of a stored property, without any computation.
     var name: String { first }
 
     static let entity = Entity("Citizen") {
@@ -40,7 +40,8 @@ private final class Citizen: ManagedObject, ManagedEntity {
     }
 }
 
-/// Key paths through computed properties are refused, and never taken for the property that these read.
+/// Key paths through computed properties are refused, and are never mistaken for the properties
+/// that these read.
 @MainActor @Suite struct ComputedPropertyTests {
     @Test func `a key path through a computed property is refused`() throws {
         let context = try Fixture([Citizen.self]).container().makeContext(name: "test")

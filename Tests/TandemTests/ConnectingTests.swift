@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// How a connection is made again, and what is told of it meanwhile.
+/// Reconnecting, and the events that report it.
 @MainActor @Suite struct ConnectingTests {
     @Test func `law8: pauses double up to their bound, with a jitter that the generator decides`() {
         var limits = ClientLimits()
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `a daemon that accepts and says nothing is left, and the next one heard`() throws {
+    @Test func `a daemon that accepts and sends nothing is abandoned for the next one`() throws {
         let daemon = try FakeDaemon(buckets)
         daemon.state.withLock { $0.silentWelcomes = 2 }
         _ = daemon.insert("Content", ["size": .int(1)])
@@ -60,7 +60,8 @@ import Testing
         #expect(!errors.isEmpty && Set(errors).isSubset(of: [.timeout, .disconnected]))
     }
 
-    @Test func `connection events say that saves are refused, why, and that they are taken again`()
+    @Test
+    func `connection events report that saves are refused, why, and that they are accepted again`()
         async throws
     {
         let daemon = try FakeDaemon(buckets)
@@ -82,13 +83,13 @@ import Testing
         #expect(taken?.state == .writable && taken?.reason == "")
         try save(context)
         #expect(daemon.end.number == 1 && !context.hasChanges)
-        // Saying again what is known already is no event.
+        // Repeating a known state is no event.
         daemon.tell(isReadOnly: false)
         daemon.cutConnections()
         #expect(await events.next()?.state == .lost)
     }
 
-    @Test func `a daemon that comes back writable is told of, though it said nothing else`()
+    @Test func `a daemon that reconnects as writable is reported, though it sent no state`()
         async throws
     {
         let daemon = try FakeDaemon(buckets)

@@ -6,8 +6,10 @@ import Testing
 
 @testable import Tandem
 
-/// What a save's content hash is, said as plainly as can be: of the operations without what they are based on, with ordinals for
-/// the numbers of new objects.
+/// A plain implementation of a save's content hash.
+///
+/// The hash covers the operations without the versions they are based on; the numbers of new
+/// objects are replaced by ordinals.
 private struct PlainHash {
     var ordinals: [ObjectNumber: UInt64] = [:]
 
@@ -86,7 +88,7 @@ private struct PlainHash {
             for _ in 0...random.next(8) { try edit(context, &objects, &random) }
             guard context.hasChanges else { continue }
             let before = daemon.state.withLock { $0.requests.count }
-            // What has nothing but mirrored ends is no save.
+            // A context with only mirrored edits saves nothing.
             _ = try? context.save(policy: [.error, .objectTrump, .storeTrump][random.next(3)])
             let saves = daemon.state.withLock { state in
                 state.requests[before...].compactMap {

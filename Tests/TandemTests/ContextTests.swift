@@ -30,7 +30,7 @@ let buckets = Model(Bucket.self, Content.self)
         #expect(bucket["name"] == .string("a"))
     }
 
-    @Test func `a fetch shows what others saved`() throws {
+    @Test func `a fetch shows the saves of others`() throws {
         _ = daemon.insert("Content", ["name": .string("x"), "size": .int(3)])
         let found = try context.fetch(Content.self)
         #expect(found.map(\.name) == ["x"] && found.map(\.size) == [3])
@@ -56,7 +56,7 @@ let buckets = Model(Bucket.self, Content.self)
         #expect(content.name == "theirs" && !content.hasChanges)
     }
 
-    @Test func `an answer merges everything up to its position first`() throws {
+    @Test func `an answer is preceded by a merge up to its position`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         daemon.update(reference, ["size": .int(2)])
@@ -66,7 +66,7 @@ let buckets = Model(Bucket.self, Content.self)
         #expect(context.position == daemon.end)
     }
 
-    @Test func `a save merges what others did before it`() throws {
+    @Test func `a save merges earlier saves of others`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         daemon.update(reference, ["size": .int(2)])

@@ -4,7 +4,7 @@ import TandemQuery
 import TestSupport
 import Testing
 
-/// A client keeps to what the daemon's welcome asks for.
+/// A client respects the limits in the daemon's welcome.
 @MainActor
 @Suite(.ownThread) struct DaemonLimitTests {
     private func controller(
@@ -14,7 +14,8 @@ import Testing
             fetchRequest: FetchRequest(entity: "Content", sort: ["name"]), context: context)
     }
 
-    @Test func `law 8: one controller more than the daemon allows is refused until another goes`()
+    @Test
+    func `law 8: one controller more than the daemon allows is refused until another is released`()
         throws
     {
         var limits = DaemonLimits()
@@ -26,7 +27,7 @@ import Testing
         try first.performFetch()
         var second: FetchedResultsController? = try controller(container.makeContext(name: "other"))
         try second?.performFetch()
-        // Fetching once more takes no other place.
+        // A repeated fetch takes no second controller slot.
         try second?.performFetch()
         let third = try controller(context)
         let error = #expect(throws: TandemError.self) { try third.performFetch() }
@@ -34,15 +35,15 @@ import Testing
         #expect(error?.message.contains("limits.controllers is 2") == true)
         weak let gone = second
         second = nil
-        // Its context does not keep it.
+        // The context does not retain its controllers.
         #expect(gone == nil)
         try third.performFetch()
-        // Another connection has places of its own.
+        // Another connection has slots of its own.
         let others = try controller(fixture.container().viewContext)
         try others.performFetch()
     }
 
-    @Test func `law 8: small frames and few requests at once carry large saves and many reads`()
+    @Test func `law 8: small frames and few requests in flight carry large saves and many reads`()
         throws
     {
         var limits = DaemonLimits()
@@ -67,7 +68,7 @@ import Testing
         #expect(found.count == 100)
     }
 
-    @Test func `law 8: a save beyond a small limit of transactions is refused, a smaller one goes`()
+    @Test func `law 8: a save above a small transaction limit is refused, a smaller one succeeds`()
         throws
     {
         var limits = DaemonLimits()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// What `TANDEM_DEBUG` lets a process tell of what is asked beside plain fetches, faults and saves.
+/// The lines of `TANDEM_DEBUG` about requests other than plain fetches, faults and saves.
 @MainActor @Suite struct DebugLogReadTests {
     private let fixture: Fixture
     private let writer: ManagedObjectContext
@@ -25,7 +25,7 @@ import Testing
         reader.debug = DebugLog("fetch,fault,save", clock: ManualClock()) { lines.add($0) }
     }
 
-    @Test func `looking back is a line of its own, with the position that was read at`() throws {
+    @Test func `a read of the past is a line of its own, with the position that was read`() throws {
         _ = try writer.insert(Content.self)
         let first = try writer.save()
         _ = try writer.insert(Content.self)
@@ -44,7 +44,7 @@ import Testing
         #expect(lines.take().map { $0.hasPrefix("tandem fetch: context=r error=") } == [true])
     }
 
-    @Test func `ids and values that are fetched are counted`() throws {
+    @Test func `fetched ids and values are counted`() throws {
         for size in 0..<3 { try writer.insert(Content.self).size = size }
         try reader.reach(try writer.save())
         let request = FetchRequest(entity: "Content")
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `opening a list from its cache is told as a fetch`() throws {
+    @Test func `opening a list from its cache is traced as a fetch`() throws {
         reader.core.cacheDirectory = fixture.cacheDirectory
         func open() throws -> FetchedResultsController {
             let list = try FetchedResultsController(
@@ -94,7 +94,7 @@ import Testing
             ])
     }
 
-    @Test func `a batch is a save with all that it did`() throws {
+    @Test func `a batch is traced as a save with all of its effects`() throws {
         let rows = (0..<3).map { BatchValues(["size": .int(Int64($0))]) }
         let inserted = try reader.execute(BatchInsertRequest(entity: "Content", rows: rows))
         let updated = try reader.execute(
@@ -124,7 +124,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `what lists ask for when they are merged is told`(_ isPinned: Bool) throws {
+    func `requests that lists send while they are merged are traced`(_ isPinned: Bool) throws {
         let content = try writer.insert(Content.self)
         content.name = "a"
         let second = try writer.insert(Content.self)

@@ -3,13 +3,13 @@ import Testing
 
 @testable import Tandem
 
-/// What `TANDEM_DEBUG` lets a process tell.
+/// The output of `TANDEM_DEBUG`.
 @MainActor @Suite struct DebugLogTests {
     /// The lines that were written.
     final class Lines: Sendable {
         private let state = Locked([String]())
         func add(_ line: String) { state.withLock { $0.append(line) } }
-        /// The lines since the last call.
+        /// Returns the lines since the last call.
         func take() -> [String] {
             state.withLock { lines in
                 defer { lines = [] }
@@ -26,7 +26,7 @@ import Testing
         let daemon = try FakeDaemon(buckets)
         let lines = Lines()
         let context = daemon.container().makeContext(name: "two words")
-        // Who follows the entity merges its own save.
+        // A context that follows the entity merges its own save.
         _ = try context.fetch(Content.self)
         context.debug = log("1", lines)
         let content = try context.insert(Content.self)
@@ -52,7 +52,7 @@ import Testing
             ])
     }
 
-    @Test func `a failure is told as one`() throws {
+    @Test func `a failure is traced as one`() throws {
         let daemon = try FakeDaemon(buckets)
         let lines = Lines()
         let context = daemon.container().makeContext(name: "c")
@@ -65,7 +65,7 @@ import Testing
         )
     }
 
-    @Test func `only the topics that were named are told, and a wrong one is said once`() throws {
+    @Test func `only the named topics are traced, and a wrong name is reported once`() throws {
         let lines = Lines()
         #expect(log("", lines) == nil && log("0", lines) == nil)
         #expect(lines.take().isEmpty)
@@ -80,7 +80,7 @@ import Testing
         #expect(untold.isEmpty)
     }
 
-    @Test func `milliseconds have three places`() throws {
+    @Test func `milliseconds have three decimals`() throws {
         let (lines, clock) = (Lines(), ManualClock())
         let log = try #require(DebugLog("save", clock: clock) { lines.add($0) })
         let start = log.now

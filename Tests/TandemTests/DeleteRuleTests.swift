@@ -2,7 +2,7 @@ import Tandem
 import TandemModel
 import Testing
 
-/// What delete rules lead to, before the save and after it.
+/// The effects of delete rules, before the save and after it.
 @MainActor @Suite struct DeleteRuleTests {
     let fixture: Fixture
     let context: ManagedObjectContext
@@ -34,7 +34,7 @@ import Testing
         var all: [ManagedObject] { [box, item, part, label] }
     }
 
-    /// A box with an item with a part, and a label.
+    /// Inserts a box with an item with a part, and a label.
     private func graph() throws -> Graph {
         let graph = Graph(
             box: try context.insert("Box"), item: try context.insert("Item"),
@@ -45,7 +45,7 @@ import Testing
         return graph
     }
 
-    /// The same, saved and loaded again, so that the context holds its links.
+    /// Returns the same graph, saved and loaded again, so that the context holds its links.
     private func savedGraph() throws -> Graph {
         let graph = try graph()
         try context.save()
@@ -59,7 +59,7 @@ import Testing
         try context.count(for: FetchRequest(entity: entity))
     }
 
-    @Test func `a cascade shows at once, and a link to what is gone leads nowhere`() throws {
+    @Test func `a cascade shows at once, and a link to a deleted object reads as null`() throws {
         let graph = try savedGraph()
         context.delete(graph.box)
         #expect(graph.all.map(\.isDeleted) == [true, true, true, false])
@@ -73,7 +73,7 @@ import Testing
         #expect(try ["Box", "Item", "Part", "Label"].map(count) == [0, 0, 0, 1])
     }
 
-    @Test func `undo takes the cascade back, and so does rollback`() throws {
+    @Test func `undo reverts the cascade, and so does rollback`() throws {
         let graph = try savedGraph()
         context.allowsUndo = true
         graph.part.setObject(nil, for: "item")
@@ -90,7 +90,7 @@ import Testing
         #expect(try ["Box", "Item", "Part"].map(count) == [1, 1, 1])
     }
 
-    @Test func `what was never saved goes too, and is back after undo`() throws {
+    @Test func `objects that were never saved are deleted too, and return after undo`() throws {
         context.allowsUndo = true
         let graph = try graph()
         context.delete(graph.box)
@@ -102,7 +102,9 @@ import Testing
         #expect(try ["Box", "Item", "Part", "Label"].map(count) == [0, 0, 0, 1])
     }
 
-    @Test func `a link that only the context knows is deleted by the context`() throws {
+    @Test func `a cascade through a link that only the context knows is done by the context`()
+        throws
+    {
         let graph = try graph()
         let second = try context.insert("Box")
         try context.save()
@@ -123,7 +125,7 @@ import Testing
         #expect(try ["Box", "Item"].map(count) == [2, 0])
     }
 
-    @Test func `what the context does not hold is deleted by the daemon`() throws {
+    @Test func `objects that the context does not hold are deleted by the daemon`() throws {
         _ = try graph()
         try context.save()
         let box = try #require(try other.fetch(FetchRequest(entity: "Box")).first)
@@ -133,7 +135,7 @@ import Testing
         #expect(try ["Box", "Item", "Part", "Label"].map(count) == [0, 0, 0, 1])
     }
 
-    @Test func `what others moved elsewhere meanwhile shows again after the save`() throws {
+    @Test func `an object that others moved elsewhere shows again after the save`() throws {
         let graph = try savedGraph()
         let theirs = try other.existingObject(with: graph.item.id)
         let second = try other.insert("Box")
@@ -148,7 +150,7 @@ import Testing
         #expect(try ["Box", "Item", "Part"].map(count) == [1, 1, 1])
     }
 
-    @Test func `what a rule would delete can be deleted by name as well`() throws {
+    @Test func `an object that a rule would delete can be deleted explicitly as well`() throws {
         let graph = try savedGraph()
         context.delete(graph.box)
         context.delete(graph.item)
@@ -160,7 +162,7 @@ import Testing
         #expect(try ["Box", "Item", "Part"].map(count) == [0, 0, 0])
     }
 
-    @Test func `the cascade is told to who observes the objects`() throws {
+    @Test func `observers of the objects are notified of the cascade`() throws {
         let graph = try savedGraph()
         var deleted: Set<ObjectID> = []
         let observation = context.onObjectsDidChange { deleted.formUnion($0.deleted) }
@@ -170,7 +172,7 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    @Test func `a child shows what rules lead to, and leaves it to its parent and the daemon`()
+    @Test func `a child shows the effects of rules, and leaves them to its parent and the daemon`()
         throws
     {
         let graph = try savedGraph()
@@ -197,7 +199,9 @@ import Testing
         _ = observation
     }
 
-    @Test func `who observes a child's objects hears of what its parent edits and merges`() throws {
+    @Test func `an observer of a child's objects is notified of its parent's edits and merges`()
+        throws
+    {
         let graph = try savedGraph()
         let child = context.makeChild(name: "child")
         let mine = try child.existingObject(with: graph.box.id)

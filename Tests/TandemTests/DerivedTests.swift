@@ -22,7 +22,7 @@ final class Choir: ManagedObject, ManagedEntity {
     }
 }
 
-/// A singer whose name is sorted by as people read it.
+/// A singer with a derived text for sorting, folded from the name.
 final class Singer: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
     @Managed("folded") var folded: String?
@@ -68,7 +68,7 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(seen.memberCount == 0 && choir.memberCount == 0)
     }
 
-    @Test func `whoever sets one is told so before anything is sent`() throws {
+    @Test func `setting a derived attribute is refused before anything is sent`() throws {
         let choir = try context.insert(Choir.self)
         let singer = try context.insert(Singer.self)
         choir.memberCount = 7
@@ -89,7 +89,7 @@ final class Singer: ManagedObject, ManagedEntity {
         try context.save()
     }
 
-    @Test func `batches that set one are refused, others are counted`() throws {
+    @Test func `batches that set a derived attribute are refused, others update it`() throws {
         let choir = try context.insert(Choir.self)
         try context.save()
         let rows = (0..<3).map {
@@ -114,7 +114,7 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(choir.memberCount == 1)
     }
 
-    @Test func `lists are sorted and sectioned by them, edits included`() throws {
+    @Test func `lists are sorted and sectioned by derived attributes, edits included`() throws {
         for name in ["b", "Á", "C"] { try context.insert(Singer.self).name = name }
         try context.save()
         let list = try FetchedResultsController(
@@ -132,7 +132,7 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(names() == ["Á", "À la", "b"])
     }
 
-    @Test func `undoing a name undoes its folded text, and a child hands on the name`() throws {
+    @Test func `undoing a name undoes its folded text, and a child hands the name on`() throws {
         context.allowsUndo = true
         let singer = try context.insert(Singer.self)
         singer.name = "Ä"
@@ -153,7 +153,7 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(singer.folded == "u" && singer.choir?.memberCount == 1)
     }
 
-    @Test func `overwriting a whole object leaves out what is derived`() throws {
+    @Test func `overwriting a whole object leaves out derived attributes`() throws {
         let choir = try context.insert(Choir.self)
         choir.title = "a"
         try context.save()
@@ -217,7 +217,7 @@ final class Singer: ManagedObject, ManagedEntity {
         }
     }
 
-    /// One random edit.
+    /// Makes one random edit.
     private func change(
         _ choirs: inout [Choir], _ singers: inout [Singer], _ random: inout SeededGenerator
     ) throws {
@@ -248,7 +248,7 @@ final class Singer: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `law 5: a count that grew while history was lost is reported`() throws {
+    @Test func `law 5: a count that grew during a history gap is reported`() throws {
         let fixture = try Fixture([Choir.self, Singer.self])
         let writer = fixture.container("writer").makeContext(name: "writer")
         let reader = fixture.container("reader").makeContext(name: "reader")
@@ -267,7 +267,9 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect((list.fetchedObjects.first as? Choir)?.memberCount == 1)
     }
 
-    @Test func `an app of an older model goes on, and is refused only what is derived now`() throws
+    @Test
+    func `an app of an older model keeps working, and is refused only newly derived attributes`()
+        throws
     {
         let old = Model {
             Entity("Choir") {

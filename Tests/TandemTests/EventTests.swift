@@ -6,9 +6,11 @@ import Testing
 
 @testable import Tandem
 
-/// Sequences that a slow or unlucky reader reads: nothing is left out silently (law 8).
+/// Sequences whose readers are slow or interrupted: nothing is left out silently (law 8).
 @MainActor @Suite struct EventTests {
-    @Test func `law8: a slow reader of connection events is told how many it missed`() async {
+    @Test func `law8: a slow reader of connection events receives the number of missed events`()
+        async
+    {
         let feed = ConnectionFeed(limit: 3)
         func event(_ number: UInt64) -> ConnectionEvent {
             ConnectionEvent(
@@ -27,7 +29,7 @@ import Testing
         #expect(await feed.next() == nil)
     }
 
-    @Test func `connection events name what was lost and where it goes on`() async throws {
+    @Test func `connection events name what was lost and where it resumes`() async throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()
         var events = container.connectionEvents.makeAsyncIterator()
@@ -41,7 +43,7 @@ import Testing
         #expect(await late.next() == nil)
     }
 
-    @Test func `law2: those who list every save are told when some were missed`() async throws {
+    @Test func `law2: readers of every save are notified if some were missed`() async throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()
         let reference = daemon.insert("Content", ["size": .int(1)])
@@ -67,12 +69,13 @@ import Testing
         #expect(ends == [.historyExpired, .historyExpired])
     }
 
-    /// Lets others save, and merges that, when an object is told to change first.
+    /// An observer that commits a save of another client and merges it when an object is about to
+    /// change for the first time.
     @MainActor private final class Meddler {
         let daemon: FakeDaemon
         let context: ManagedObjectContext
         let reference: ObjectReference
-        /// What it merges tells of the object once more.
+        /// Whether it has done so; the merge notifies about the same object once more.
         private var hasMeddled = false
 
         init(_ daemon: FakeDaemon, _ context: ManagedObjectContext, _ reference: ObjectReference) {
@@ -93,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `law2: a merge inside of what an object tells loses nobody's save`() async throws {
+    @Test func `law2: a merge inside an object's notification loses no save`() async throws {
         let daemon = try FakeDaemon(buckets)
         let context = daemon.container().makeContext(name: "test")
         let reference = daemon.insert("Content", ["size": .int(1)])
@@ -114,7 +117,8 @@ import Testing
         #expect(heard == Array(start + 1...start + 4))
     }
 
-    @Test func `law2: an observer is told once which saves it missed, and goes on after them`()
+    @Test
+    func `law2: an observer is notified once of the saves it missed, and continues after them`()
         throws
     {
         let daemon = try FakeDaemon(buckets)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Tandem
 
-/// What a save leaves behind that fails, or whose own transaction could not be merged.
+/// The state after a save that failed, or whose own transaction could not be merged.
 @MainActor @Suite struct FailedSaveTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext
@@ -14,7 +14,7 @@ import Testing
         context.allowsUndo = true
     }
 
-    /// Edits while a save is in flight that then fails.
+    /// Makes edits while a save is in flight that then fails.
     private func fail(during edit: () throws -> Void) async throws {
         daemon.state.withLock { state in
             state.holdsSaves = true
@@ -32,7 +32,8 @@ import Testing
         }
     }
 
-    @Test func `law 8: undo after a failed save keeps what was in flight`() async throws {
+    @Test func `law 8: undo after a failed save keeps the edits that were in flight`() async throws
+    {
         let content = try context.insert(Content.self)
         content.size = 3
         try await fail { content.name = "b" }
@@ -42,7 +43,7 @@ import Testing
         #expect(daemon.state.withLock { $0.rows.count } == 1)
     }
 
-    @Test func `law 8: what was deleted while its insert failed is forgotten`() async throws {
+    @Test func `law 8: an object deleted while its insert failed is forgotten`() async throws {
         let content = try context.insert(Content.self)
         let bucket = try context.insert(Bucket.self)
         content.bucket = bucket
@@ -56,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [nil, [1]] as [[UInt8]?])
-    func `law 3: a save that can't be merged is asked for again`(saveID: [UInt8]?) throws {
+    func `law 3: a save that can't be merged is read again`(saveID: [UInt8]?) throws {
         var limits = ClientLimits()
         limits.recentTransactions = 1
         let context = PersistentContainer(transport: daemon.transport, limits: limits)
@@ -76,7 +77,7 @@ import Testing
         #expect(try context.save().number == 7)
     }
 
-    @Test func `undo within a group is no misuse of it`() throws {
+    @Test func `undo within a group is allowed`() throws {
         let content = try context.insert(Content.self)
         content.size = 1
         context.undoGroup {
@@ -89,7 +90,7 @@ import Testing
         #expect(content.size == 1 && content.isInserted)
     }
 
-    @Test func `law 8: what is edited while another object is validated is not lost`() throws {
+    @Test func `law 8: an edit made while another object is validated is not lost`() throws {
         let container = PersistentContainer(
             entities: [Meddler.self], transport: try FakeDaemon(meddlers).transport)
         let context = container.makeContext(name: "meddling")
@@ -105,7 +106,7 @@ import Testing
     }
 }
 
-/// Sets another object while it is validated.
+/// A class whose objects set another object while they are validated.
 final class Meddler: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
     var other: Meddler?

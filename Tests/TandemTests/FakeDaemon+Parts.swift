@@ -1,9 +1,9 @@
 import Tandem
 import TandemModel
 
-/// For tests of answers in parts.
+/// Helpers for tests of chunked answers.
 extension FakeDaemon {
-    /// One with contents of the names, which sends one a part.
+    /// Returns a daemon with contents of these names, which sends one object per chunk.
     @MainActor static func sendingParts(of names: [String]) throws -> FakeDaemon {
         let fake = try FakeDaemon(
             Model {
@@ -16,7 +16,7 @@ extension FakeDaemon {
         return fake
     }
 
-    /// How many fetches it was asked for, of those requests that are remembered.
+    /// The number of fetches among the recorded requests.
     var fetchCount: Int {
         state.withLock { state in
             state.requests.count { if case .fetch = $0 { true } else { false } }

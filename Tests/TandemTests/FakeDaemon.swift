@@ -5,7 +5,8 @@ import TandemWire
 
 /// A daemon for tests of the client alone: a small store in memory that speaks the protocol.
 ///
-/// It knows no predicates and no conflicts. Tests may hold back answers to saves, lose a push, or cut connections.
+/// It supports neither predicates nor conflicts. Tests can hold back answers to saves, lose a push,
+/// or cut connections.
 final class FakeDaemon: Sendable {
     struct Stored {
         var reference: ObjectReference
@@ -19,19 +20,19 @@ final class FakeDaemon: Sendable {
         var session: FakeSession
     }
 
-    /// What comes between the parts of an answer.
+    /// An event between the chunks of an answer.
     enum Interruption {
         /// The connection is cut.
         case cut
-        /// A failure comes in place of the rest.
+        /// A failure is sent in place of the remaining chunks.
         case failure(TandemError)
-        /// Others save something, which is pushed.
+        /// Another client's save is pushed.
         case save
-        /// Something is done, and nothing more comes.
+        /// The closure is called, and no more chunks are sent.
         case silence(@Sendable () -> Void)
-        /// A part comes once more.
+        /// A chunk is sent twice.
         case repetition
-        /// Another part comes.
+        /// Another chunk is sent.
         case part(FetchedPart)
     }
 
@@ -43,36 +44,39 @@ final class FakeDaemon: Sendable {
         var nextNumber: UInt64 = 1
         var sessions: [FakeSession] = []
         var held: [Held] = []
-        // What tests turn on.
+        // Switches for tests.
         var holdsSaves = false
         var losesNextPush = false
         var losesNextFetch = false
-        /// Answers to fetches come in parts of about so many bytes; nil for whole ones.
+        /// Answers to fetches are sent in chunks of about this many bytes; nil for unchunked
+        /// answers.
         var partBytes: Int?
-        /// What happens after so many messages of the next answer in parts.
+        /// The event after this number of messages of the next chunked answer.
         var interruption: (messages: Int, event: Interruption)?
-        /// It happens to every answer.
+        /// Whether `interruption` applies to every answer.
         var interruptsAll = false
-        /// So many histories are answered only after others saved something else.
+        /// The number of histories that are answered only after another save.
         var savesBeforeHistory = 0
-        /// Others save something before every answer to a fetch, a read or a question for verdicts.
+        /// Whether another save precedes every answer to a fetch, a read or a verdict request.
         var isBusy = false
         var cutsBeforeSaved = false
         var refusesSaves: TandemError?
-        /// So many connections get no welcome.
+        /// The number of connections that get no welcome.
         var silentWelcomes = 0
         var expiresHistory = false
         var refusesHistory: TandemError?
-        /// The entities about which no questions for verdicts are answered, and those of which nothing is fetched.
+        /// The entities whose verdict requests are not answered, and those whose fetches are not
+        /// answered.
         var (unjudged, unfetched): (Set<String>, Set<String>) = ([], [])
         var epoch: UInt32 = 1
         var saveIDFloor: UInt64 = 0
-        /// What new objects become instead of themselves, by number; nil for nothing.
+        /// The existing objects that new objects turn into, by number; nil if the new object is
+        /// dropped.
         var takenOver: [ObjectNumber: ObjectReference?] = [:]
         var beforeVerdicts: [SaveOperation] = []
         /// The related rows of every answer with verdicts.
         var related: [StoredObject] = []
-        // What tests look at.
+        // Records for tests.
         var hellos: [Hello] = []
         var requests: [ClientMessage] = []
     }
@@ -85,7 +89,7 @@ final class FakeDaemon: Sendable {
         self.model = try CompiledModel(model)
     }
 
-    /// The way to this daemon for a container.
+    /// A transport that connects a container to this daemon.
     var transport: Transport {
         .connected { [self] in
             let (near, far) = try Socket.pair()
@@ -101,7 +105,8 @@ final class FakeDaemon: Sendable {
     ) -> PersistentContainer {
         var limits = ClientLimits()
         limits.cachedRows = cachedRows ?? limits.cachedRows
-        // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
+        // An answer is held until the test runs again, which takes long if many tests wait for the
+        // main actor.
         limits.answerMilliseconds = answerMilliseconds
         return PersistentContainer(author: author, transport: transport, limits: limits)
     }
@@ -116,7 +121,7 @@ final class FakeDaemon: Sendable {
         for session in state.withLock({ $0.sessions }) { session.socket.shutdown() }
     }
 
-    /// Tells all clients whether saves are taken.
+    /// Sends the read-only state to all clients.
     func tell(isReadOnly: Bool, reason: String = "") {
         let push = StatePush(isReadOnly: isReadOnly, since: 1, reason: reason)
         for session in state.withLock({ $0.sessions }) { session.send(.state(push), 0) }
@@ -255,7 +260,7 @@ struct FakeChanges {
         }
     }
 
-    /// Notes the other ends of a to-one relationship as touched.
+    /// Records the other ends of a to-one relationship as touched.
     private mutating func link(
         _ object: ObjectReference, _ entity: CompiledEntity, _ slot: Int, _ old: Value?,
         _ new: Value

@@ -156,7 +156,8 @@ final class FakeSession: Sendable {
         }
     }
 
-    /// Sends an answer as the daemon is told to, and what is to come between its parts.
+    /// Sends an answer chunked as the daemon's state says, with the interruption between its
+    /// chunks.
     private func sendInParts(_ answer: Fetched, _ id: UInt32, _ daemonState: inout FakeDaemon.State)
     {
         guard let partBytes = daemonState.partBytes else { return send(.fetched(answer), id) }
@@ -203,7 +204,7 @@ final class FakeSession: Sendable {
         )
     }
 
-    /// Where the objects of a list stand that leads nowhere else.
+    /// Returns the placements of a list without relationships.
     private func places(
         of found: [FakeDaemon.Stored], _ request: FetchRequest, _ list: ListDetails
     ) -> ListPlaces? {
@@ -233,7 +234,7 @@ final class FakeSession: Sendable {
         return places
     }
 
-    /// Another's save that pushes the ring of everyone on.
+    /// Commits another client's save, which moves the ring of every connection on.
     private func saveAgain(_ object: ObjectReference, _ daemonState: inout FakeDaemon.State) {
         let slot = daemon.entity("Content").slot(of: "name") ?? 0
         let value = SaveValue(slot: slot, value: .string("\(daemonState.end)"))
@@ -315,7 +316,7 @@ final class FakeSession: Sendable {
     }
 }
 
-/// A reader of values that lie in the row itself.
+/// A reader that knows no other objects.
 private struct OwnValues: GraphReader {
     func row(of object: ObjectReference) -> RowLookup { .unknown }
 

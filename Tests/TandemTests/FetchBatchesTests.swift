@@ -8,7 +8,7 @@ import Testing
 
 @testable import Tandem
 
-/// Fetches that are gone through in batches.
+/// Fetches that are iterated in batches.
 @MainActor @Suite struct FetchBatchesTests {
     private let fixture: Fixture
     private let script: ScriptedTransport
@@ -34,12 +34,13 @@ import Testing
         self.writer = writer
     }
 
-    /// A context behind the script, with few ids at a time.
+    /// Returns a context connected through the script, with few ids per window.
     private func context(listed: Int = 7, mergesAutomatically: Bool = false) -> ManagedObjectContext
     {
         var limits = ClientLimits()
         limits.listedReferences = listed
-        // An answer is held until a test has had its turn, which takes long where many wait for the main actor.
+        // An answer is held until the test runs again, which takes long if many tests wait for the
+        // main actor.
         limits.answerMilliseconds = 3_600_000
         return PersistentContainer(
             entities: [Bucket.self, Content.self], author: "reader",
@@ -47,7 +48,8 @@ import Testing
         ).makeContext(name: "reader", mergesAutomatically: mergesAutomatically)
     }
 
-    /// How many pins the readers' connections have, as the daemon says after all that they asked.
+    /// Returns the number of pins of the readers' connections, from the daemon's status after all
+    /// earlier requests.
     private func pins(_ context: ManagedObjectContext) throws -> Int64 {
         guard case .status(let text) = try context.connection.answer(.status).get() else {
             return -1
@@ -56,7 +58,7 @@ import Testing
         return clients.compactMap { $0["pins"]?.int }.reduce(0, +)
     }
 
-    /// Changes everything.
+    /// Changes every object, deletes one and inserts one.
     private func stir() throws {
         bucket.name += "er"
         for content in contents where !content.isDeleted { content.size += 100 }
@@ -65,7 +67,7 @@ import Testing
         try writer.save()
     }
 
-    @Test func `all batches, and what their objects lead to, are as they were at one position`()
+    @Test func `all batches, and the objects related to theirs, are as they were at one position`()
         async throws
     {
         let context = context()
@@ -77,13 +79,13 @@ import Testing
             counts.append(batch.count)
         }
         #expect(sizes == Array(0..<20))
-        // A window of seven ids has two batches of three and one of one.
+        // A window of seven ids has two batches of three and one batch of one.
         #expect(counts == [3, 3, 1, 3, 3, 1, 3, 3])
         #expect(try await context.fetch(all).count == 20 - 8 + 8)
         #expect(try pins(context) == 0)
     }
 
-    @Test func `any size and any window give what a fetch gives`() async throws {
+    @Test func `any batch size and any window return what a fetch returns`() async throws {
         let seed = TestSeed.value(or: 20_261_121)
         var random = SplitMix64(seed: seed)
         for _ in 0..<12 {
@@ -107,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func `nothing is asked before it is wanted, and no more than a batch is held`()
+    @Test func `no request is sent before it is needed, and at most one batch is held`()
         async throws
     {
         let context = context(listed: 100)
@@ -122,11 +124,11 @@ import Testing
             #expect(script.questions == asked.last)
         }
         #expect(held == [4, 4, 4, 4, 4])
-        // The end of the journal, the ids, and then a batch each.
+        // The requests: the end of the journal, the ids, and then one per batch.
         #expect(asked == [3, 4, 5, 6, 7])
     }
 
-    @Test func `a loop that ends early lets go of its pin`() async throws {
+    @Test func `a loop that ends early releases its pin`() async throws {
         let context = context()
         struct Enough: Error {}
         for way in 0..<3 {
@@ -140,14 +142,15 @@ import Testing
                 }
             } catch is Enough {}
             #expect(try pins(context) == 0, "\(way)")
-            // What is kept goes on where others are, as long as it is kept.
+            // A retained object moves to the context's position and stays current as long as it is
+            // retained.
             bucket.name = "new \(way)"
             try await writer.save()
             #expect(kept?.bucket?.name == "new \(way)")
             #expect(kept?.managedObjectContext?.pinnedPosition == nil)
             #expect(context.keptForObjects.count == 1)
             kept = nil
-            // What became of it is told in a job of its own, until which it is kept for that.
+            // The object's deinitialisation is handled in a separate job; it is kept until then.
             for _ in 0..<1_000 where !context.keptForObjects.isEmpty {
                 await Task.yield()
                 context.dropUnused()
@@ -156,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func `a loop that is cancelled ends at once, while it waits too`() async throws {
+    @Test func `a loop that is cancelled ends at once, also while it waits`() async throws {
         let context = context()
         let (script, all) = (script, all)
         let task = Task {
@@ -188,7 +191,9 @@ import Testing
         await other.value
     }
 
-    @Test func `a loop is at its context's pin, or where it is told`() async throws {
+    @Test func `a loop reads at its context's pin, or at the position that it is given`()
+        async throws
+    {
         let context = context()
         let start = try await context.pin()
         try stir()
@@ -208,7 +213,7 @@ import Testing
         #expect(early == Array(0..<20))
     }
 
-    @Test func `a lost connection is made anew on the way`() async throws {
+    @Test func `a lost connection is re-established within the loop`() async throws {
         let context = context()
         var sizes: [Int] = []
         for try await batch in try context.batches(of: Content.self, sort: ["size"], size: 3) {
@@ -219,7 +224,7 @@ import Testing
         #expect(sizes == Array(0..<20))
     }
 
-    @Test func `what can't be read says why, and ends the loop`() async throws {
+    @Test func `a failed read throws the reason and ends the loop`() async throws {
         let context = context()
         func code(_ batches: FetchBatches<ManagedObject>) async throws -> TandemError.Code? {
             var iterator = batches.makeAsyncIterator()
@@ -244,7 +249,8 @@ import Testing
         #expect(try pins(context) == 0)
     }
 
-    @Test func `a loop whose objects are saved, or whose past is gone, says so`() async throws {
+    @Test func `a loop whose objects are saved, or whose history has expired, fails`() async throws
+    {
         let context = context()
         var iterator = try context.batches(of: Content.self, size: 3).makeAsyncIterator()
         let first = try #require(try await iterator.next(isolation: #isolation)?.first)

@@ -30,16 +30,16 @@ final class Content: ManagedObject, ManagedEntity {
     }
 }
 
-/// A daemon in this process on a directory of its own, and containers that share it.
+/// A daemon in this process on a directory of its own, and containers that share the daemon.
 final class Fixture: Sendable {
-    /// What runs, and its ends of the connections made so far.
+    /// The running daemon, and its ends of the connections made so far.
     private struct Running {
         var daemon: EmbeddedDaemon?
         var sockets: [Socket] = []
     }
 
     let directory: String
-    /// Where a test may let lists be cached; it goes with the store.
+    /// A directory where tests may cache lists; it is deleted with the store.
     var cacheDirectory: String { directory + "-cache" }
     let types: [any ManagedEntity.Type]
     private let running: Locked<Running>
@@ -70,7 +70,7 @@ final class Fixture: Sendable {
         return try EmbeddedDaemon(configuration)
     }
 
-    /// The way to whichever daemon runs.
+    /// A transport to the daemon that currently runs.
     var transport: Transport {
         .connected { [running] in
             try running.withLock { running in
@@ -88,7 +88,7 @@ final class Fixture: Sendable {
         PersistentContainer(entities: types, author: author, transport: transport)
     }
 
-    // MARK: Trouble
+    // MARK: Failures
 
     /// Stops the daemon.
     func stop() throws {
@@ -102,7 +102,8 @@ final class Fixture: Sendable {
 
     /// Stops the daemon and starts another on the same store.
     ///
-    /// An epoch is raised by the mark that a daemon with relaxed durability leaves when it is killed.
+    /// `raisesEpoch` creates the mark that a daemon with relaxed durability leaves when it is
+    /// killed.
     func restart(raisesEpoch: Bool = false) throws {
         try stop()
         if raisesEpoch {
@@ -113,7 +114,7 @@ final class Fixture: Sendable {
         running.withLock { $0.daemon = new }
     }
 
-    /// Ends all connections; their clients make others.
+    /// Closes all connections; the clients reconnect.
     func cutConnections() {
         let sockets = running.withLock { running in
             defer { running.sockets.removeAll() }
@@ -131,7 +132,9 @@ final class Fixture: Sendable {
 }
 
 extension ManagedObjectContext {
-    /// Connects, however long a busy machine takes; for contexts whose limit of waiting is short, for a daemon that goes away.
+    /// Connects, however long a busy machine takes.
+    ///
+    /// For contexts with a short connection timeout, in tests of a daemon that goes away.
     func connectPatiently() {
         func isConnected() -> Bool { (try? connect() as Position) != nil }
         while !isConnected() {}

@@ -3,9 +3,10 @@ import Testing
 
 @testable import Tandem
 
-/// Objects where they do not belong: of another context, or of an entity that a relationship does not lead to.
+/// Objects in the wrong place: objects of another context, or of an entity that is not the
+/// relationship's destination.
 @MainActor @Suite struct ForeignObjectTests {
-    @Test func `edited objects are removed by themselves, not by others of the same serial`()
+    @Test func `an edited object is removed by identity, not as another of the same serial`()
         throws
     {
         let container = try FakeDaemon(buckets).container()
@@ -75,7 +76,7 @@ import Testing
         #expect(message(result).contains("can't lead to an object of Bucket"))
     }
 
-    @Test func `a to-one relationship does not lead to another entity`() async {
+    @Test func `a to-one relationship does not refer to another entity`() async {
         let result = await #expect(
             processExitsWith: .failure, observing: [\.standardErrorContent]
         ) {

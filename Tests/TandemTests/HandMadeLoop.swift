@@ -1,9 +1,10 @@
 import Glibc
 import TandemIO
 
-/// A run loop as GLib or Qt have one: a thread that waits in `poll`, and does what is put into its queue or what a descriptor calls for.
+/// A run loop like those of GLib or Qt: a thread that waits in `poll`, runs queued jobs and handles
+/// events of a descriptor.
 ///
-/// Actors may name it as their executor.
+/// An actor can use it as its executor.
 final class HandMadeLoop: SerialExecutor {
     private struct State {
         var jobs: [@Sendable () -> Void] = []
@@ -14,7 +15,7 @@ final class HandMadeLoop: SerialExecutor {
     }
 
     private let state = Locked(State())
-    /// An eventfd: something was put into the queue.
+    /// An eventfd, signalled when a job is queued.
     private let wake: WakeUp
     /// A second source, as a window system's connection would be.
     private let mouse: WakeUp
@@ -25,15 +26,15 @@ final class HandMadeLoop: SerialExecutor {
         _ = try KernelThread.start(name: "loop") { [self] in run() }
     }
 
-    /// How often the loop went round.
+    /// The number of iterations of the loop.
     var turns: Int { state.withLock { $0.turns } }
 
-    /// Whether the calling thread is the loop's.
+    /// Whether the calling thread is the loop's thread.
     var isCurrent: Bool {
         state.withLock { $0.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
     }
 
-    /// Ends the loop, after what is in its queue.
+    /// Ends the loop after the jobs in its queue.
     func stop() {
         state.withLock { $0.isOver = true }
         wake.signal()
@@ -41,7 +42,7 @@ final class HandMadeLoop: SerialExecutor {
 
     // MARK: A source of events
 
-    /// Lets a plain callback, which is no task, hear of clicks on the loop's thread.
+    /// Registers a plain callback, outside any task, for clicks; it runs on the loop's thread.
     func onClick(_ callback: @escaping @Sendable () -> Void) {
         state.withLock { $0.onClick = callback }
     }
@@ -55,7 +56,7 @@ final class HandMadeLoop: SerialExecutor {
         perform { [self] in job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
 
-    /// Puts something into the queue.
+    /// Appends a job to the queue.
     func perform(_ job: @escaping @Sendable () -> Void) {
         state.withLock { $0.jobs.append(job) }
         wake.signal()
@@ -65,7 +66,7 @@ final class HandMadeLoop: SerialExecutor {
         UnownedSerialExecutor(ordinary: self)
     }
 
-    /// Lets callbacks that are no tasks enter an actor by `assumeIsolated`.
+    /// Allows callbacks outside any task to enter an actor by `assumeIsolated`.
     func checkIsolated() { precondition(isCurrent, "This is not the loop's thread.") }
 
     private func run() {

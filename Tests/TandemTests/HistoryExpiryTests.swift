@@ -5,9 +5,9 @@ import Testing
 
 @testable import Tandem
 
-/// Readers of the journal that come too late, and their way back.
+/// Journal readers whose history has expired, and their recovery.
 @MainActor @Suite struct HistoryExpiryTests {
-    /// What is kept of the journal by the daemon that starts next.
+    /// The retention policy of the daemon that starts next.
     private let policy: Locked<RetentionPolicy>
     private let fixture: Fixture
     private let writer: ManagedObjectContext
@@ -32,7 +32,7 @@ import Testing
         contents = made
     }
 
-    /// Gives up what may be given up of the journal.
+    /// Removes as much of the journal as retention allows.
     private func trim() throws {
         policy.withLock { $0.capBytes = 1 }
         try fixture.restart()
@@ -40,7 +40,7 @@ import Testing
         try fixture.restart()
     }
 
-    /// What a reader of the journal makes of it.
+    /// The state that a reader of the journal builds from it.
     private struct Index: Equatable {
         var sizes: [ObjectNumber: Value] = [:]
 
@@ -64,7 +64,7 @@ import Testing
         return index
     }
 
-    /// A save of others: a change, a new object, and one that goes.
+    /// Commits one save of another client: an update, an insert and a deletion.
     private func save(_ round: Int) throws -> Position {
         contents[round].size = 100 + round
         try writer.insert(Content.self).size = 200 + round
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `law 2: whose history expired begins with a fetch, and goes on at its context's position`(
+    func `law 2: a reader with expired history fetches, then resumes at its context's position`(
         _ isAtContext: Bool
     ) async throws {
         let container = fixture.container("index")
@@ -95,7 +95,8 @@ import Testing
         let context = container.makeContext(name: "index")
         var index = try index(context)
         let fetched = try #require(context.position)
-        // What others save between the fetch and the registration belongs to what follows.
+        // Saves of others between the fetch and the registration are part of the following
+        // transactions.
         var last = try save(0)
         let position = isAtContext ? fetched : try container.end()
         let consumer = try await container.consumer(named: "index", at: position)
@@ -115,11 +116,13 @@ import Testing
         let fresh = fixture.container("fresh").makeContext(name: "fresh")
         let truth = try self.index(fresh)
         #expect(fresh.position == last && truth.sizes.count == 24)
-        // The journal's end is behind a save that the fetch did not see: who begins there lacks it.
+        // The journal's end is after a save that the fetch did not see; a reader that starts there
+        // misses it.
         #expect((index == truth) == isAtContext && (position == fetched) == isAtContext)
     }
 
-    @Test func `a reader that follows a store that was replaced is told before its number comes`()
+    @Test
+    func `a reader of a store that was replaced gets an error before its position is reached`()
         async throws
     {
         let reader = fixture.container("reader")
@@ -127,7 +130,7 @@ import Testing
             .makeAsyncIterator()
         contents[0].size = 100
         let position = try await writer.save()
-        // It has read all there is, so what it does next is wait.
+        // The reader has read the whole journal, so it waits next.
         #expect(try await transactions.next()?.position == position.number)
         try fixture.stop()
         try RealFileSystem().removeTree(fixture.directory)

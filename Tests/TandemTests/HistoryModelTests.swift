@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// A note as the first version of an app has it.
+/// A note as in the first version of an app.
 private final class OldNote: ManagedObject, ManagedEntity {
     @Managed("done") var done: Bool
     @Managed("title") var title: String
@@ -16,7 +16,7 @@ private final class OldNote: ManagedObject, ManagedEntity {
     }
 }
 
-/// The same note with an attribute more.
+/// The same note with another attribute.
 private final class NewNote: ManagedObject, ManagedEntity {
     @Managed("title") var title: String
 
@@ -27,9 +27,10 @@ private final class NewNote: ManagedObject, ManagedEntity {
     }
 }
 
-/// Values of the history before and after a change of the model.
+/// Values in the history before and after a model change.
 @MainActor @Suite struct HistoryModelTests {
-    /// What reading the titles of all changes under a model gives, or the code of its error.
+    /// Returns the titles of all changes, read under a model, or the code of the error instead of a
+    /// title.
     private func titles(
         _ transactions: [Transaction], _ model: (Transaction) -> CompiledModel?
     ) throws -> [String] {
@@ -66,7 +67,7 @@ private final class NewNote: ManagedObject, ManagedEntity {
         }
         #expect(try titles(all) { _ in old } == ["before", "schemaMismatch"])
         #expect(try titles(all) { _ in new } == ["schemaMismatch", "after"])
-        // The models are in the history, too.
+        // The models are part of the history too.
         var model: CompiledModel?
         let found = try titles(all) { transaction in
             for other in all where other.position <= transaction.position {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Tandem
 
-/// The journal as it is read in Swift: filtered by the daemon, and kept for consumers.
+/// The journal as read in Swift: filtered by the daemon, and retained for consumers.
 @MainActor @Suite struct HistoryTests {
-    /// Saves of two authors that change several properties of several objects.
+    /// Commits saves of two authors that change several properties of several objects.
     private func saves(_ fixture: Fixture) async throws -> (contents: [Content], end: Position) {
         let containers = ["one", "two"].map { fixture.container($0) }
         let contexts = containers.map { $0.makeContext(name: "writer") }
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: [DaemonLimits().sliceReads, 2])
-    func `what a filter gives is what a look at every transaction finds`(
+    func `a filter returns the matching transactions of the whole history`(
         _ sliceReads: Int
     ) async throws {
         var limits = DaemonLimits()
@@ -90,7 +90,7 @@ import Testing
         if case .model = transaction.content { true } else { false }
     }
 
-    @Test func `names that the model lacks, and too many, are refused`() async throws {
+    @Test func `names that the model lacks, and too many names, are refused`() async throws {
         let fixture = try Fixture()
         let (_, end) = try await saves(fixture)
         let container = fixture.container("reader")
@@ -113,7 +113,9 @@ import Testing
         #expect(error?.code == .historyExpired)
     }
 
-    @Test func `law 2: a consumer goes on behind what it acknowledged and follows`() async throws {
+    @Test func `law 2: a consumer resumes after its acknowledged position and follows`()
+        async throws
+    {
         let fixture = try Fixture()
         let (_, end) = try await saves(fixture)
         let first = try await fixture.container("a").consumer(named: "index", at: end.at(3))
@@ -125,7 +127,7 @@ import Testing
         }
         #expect(seen == [4, 5, 6, 7])
         #expect(try await first.acknowledge(first.position(7)).number == 7)
-        // Another process, which names where to begin only in case it is new.
+        // Another process; its start position would only be used for a new consumer.
         let again = try await fixture.container("b").consumer(named: "index", at: end.at(1))
         #expect(again.acknowledged.number == 7)
         let writer = fixture.container("c").makeContext(name: "writer")

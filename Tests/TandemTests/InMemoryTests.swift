@@ -5,7 +5,7 @@ import TandemEmbedded
 import TandemIO
 import Testing
 
-/// Containers over a store that is on no disk.
+/// Containers over a store in memory only.
 @MainActor @Suite struct InMemoryTests {
     private func content(_ context: ManagedObjectContext, _ name: String) throws -> Content {
         let content = try context.insert(Content.self)
@@ -13,7 +13,9 @@ import Testing
         return content
     }
 
-    @Test func `saves, merges and lists as any, and each has a store of its own`() throws {
+    @Test func `saves, merges and lists like any container, and each has a store of its own`()
+        throws
+    {
         let container = try PersistentContainer.inMemory(
             entities: [Bucket.self, Content.self], author: "a")
         let (first, second) = (
@@ -44,7 +46,7 @@ import Testing
         let container = PersistentContainer(
             entities: [Bucket.self, Content.self], transport: daemon.transport)
         let context = container.makeContext(name: "test")
-        // More than the first map holds, in rows and in texts beside them.
+        // More data than the first map holds, in rows and in texts outside the rows.
         for number in 0..<40 {
             try content(context, String(repeating: "\(number) ", count: 60_000))
                 .size = number
@@ -59,7 +61,7 @@ import Testing
         #expect(!RealFileSystem().exists(configuration.store))
     }
 
-    @Test func `keeps its daemon, also when only a context is left`() throws {
+    @Test func `keeps its daemon, even if only a context is left`() throws {
         func context() throws -> ManagedObjectContext {
             try PersistentContainer.inMemory(entities: [Bucket.self, Content.self])
                 .makeContext(name: "left")

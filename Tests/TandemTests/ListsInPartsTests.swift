@@ -9,9 +9,10 @@ import Testing
 @testable import Tandem
 @testable import TandemDaemon
 
-/// Lists that are made of the parts of an answer while the rest is under way.
+/// Lists made from the chunks of an answer while later chunks are still to come.
 @MainActor @Suite(.serialized) struct ListsInPartsTests {
-    /// A fake daemon with contents of the names, which sends one a part, and a context that takes places.
+    /// Returns a fake daemon with contents of these names, which sends one object per chunk, and a
+    /// context that receives placements.
     private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
         let fake = try FakeDaemon.sendingParts(of: names)
         return (fake, fake.container(cachedRows: 1).makeContext(name: "lists"))
@@ -44,7 +45,7 @@ import Testing
 
     // MARK: With a daemon
 
-    /// One that cuts answers into parts of so many bytes, and a container whose lists are fetched as places.
+    /// Returns a container whose lists are fetched as placements.
     private func container(
         _ daemon: EmbeddedDaemon, _ author: String, cachedRows: Int = 1
     ) -> PersistentContainer {
@@ -61,7 +62,7 @@ import Testing
         return try EmbeddedDaemon(configuration)
     }
 
-    /// Saves random contents of three buckets until it is told to end.
+    /// Saves random contents of three buckets until `isOver` is set.
     private nonisolated func save(
         _ container: PersistentContainer, _ random: SplitMix, until isOver: Locked<Bool>
     ) async throws {
@@ -85,9 +86,9 @@ import Testing
 
     private func open(_ list: FetchedResultsController) throws { try list.performFetch() }
 
-    /// Leads a list on, and compares it with what its request picks then.
+    /// Compares a list with a fresh fetch of its request.
     private func check(_ list: FetchedResultsController, _ comment: Comment) throws {
-        // As long as these are held, nothing has to be loaded for their names.
+        // While these are retained, no bucket has to be loaded for its name.
         let buckets = try list.context.fetch(Bucket.self)
         let fetched = try list.context.fetch(list.fetchRequest)
         defer { withExtendedLifetime(buckets) {} }
@@ -98,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 2))
-    func `law 4: a list of parts is a fresh fetch, whoever saves meanwhile`(_ run: Int)
+    func `law 4: a list made of chunks equals a fresh fetch, whoever saves meanwhile`(_ run: Int)
         async throws
     {
         let daemon = try daemon(partBytes: [1, 300][run % 2])
@@ -132,7 +133,7 @@ import Testing
         try await saver.value
     }
 
-    @Test func `sections out of order are told as of an answer that comes whole`() throws {
+    @Test func `sections out of order are reported as for an unchunked answer`() throws {
         let daemon = try daemon()
         let context = container(daemon, "list").makeContext(name: "list")
         let writer = container(daemon, "writer").makeContext(name: "writer")
@@ -146,7 +147,7 @@ import Testing
         #expect(list.sections.map(\.numberOfObjects) == [1, 2])
     }
 
-    @Test func `it is told how many objects a list of parts has`() throws {
+    @Test func `the trace contains the object count of a chunked list`() throws {
         let (_, context) = try fake(["c", "a", "b"])
         let lines = DebugLogTests.Lines()
         context.debug = DebugLog("fetch", clock: ManualClock()) { lines.add($0) }
@@ -154,9 +155,9 @@ import Testing
         #expect(lines.take().map { $0.contains("count=3 lists=1") } == [true])
     }
 
-    // MARK: With trouble
+    // MARK: With failures
 
-    @Test func `an answer that breaks off with its connection is asked for again`() throws {
+    @Test func `a chunked answer is requested again if its connection is lost`() throws {
         let (fake, context) = try fake(["d", "b", "a", "c"])
         for messages in 1...4 {
             interrupt(fake, after: messages, .cut)
@@ -170,7 +171,8 @@ import Testing
         #expect(error?.code == .disconnected && fake.fetchCount == ClientLimits().requestAttempts)
     }
 
-    @Test func `a failure in place of the rest is thrown, and the connection goes on`()
+    @Test
+    func `a failure in place of the remaining chunks is thrown, and the connection stays usable`()
         async throws
     {
         let (fake, context) = try fake(["b", "a", "c"])
@@ -188,7 +190,7 @@ import Testing
         #expect(fake.hellos().count == 2)
     }
 
-    @Test func `a rest that never comes ends with the time for an answer, or the container`()
+    @Test func `missing chunks end with the answer timeout, or with the container`()
         throws
     {
         let (fake, _) = try fake(["b", "a", "c"])
@@ -199,13 +201,13 @@ import Testing
             interrupt(fake, after: 2, .silence { if isClosed { container.close() } })
             let error = #expect(throws: TandemError.self) { try list.performFetch() }
             #expect(error?.code == (isClosed ? .disconnected : .timeout))
-            // It is not asked again.
+            // The request is not sent again.
             #expect(list.numberOfObjects == 0 && fake.fetchCount <= 1)
             container.close()
         }
     }
 
-    @Test func `law 2: what is saved between parts is merged behind them`() throws {
+    @Test func `law 2: a save between chunks is merged after them`() throws {
         let (fake, context) = try fake(["c", "a", "b"])
         _ = try context.fetchIDs(FetchRequest(entity: "Content"))
         interrupt(fake, after: 2, .save)
@@ -218,7 +220,7 @@ import Testing
         #expect(names(list).contains(.string("\(start)")) && list.numberOfObjects == 3)
     }
 
-    @Test func `parts that contradict their answer end the connection, and nothing is trapped`()
+    @Test func `chunks that contradict their answer end the connection, and nothing traps`()
         throws
     {
         let (fake, context) = try fake(["a", "b", "c"])

@@ -13,7 +13,7 @@ final class Note: ManagedObject, ManagedEntity {
     }
 }
 
-/// Texts that are too long for a row, in contexts and lists over the real daemon.
+/// Texts that are too long for a row, in contexts and lists over a real daemon.
 @MainActor @Suite struct LongTextTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -40,7 +40,7 @@ final class Note: ManagedObject, ManagedEntity {
         return controller
     }
 
-    @Test func `a long text is read, changed and given back like any other`() throws {
+    @Test func `a long text is read, changed and rolled back like any other`() throws {
         let note = try writer.insert(Note.self)
         note.title = long("a", "end")
         #expect(note.title == long("a", "end"))
@@ -55,7 +55,7 @@ final class Note: ManagedObject, ManagedEntity {
         #expect(note.title == "short")
     }
 
-    @Test func `a snapshot has what stands for a long text, and its container the text`()
+    @Test func `a snapshot has a reference to a long text, and its container returns the text`()
         async throws
     {
         try writer.insert(Note.self).title = long("a", "end")
@@ -70,7 +70,7 @@ final class Note: ManagedObject, ManagedEntity {
         #expect(try await container.text(of: text) == long("a", "end"))
     }
 
-    @Test func `law 4: a list asks where only the whole text decides`() throws {
+    @Test func `law 4: a list sends a request if only the whole text decides`() throws {
         let list = try controller("title CONTAINS 'needle'", in: reader)
         let note = try writer.insert(Note.self)
         note.title = long("a", "needle")
@@ -91,7 +91,7 @@ final class Note: ManagedObject, ManagedEntity {
         #expect(list.fetchedObjects.isEmpty)
     }
 
-    @Test func `pending long texts are judged like stored ones`() throws {
+    @Test func `pending long texts are evaluated like stored ones`() throws {
         let request = FetchRequest(
             entity: "Note", predicate: try ObjectPredicate(format: "title ENDSWITH 'z'"))
         let note = try writer.insert(Note.self)
@@ -101,7 +101,7 @@ final class Note: ManagedObject, ManagedEntity {
         #expect(try writer.fetch(request).isEmpty)
     }
 
-    @Test func `an observer is told rather than not of what only the whole text decides`() throws {
+    @Test func `an observer is notified if only the whole text could exclude a match`() throws {
         var told: [Int] = []
         let observer = try reader.observe(
             "Note", where: try ObjectPredicate(format: "title CONTAINS 'needle'")

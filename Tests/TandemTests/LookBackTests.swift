@@ -5,11 +5,13 @@ import Testing
 
 @testable import Tandem
 
-/// Fetching what there was at an earlier position.
+/// Fetches at an earlier position.
 @MainActor @Suite struct LookBackTests {
     private let sorted = FetchRequest(entity: "Content", sort: ["bucket.name", "size"])
 
-    @Test func `law 6: a fetch at a position gives the values of one made there`() async throws {
+    @Test func `law 6: a fetch at a position returns what a fetch made there returned`()
+        async throws
+    {
         let fixture = try Fixture()
         let (writer, reader) = (
             fixture.container().makeContext(name: "writer"),
@@ -40,14 +42,14 @@ import Testing
             let count = try await reader.count(for: sorted, at: moment.position)
             #expect(count == moment.ids.count)
         }
-        // The context stands where it stood, and its pending edits have no part in it.
+        // The context keeps its position, and its pending edits are not included.
         #expect(reader.position == moments.last?.position)
         _ = try reader.insert(Content.self)
         let again = try await reader.fetch(sorted, at: moments[2].position)
         #expect(again.map(\.id) == moments[2].ids)
     }
 
-    @Test func `members come along as they were`() throws {
+    @Test func `members are read as they were`() throws {
         let fixture = try Fixture()
         let context = fixture.container().makeContext(name: "one")
         let bucket = try context.insert(Bucket.self)
@@ -70,7 +72,7 @@ import Testing
         #expect(error?.code == .unknownProperty)
     }
 
-    @Test func `a position that can't be read at is refused`() throws {
+    @Test func `a position outside the readable history is refused`() throws {
         var limits = DaemonLimits()
         limits.lookBackTransactions = 1
         let fixture = try Fixture(limits: limits)

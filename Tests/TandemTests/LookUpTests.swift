@@ -3,7 +3,8 @@ import TandemModel
 import TandemQuery
 import Testing
 
-/// A blocking fetch stands where the context does, whatever others do between question and answer.
+/// A blocking fetch answers at the context's position, whatever others save between request and
+/// answer.
 @MainActor @Suite struct LookUpTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -23,7 +24,7 @@ import Testing
         try reader.fetch(Content.self, where: \.name == name)
     }
 
-    @Test func `each one merges what was saved before its answer`() throws {
+    @Test func `each one merges the saves before its answer`() throws {
         let ours = try #require(try found("first").first)
         for size in 1...50 {
             theirs.size = size
@@ -31,14 +32,14 @@ import Testing
             let position = try writer.save()
             #expect(ours.size == size - 1)
             let again = try found("name \(size)")
-            // The object that is held is merged, with its answer and at its position.
+            // The retained object is merged together with the answer, at the answer's position.
             #expect(again.count == 1 && again.first === ours && ours.size == size)
             #expect(reader.position == position)
             #expect(try found("name \(size - 1)").isEmpty)
         }
     }
 
-    @Test func `edits of the context lie over what is found`() throws {
+    @Test func `edits of the context overlay the fetched objects`() throws {
         let ours = try #require(try found("first").first)
         ours.name = "mine"
         #expect(try found("first").isEmpty)
@@ -48,7 +49,7 @@ import Testing
         #expect(try found("mine").isEmpty)
     }
 
-    @Test func `a pinned context finds what there was`() throws {
+    @Test func `a pinned context finds the objects of its pin`() throws {
         _ = try found("first")
         try reader.pin()
         theirs.name = "second"
@@ -59,7 +60,7 @@ import Testing
         #expect(try found("second").count == 1)
     }
 
-    @Test func `a request that can't be is refused as ever, and the next one is answered`() throws {
+    @Test func `an invalid request is refused, and the next one is answered`() throws {
         #expect(try found("first").count == 1)
         let unknown = try #require(throws: TandemError.self) {
             try reader.fetch(FetchRequest(entity: "Nothing"))

@@ -1,6 +1,7 @@
 import Tandem
 
-/// An actor that lives on a loop, as a window of a toolkit does: it has a context, and a list that follows every save.
+/// An actor on a run loop, as a toolkit's window would be: it has a context, and a list that
+/// follows every save.
 actor LoopWindow {
     nonisolated let loop: HandMadeLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -15,7 +16,7 @@ actor LoopWindow {
         self.container = container
     }
 
-    /// What the delegate heard, and whether always on the loop's thread.
+    /// The number of changes the delegate received, and whether all came on the loop's thread.
     var changes: Int { ears?.changes ?? 0 }
     var isOnLoop: Bool { loop.isCurrent && ears?.isOnLoop ?? true }
     var names: [String] { list?.fetchedObjects.map { $0["name"].json.string ?? "" } ?? [] }
@@ -32,7 +33,7 @@ actor LoopWindow {
         (self.context, self.list, self.ears) = (context, list, ears)
     }
 
-    /// Inserts and saves; the loop stands still meanwhile.
+    /// Inserts and saves; the loop is blocked meanwhile.
     @discardableResult
     func addBlocking(_ name: String) throws -> Position? {
         guard let context else { return nil }
@@ -40,7 +41,7 @@ actor LoopWindow {
         return try context.save()
     }
 
-    /// Inserts and saves; the loop goes on meanwhile.
+    /// Inserts and saves; the loop keeps running meanwhile.
     @discardableResult
     func addAwaiting(_ name: String) async throws -> Position? {
         guard let context else { return nil }
@@ -48,7 +49,7 @@ actor LoopWindow {
         return try await context.save()
     }
 
-    /// Lets the delegate save, too, by the next change it hears of.
+    /// Makes the delegate save too, when it receives the next change.
     func answerNextChange(with name: String) {
         ears?.reply = { [weak context] in
             guard let context else { return }
@@ -62,7 +63,7 @@ actor LoopWindow {
     func reach(_ position: Position) async throws { try await context?.reach(position) }
 }
 
-/// Hears of a list's changes, and may save when it does.
+/// A delegate that counts a list's changes and can save when it receives one.
 final class LoopEars: FetchedResultsControllerDelegate {
     private let loop: HandMadeLoop
     private(set) var changes = 0

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// Edits that would be lost are refused, with a sentence.
+/// Edits that would be lost trap with a message.
 @MainActor @Suite struct LostEditTests {
     private func message(_ result: ExitTest.Result?) -> String {
         String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
@@ -59,7 +59,7 @@ import Testing
         #expect(message(result).contains("was deleted, so an edit would be lost"))
     }
 
-    @Test func `an object that the parent took back is not edited in the child`() async {
+    @Test func `an object whose insert the parent rolled back is not edited in the child`() async {
         let result = await #expect(
             processExitsWith: .failure, observing: [\.standardErrorContent]
         ) {
@@ -92,7 +92,7 @@ import Testing
         #expect(message(result).contains("The context of Content/1 is gone"))
     }
 
-    @Test func `nothing is made to lead to an object that was deleted`() async {
+    @Test func `no relationship can be set to a deleted object`() async {
         let result = await #expect(
             processExitsWith: .failure, observing: [\.standardErrorContent]
         ) {
@@ -109,7 +109,7 @@ import Testing
         #expect(message(result).contains("was deleted, so nothing can lead to it"))
     }
 
-    @Test func `what was deleted can be read, and edited after the deletion is undone`() throws {
+    @Test func `a deleted object can be read, and edited after the deletion is undone`() throws {
         let context = try FakeDaemon(buckets).container().makeContext(name: "test")
         context.allowsUndo = true
         let bucket = try context.insert(Bucket.self)
@@ -140,7 +140,8 @@ import Testing
         _ = (content.name, content.bucket, content.isDeleted)
     }
 
-    @Test func `an edit of an object that others deleted is a conflict until that is merged`()
+    @Test
+    func `an edit of an object that others deleted is a conflict until the deletion is merged`()
         throws
     {
         let daemon = try FakeDaemon(buckets)
@@ -152,7 +153,7 @@ import Testing
         #expect(object.size == 1 && context.hasChanges)
     }
 
-    /// A deletion that is merged by reading the property that is edited, in one expression.
+    /// A deletion that is merged by a read of the edited property, in the same expression.
     @Test(arguments: [MergePolicy.error, .objectTrump])
     func `an edit whose own read merges the deletion is a conflict`(policy: MergePolicy) throws {
         let fixture = try Fixture()

@@ -2,7 +2,7 @@ import Tandem
 import TandemModel
 import Testing
 
-/// Contexts that are told what to merge.
+/// Contexts that merge only explicitly.
 @MainActor @Suite struct MergeByHandTests {
     let fixture: Fixture
     let container: PersistentContainer
@@ -16,7 +16,7 @@ import Testing
         reader = container.makeContext(name: "reader")
     }
 
-    /// Saves what the edits make and returns the payload, as the saving context tells of it.
+    /// Saves the edits and returns the payload that the saving context publishes.
     private func save(_ edit: () throws -> Void) async throws -> SavePayload {
         let saves = writer.didSave
         try edit()
@@ -65,7 +65,7 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    @Test func `payloads before it that were left out are merged with it, in order`() async throws {
+    @Test func `earlier payloads that were left out are merged with it, in order`() async throws {
         let object = try writer.insert(Content.self)
         try await writer.save()
         let mine = try #require(try await reader.fetch(Content.self).first)

@@ -4,21 +4,21 @@ import Testing
 
 @testable import Tandem
 
-/// Shows what its entity does not have.
+/// A class with a property that its entity does not have.
 final class Misspelt: ManagedObject, ManagedEntity {
     @Managed("nmae") var name: String
 
     static let entity = Entity("Misspelt") { Attribute("name", .string) }
 }
 
-/// Shows an attribute as another type.
+/// A class that declares an attribute with another type.
 final class Mistyped: ManagedObject, ManagedEntity {
     @Managed("size") var size: Int?
 
     static let entity = Entity("Mistyped") { Attribute("size", .double) }
 }
 
-/// Shows a to-many relationship as an object.
+/// A class that declares a to-many relationship as an object.
 final class Misled: ManagedObject, ManagedEntity {
     @Managed("others") var other: Misled?
 
@@ -27,7 +27,7 @@ final class Misled: ManagedObject, ManagedEntity {
     }
 }
 
-/// Everything that can be shown, rightly.
+/// A class that declares every supported type correctly.
 final class Shown: ManagedObject, ManagedEntity {
     @Managed("text") var text: String
     @Managed("number") var number: Int64?
@@ -67,7 +67,7 @@ final class Shown: ManagedObject, ManagedEntity {
         #expect(error?.code == .usage && error?.message.contains("257 bytes") == true)
     }
 
-    /// A container that would wait long for a daemon that is not there.
+    /// Returns the error of a container that would wait long for a missing daemon.
     private func failure(
         _ types: [any ManagedEntity.Type] = [], model: Model? = nil
     ) throws -> TandemError? {
@@ -82,31 +82,31 @@ final class Shown: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `a model without an inverse fails at the first use, and says where`() throws {
+    @Test func `a model without an inverse fails at the first use and names the property`() throws {
         let model = Model { Entity("A") { Relationship("b", to: "B", inverse: "a") } }
         let error = try failure(model: model)
         #expect(error?.code == .usage && error?.message.contains("A.b") == true)
     }
 
-    @Test func `a class that shows what is not there fails at the first use`() throws {
+    @Test func `a class with an unknown property fails at the first use`() throws {
         let error = try failure([Misspelt.self])
         #expect(error?.code == .unknownProperty)
         #expect(error?.message.contains("Misspelt.nmae") == true)
     }
 
-    @Test func `a class that shows another type fails at the first use`() throws {
+    @Test func `a class that declares another type fails at the first use`() throws {
         let size = try failure([Mistyped.self])
         #expect(size?.code == .usage && size?.message.contains("Mistyped.size") == true)
         let other = try failure([Misled.self])
         #expect(other?.code == .usage && other?.message.contains("Misled.others") == true)
     }
 
-    @Test func `what is shown rightly is, whatever its type`() throws {
+    @Test func `correct declarations are accepted, whatever their type`() throws {
         let entity = try #require(try CompiledModel(Model(Shown.self)).entity(named: "Shown"))
         #expect(ClassCheck.problem(of: Shown.self, for: entity) == nil)
     }
 
-    @Test func `registering throws, and so does the first use by class`() throws {
+    @Test func `registering a bad class throws, and so does its first use`() throws {
         let fixture = try Fixture([Shown.self, Misspelt.self])
         let store = PersistentContainer(
             model: Model(Shown.self, Misspelt.self, Mistyped.self), author: "a",
@@ -121,7 +121,7 @@ final class Shown: ManagedObject, ManagedEntity {
     }
 }
 
-/// An app that declares less than the store has.
+/// An app that declares less than the store's model.
 @MainActor @Suite struct PartialModelTests {
     private let whole = Model {
         Entity("Item") {
@@ -138,7 +138,7 @@ final class Shown: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `overwrite leaves alone what the app does not declare`() throws {
+    @Test func `overwrite leaves undeclared properties alone`() throws {
         let fixture = try Fixture([])
         let newer = PersistentContainer(model: whole, author: "new", transport: fixture.transport)
         let older = PersistentContainer(model: part, author: "old", transport: fixture.transport)
@@ -157,7 +157,7 @@ final class Shown: ManagedObject, ManagedEntity {
         try stale.save(policy: .overwrite)
         let seen = try #require(
             try newer.makeContext(name: "s").fetch(FetchRequest(entity: "Item")).first)
-        // What it knows is as it saw it, what it does not know as others left it.
+        // Declared properties have the app's values, undeclared ones those that others saved.
         #expect(seen["name"] == .string("old") && seen["size"] == .null)
         #expect(seen["alpha"] == .string("new") && seen["zeta"] == .int(7))
     }

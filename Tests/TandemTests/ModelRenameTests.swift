@@ -3,9 +3,9 @@ import Testing
 
 @testable import Tandem
 
-/// Edits that are pending while another model comes: with other names, or without what they are of.
+/// Pending edits when another model is installed that renames or removes their properties.
 ///
-/// The app declares nothing, so nobody but the context itself looks whether they still fit.
+/// The app declares nothing, so only the context checks whether the edits still fit.
 @MainActor @Suite struct ModelRenameTests {
     private let fixture: Fixture
     private let installer: PersistentContainer
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Slot 1 is what slot 2 was, and the other way round.
+    /// Slots 1 and 2 are swapped by this model.
     private static let renamed = Model {
         Entity("Club", renamedFrom: "Team") {
             Attribute("attempts", .int, default: .int(0), renamedFrom: "wins")
@@ -72,13 +72,13 @@ import Testing
         return team
     }
 
-    /// What is stored, as another process sees it.
+    /// Returns the stored objects as another process sees them.
     private func stored(_ entity: String) throws -> [ManagedObject] {
         let other = Self.container(fixture).makeContext(name: "reader")
         return try other.fetch(FetchRequest(entity: entity, sort: ["name"]))
     }
 
-    /// The save that tells what was dropped, once.
+    /// Returns the error of the save that reports dropped edits; it is thrown once.
     private func refusal() throws -> TandemError {
         let error = try #require(throws: TandemError.self) { try context.save() }
         #expect(error.code == .schemaMismatch)
@@ -86,7 +86,7 @@ import Testing
         return error
     }
 
-    @Test func `law 3: pending edits are saved under the names that are valid now`()
+    @Test func `law 3: pending edits are saved under the current names`()
         throws
     {
         let old = try team("a")
@@ -108,7 +108,7 @@ import Testing
         #expect(try stored("Player").map { $0["team"].reference?.number } == [old.id.number])
     }
 
-    @Test func `law 3: a child's edits come to the properties that were meant`() throws {
+    @Test func `law 3: a child's edits are saved into the intended properties`() throws {
         let old = try team("a")
         try context.save()
         let child = context.makeChild(name: "child")
@@ -122,7 +122,7 @@ import Testing
         #expect(try stored("Club").map { $0["attempts"] } == [.int(5)])
     }
 
-    @Test func `law 8: a save tells of edits whose entity is gone, then others are saved`()
+    @Test func `law 8: a save reports edits whose entity was removed, then others are saved`()
         throws
     {
         let team = try team("a")
@@ -138,7 +138,7 @@ import Testing
         #expect(try stored("Player").map { $0["name"] } == [.string("p")])
     }
 
-    @Test func `law 8: a save tells of edits whose property is gone, and of no default`() throws {
+    @Test func `law 8: a save reports edits whose property was removed, but no defaults`() throws {
         let team = try team("a")
         team["wins"] = .int(5)
         try context.reach(try installer.install(Self.withoutWins))
@@ -157,7 +157,7 @@ import Testing
         #expect(try stored("Team").map { $0["level"] } == [.int(1)])
     }
 
-    @Test func `where nothing is left there is still something to tell, until rollback`() throws {
+    @Test func `if no edits remain, the dropped ones are still reported, until rollback`() throws {
         let old = try team("a")
         try context.save()
         old["wins"] = .int(5)
@@ -172,7 +172,7 @@ import Testing
         #expect(try stored("Team").map { $0["name"] } == [.string("b")])
     }
 
-    @Test func `who wanted an object deleted whose entity is gone has lost nothing`() throws {
+    @Test func `a deletion of an object whose entity was removed is not reported as lost`() throws {
         let old = try team("a")
         try context.save()
         context.delete(old)
@@ -182,7 +182,9 @@ import Testing
         #expect(try context.save() == model)
     }
 
-    @Test func `law 8: what was in flight and had no place is told by the save after it`() throws {
+    @Test func `law 8: in-flight edits that the new model lacks are reported by the next save`()
+        throws
+    {
         var limits = ClientLimits()
         limits.modelAttempts = 1
         let container = PersistentContainer(transport: fixture.transport, limits: limits)
@@ -198,7 +200,7 @@ import Testing
         #expect(try stored("Team").count == 1)
     }
 
-    @Test func `law 8: a save tells of edits to an object that is of another entity`() throws {
+    @Test func `law 8: a save reports edits to an object that has another entity`() throws {
         let team = try team("a")
         try context.save()
         let other = Self.container(fixture).makeContext(name: "other")
@@ -216,7 +218,7 @@ import Testing
         #expect(try stored("Team").map { $0["name"] } == [.string("c")])
     }
 
-    @Test func `edits follow inherited properties and leave out values of another type`() throws {
+    @Test func `edits follow inherited properties and drop values of another type`() throws {
         let old = try CompiledModel(
             Model {
                 Entity("Base") { Attribute("wins", .int) }

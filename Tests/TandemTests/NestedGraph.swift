@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Objects with values and links, told in the plainest way.
+/// A plain model of objects with values and links.
 struct PlainGraph {
     /// A property of an object.
     struct Key: Hashable {
@@ -36,7 +36,7 @@ struct PlainGraph {
         if case .number(let size) = values[Key(object: id, name: "size")] { size } else { 0 }
     }
 
-    /// The bucket of a content, if there still is one.
+    /// Returns the bucket of a content object, or nil if it has none or the bucket was deleted.
     func bucket(_ id: ObjectID) -> ObjectID? {
         guard case .object(let bucket?) = values[Key(object: id, name: "bucket")] else {
             return nil
@@ -57,16 +57,19 @@ struct PlainGraph {
     }
 }
 
-/// What one context has edited.
+/// The edits of one context.
 struct PlainEdits {
     var inserted: Set<ObjectID> = []
     var deleted: Set<ObjectID> = []
-    /// What goes with them by a link that lies below: it is shown as gone, and left to whom this is saved into.
+    /// Objects deleted by a cascade over a link of a lower layer.
+    ///
+    /// They are shown as deleted here; the cascade itself is left to the layer that this one is
+    /// saved into.
     var implied: Set<ObjectID> = []
     var values: [PlainGraph.Key: PlainGraph.Plain] = [:]
     var links: [PlainGraph.Link: Bool] = [:]
 
-    /// The graph with these edits on top.
+    /// Returns the graph with these edits on top.
     func laid(over below: PlainGraph) -> PlainGraph {
         var graph = below
         graph.alive = below.alive.union(inserted).subtracting(deleted).subtracting(implied)
@@ -89,7 +92,7 @@ struct PlainEdits {
         links[link] = below.links.contains(link) == isLinked ? nil : isLinked
     }
 
-    /// Contents go with their bucket.
+    /// Deletes an object, and the contents of a deleted bucket.
     mutating func delete(_ id: ObjectID, below: PlainGraph, isImplied: Bool = false) {
         let contents = laid(over: below).contents(id)
         if inserted.remove(id) != nil {
@@ -109,19 +112,19 @@ struct PlainEdits {
     }
 }
 
-/// A store and contexts of which each saves into the one before, the first into the store.
+/// A store and contexts, each of which saves into the one before; the first saves into the store.
 struct NestedGraph {
     var store = PlainGraph()
     var levels: [PlainEdits]
 
     init(levels count: Int) { levels = Array(repeating: PlainEdits(), count: count) }
 
-    /// What a context shows; -1 for the store.
+    /// Returns the graph that a context shows; level -1 is the store.
     func graph(_ level: Int) -> PlainGraph {
         level < 0 ? store : levels[level].laid(over: graph(level - 1))
     }
 
-    /// Saves a context, over whatever was edited below meanwhile.
+    /// Saves a context over the edits made below since.
     mutating func save(_ level: Int) {
         let edits = levels[level]
         levels[level] = PlainEdits()

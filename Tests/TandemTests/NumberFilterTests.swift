@@ -5,7 +5,7 @@ import Testing
 @testable import Tandem
 
 @Suite(.ownThread) struct NumberFilterTests {
-    @Test func `no number that was taken in is denied`() {
+    @Test func `no inserted number is reported as absent`() {
         for run in 0..<8 {
             var random = SplitMix(Seed.value(run))
             let numbers = (0..<(1 + random.next(3_000))).map { _ in random.next() }
@@ -25,13 +25,15 @@ import Testing
     }
 
     @Test(arguments: [1, 100, 10_000])
-    func `of numbers beside those in a row at most one in eight seems to be there`(count: UInt64) {
+    func `of numbers outside a consecutive range at most one in eight is a false positive`(
+        count: UInt64
+    ) {
         let filter = NumberFilter((1...count).map { $0 })
         let wrong = (count + 1...count + 100_000).count { filter.mayHold($0) }
         #expect(wrong <= 12_500)
     }
 
-    @Test func `an empty one holds nothing, and has to be made anew for the first number`() {
+    @Test func `an empty filter holds nothing and must be rebuilt for the first number`() {
         let filter = NumberFilter()
         #expect(!filter.mayHold(0) && !filter.mayHold(.max) && filter.isFull)
         #expect(NumberFilter([]).isFull)

@@ -2,7 +2,7 @@ import Tandem
 import TandemModel
 import Testing
 
-/// What a row shows of a content.
+/// The values that a row view shows of a content object.
 private struct ContentRow: ObjectValue, Equatable {
     var id: TypedID<Content>
     var name: String
@@ -15,7 +15,7 @@ private struct ContentRow: ObjectValue, Equatable {
     init(id: TypedID<Content>, name: String) { (self.id, self.name) = (id, name) }
 }
 
-/// Values made of objects, and ids with a class, on their way to other contexts.
+/// Values made of objects, and typed ids, passed to other contexts.
 @MainActor @Suite struct ObjectValueTests {
     let fixture: Fixture
     let container: PersistentContainer
@@ -33,7 +33,7 @@ private struct ContentRow: ObjectValue, Equatable {
         return content
     }
 
-    @Test func `values leave the context, ids lead back to objects elsewhere`() async throws {
+    @Test func `values leave the context, and ids give the objects elsewhere`() async throws {
         let bucket = try context.insert(Bucket.self)
         bucket.name = "in"
         try content("a").bucket = bucket
@@ -52,12 +52,12 @@ private struct ContentRow: ObjectValue, Equatable {
         #expect(found == [row])
     }
 
-    @Test func `a preview makes values and ids up`() {
+    @Test func `a preview can use invented values and ids`() {
         let row = ContentRow(id: TypedID(ObjectID(entity: "Content", number: 7)), name: "shown")
         #expect(row.id.description == "Content/7")
     }
 
-    @Test func `an id of another class, or of nothing, is refused`() async throws {
+    @Test func `an id of another class, or of a missing object, is refused`() async throws {
         let bucket = try context.insert(Bucket.self)
         try await context.save()
         let wrong = TypedID<Content>(bucket.id)

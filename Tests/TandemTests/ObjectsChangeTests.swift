@@ -2,9 +2,9 @@ import Tandem
 import TandemModel
 import Testing
 
-/// What a context tells of its objects, and when.
+/// The changes that a context reports of its objects, and their timing.
 @MainActor @Suite struct ObjectsChangeTests {
-    /// What was told, by name and in order.
+    /// The changes reported since the last call, in order.
     final class Told {
         var changes: [ObjectsChange] = []
 
@@ -32,7 +32,7 @@ import Testing
         )
     }
 
-    @Test func `a child hears of deletions below it, and of what is merged there`() throws {
+    @Test func `a child is notified of deletions below it, and of merges there`() throws {
         let objects = (0..<3).map { daemon.insert("Content", ["size": .int(Int64($0))]) }
         _ = try context.fetch(FetchRequest(entity: "Content"))
         let child = context.makeChild(name: "child")
@@ -67,7 +67,7 @@ import Testing
         withExtendedLifetime(observation) {}
     }
 
-    @Test func `edits are told once they are processed, each object in one set`() throws {
+    @Test func `edits are reported when they are processed, each object in one set`() throws {
         _ = daemon.insert("Content", ["size": .int(1)])
         _ = daemon.insert("Content", ["size": .int(2)])
         let found = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
@@ -90,7 +90,7 @@ import Testing
         #expect(told.changes.count == 1)
     }
 
-    @Test func `merged updates are refreshed, and a merge names all that it merged`() throws {
+    @Test func `merged updates are refreshed, and a merge reports all merged objects`() throws {
         let first = daemon.insert("Content", ["size": .int(1)])
         let second = daemon.insert("Content", ["size": .int(2)])
         let other = daemon.insert("Bucket", [:])
@@ -117,7 +117,7 @@ import Testing
         #expect(told.changes.map(\.updated) == [[]])
     }
 
-    @Test func `a save tells its edits first, and itself nothing more`() throws {
+    @Test func `a save reports its edits first, and nothing for the save itself`() throws {
         let content = try context.insert(Content.self)
         content.size = 1
         try context.save()
@@ -131,7 +131,7 @@ import Testing
         #expect(told.take().map(\.deleted) == [[content.id]])
     }
 
-    @Test func `what an observer edits before a save is saved and told`() throws {
+    @Test func `an edit that an observer makes before a save is saved and reported`() throws {
         let content = try context.insert(Content.self)
         let editor = context.onObjectsDidChange { change in
             if change.inserted.contains(content.id) { content.size = 7 }
@@ -144,7 +144,8 @@ import Testing
         withExtendedLifetime(editor) {}
     }
 
-    @Test func `who is told may save, and everyone hears of one change before the next`() throws {
+    @Test func `an observer may save, and all observers receive one change before the next`() throws
+    {
         _ = try context.fetch(Content.self)
         let content = try context.insert(Content.self)
         var heard: [String] = []
@@ -164,7 +165,7 @@ import Testing
         withExtendedLifetime((saver, second)) {}
     }
 
-    @Test func `undo, rollback, refresh and reset are told`() throws {
+    @Test func `undo, rollback, refresh and reset are reported`() throws {
         _ = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         context.processPendingChanges()
@@ -195,7 +196,7 @@ import Testing
         #expect(last.invalidated == [content.id] && last.refreshed.isEmpty)
     }
 
-    @Test func `starting anew invalidates what was known`() throws {
+    @Test func `a restart invalidates the known objects`() throws {
         let stored = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         _ = told.take()
@@ -209,7 +210,7 @@ import Testing
         #expect(told.take().map(\.invalidated).contains([content.id]))
     }
 
-    @Test func `after edits it comes by itself, in a job of its own`() async throws {
+    @Test func `edits are reported automatically, in a separate job`() async throws {
         let changes = context.objectsDidChange
         let content = try context.insert(Content.self)
         content.size = 3
@@ -221,7 +222,7 @@ import Testing
         #expect(told.take().count == 1)
     }
 
-    @Test func `who cancelled or is gone hears nothing`() throws {
+    @Test func `an observer that was cancelled or released receives nothing`() throws {
         observation.cancel()
         var others = 0
         do {

@@ -6,9 +6,10 @@ import Testing
 
 @testable import Tandem
 
-/// Objects under `withObservationTracking`: who read a property hears of that one, of edits and merges alike.
+/// Objects under `withObservationTracking`: reading a property registers for that property, for
+/// edits and merges alike.
 @MainActor @Suite struct ObservationTests {
-    /// Whether what was read is about to change.
+    /// Records whether a property that was read is about to change.
     final class Probe: Sendable {
         private let fired = Atomic<Bool>(false)
         var hasFired: Bool { fired.load(ordering: .relaxed) }
@@ -31,22 +32,21 @@ import Testing
         return try #require(try context.fetch(Content.self).first)
     }
 
-    @Test func `a merge is told to who read a property that it changes, and to nobody else`() throws
-    {
+    @Test func `a merge notifies only readers of the properties it changes`() throws {
         let content = try content()
         let name = Probe { _ = content.name }
         let size = Probe { _ = content["size"] }
         daemon.update(content.reference(in: daemon), ["size": .int(2)])
         try context.reach(daemon.end)
         #expect(size.hasFired && !name.hasFired && content.size == 2)
-        // Who read both is told of either.
+        // A reader of both is notified of either.
         let both = Probe { _ = (content.name, content.size) }
         daemon.update(content.reference(in: daemon), ["name": .string("b")])
         try context.reach(daemon.end)
         #expect(both.hasFired && name.hasFired)
     }
 
-    /// What an observer sees that reads at once.
+    /// The values seen by an observer that reads as soon as it is notified.
     @MainActor private final class Reader {
         private let content: Content
         private(set) var values: [Int] = []
@@ -61,20 +61,20 @@ import Testing
         }
     }
 
-    @Test func `who reads at once when a merge is told sees all of it`() throws {
+    @Test func `a reader that reads when it is notified of a merge sees the whole merge`() throws {
         let fixture = try Fixture()
         defer { withExtendedLifetime(fixture) {} }
         let context = fixture.container("mine").makeContext(name: "mine")
         let content = try context.insert(Content.self)
         content.size = 1
         try context.save()
-        // Only what is followed keeps its row.
+        // Only followed entities keep their rows.
         _ = try context.fetch(Content.self)
         content.size = 2
         let reader = Reader(content)
         #expect(reader.values.isEmpty)
         try context.save()
-        // An update that was in flight, and an insert.
+        // First an update in flight, then an insert.
         #expect(reader.values == [2])
         let new = try context.insert(Content.self)
         new.size = 3
@@ -83,7 +83,7 @@ import Testing
         #expect(other.values.allSatisfy { $0 == 3 } && context.position == position)
     }
 
-    @Test func `after a failed save who shows whether there are changes is told`() async throws {
+    @Test func `after a failed save readers of the state are notified`() async throws {
         let fixture = try Fixture()
         defer { withExtendedLifetime(fixture) {} }
         let transport = ScriptedTransport(fixture.transport)
@@ -93,14 +93,14 @@ import Testing
         let other = fixture.container("other").makeContext(name: "other")
         let content = try context.insert(Content.self)
         let position = try await context.save()
-        // What was never read meets no conflicts.
+        // An object that was never read has no conflicts.
         _ = try await context.fetch(Content.self)
         try await other.reach(position)
         let theirs = try await other.existingObject(with: content.id)
         theirs["size"] = .int(3)
         content.size = 2
         try await other.save()
-        // Else the answer may be there before anybody looks.
+        // Otherwise the answer might arrive before the probe reads.
         transport.hold()
         let flight = Task { @MainActor in try await context.save() }
         while context.unanswered == nil { await Task.yield() }
@@ -110,7 +110,7 @@ import Testing
         #expect(state.hasFired && content.hasChanges)
     }
 
-    @Test func `an edit is told to who read the property, and the state to who asked for it`()
+    @Test func `an edit notifies readers of the property and of the state`()
         throws
     {
         let content = try content()
@@ -124,7 +124,7 @@ import Testing
         #expect(gone.hasFired && name.hasFired)
     }
 
-    @Test func `both ends of a relationship are told`() throws {
+    @Test func `both ends of a relationship are notified`() throws {
         let content = try content()
         let bucket = try context.insert(Bucket.self)
         let contents = Probe { _ = bucket.contents }
@@ -141,7 +141,7 @@ import Testing
         #expect(back.hasFired && content.bucket === bucket)
     }
 
-    @Test func `who shows what leads to a deleted object hears of the deletion and of its undoing`()
+    @Test func `readers of a relationship are notified of a member's deletion and of its undo`()
         throws
     {
         let bucket = try context.insert(Bucket.self)
@@ -156,7 +156,7 @@ import Testing
         #expect(again.hasFired && bucket.contents == [content])
     }
 
-    @Test func `dropping edits tells all who read`() throws {
+    @Test func `dropping edits notifies all readers`() throws {
         let content = try content()
         content.name = "mine"
         let name = Probe { _ = content.name }
@@ -167,7 +167,7 @@ import Testing
         #expect(again.hasFired)
     }
 
-    @Test func `a save tells who read the state, and of no value that stays`() throws {
+    @Test func `a save notifies readers of the state, and of no unchanged value`() throws {
         let content = try content()
         content.size = 3
         let name = Probe { _ = content.name }
@@ -178,7 +178,7 @@ import Testing
 }
 
 extension ManagedObject {
-    /// What a daemon calls the object.
+    /// Returns the daemon's reference to the object.
     fileprivate func reference(in daemon: FakeDaemon) -> ObjectReference {
         daemon.model.reference(to: id) ?? ObjectReference(tag: 0, number: 0)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// What those hear who hold no list: which objects a save touched that match a predicate, before it or after.
+/// Observers without a list: the objects of each save that match a predicate before or after it.
 @MainActor @Suite struct ObserverTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext
@@ -16,7 +16,7 @@ import Testing
         context = daemon.container().makeContext(name: "observing")
     }
 
-    /// What an observer heard.
+    /// The events that an observer received.
     private final class Heard {
         var saves: [ObservedSave] = []
         var observer: ContextObserver?
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `new objects that match are told, gone ones that matched, and changes by name`(
+    func `matching new objects, deletions of matches, and changes by name are reported`(
         _ isHeld: Bool
     ) throws {
         let heard = try observe("Content", "size > 5")
@@ -57,7 +57,7 @@ import Testing
         #expect(heard.saves.map { $0.deleted.map(\.number) } == [[], [], [big.number]])
     }
 
-    @Test func `a touch is judged by the row that is held, and told where none is`() throws {
+    @Test func `a touch is evaluated with the cached row, and reported if there is none`() throws {
         let inside = daemon.insert("Bucket", ["name": .string("in")])
         let outside = daemon.insert("Bucket", ["name": .string("out")])
         let heard = try observe("Bucket", "name = 'in'")
@@ -80,7 +80,7 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
-    @Test func `a touch is judged by the rows that come with it`() throws {
+    @Test func `a touch is evaluated with the rows that come with it`() throws {
         let bucket = daemon.insert("Bucket", ["name": .string("in")])
         let heard = try observe("Bucket", "name = 'in'")
         let touch = {
@@ -103,7 +103,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `law 2: whatever is merged at once, each save is told as the rows before and after say`(
+    func `law 2: however saves are merged, each is reported as its rows before and after require`(
         _ isHeld: Bool
     ) throws {
         let seed = Seed.value(isHeld ? 1 : 0)
@@ -130,7 +130,7 @@ import Testing
         for (position, expected) in truth {
             let found = told[position] ?? []
             #expect(expected.isSubset(of: found), "seed \(seed), position \(position)")
-            // Without a row a touch is told rather than missed.
+            // Without a row, a touch is reported even if the object might not match.
             let isExtraWithRow = found.subtracting(expected).contains { extra in
                 !extra.hasPrefix("touch") || held.contains { extra.contains(" \($0.id.number) ") }
             }
@@ -148,7 +148,7 @@ import Testing
         return Set(updates + save.inserted.map { "insert \($0.number)" })
     }
 
-    /// What there is to be told of buckets, from the rows as they were one after the other.
+    /// Returns the expected reports about buckets, computed from their successive rows.
     private func truth(after start: UInt64) -> [UInt64: Set<String>] {
         let entity = daemon.entity("Bucket")
         var matching: [ObjectNumber: Bool] = [:]
@@ -177,7 +177,7 @@ import Testing
 }
 
 extension Row {
-    /// Reads the text of a slot.
+    /// Returns a function that reads the text in a slot.
     fileprivate func name(_ entity: CompiledEntity) -> (Int) -> String {
         { if case .string(let text) = self.uncheckedValue($0, in: entity) { text } else { "" } }
     }

@@ -6,12 +6,13 @@ import Testing
 
 @testable import Tandem
 
-/// Predicates over optionals find what Swift's own evaluation of them does, object by object.
+/// Predicates over optionals find the objects that Swift's own evaluation of them accepts.
 @MainActor @Suite struct OptionalPredicateTests {
     private let context: ManagedObjectContext
     private let clubs: [Club]
 
-    /// Clubs with and without nicknames, ranks, rivals and members, in most combinations that a chain may meet.
+    /// Inserts clubs with and without nicknames, ranks, rivals and members, in most combinations
+    /// that a chain may meet.
     init() throws {
         let container = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
         context = container.makeContext(name: "test")
@@ -59,7 +60,7 @@ import Testing
         try check(#Predicate { $0.rival?.rival?.name != "club 0" })
     }
 
-    @Test func `conditions at the end of a chain differ from true and false where it breaks off`()
+    @Test func `conditions at the end of a broken chain differ from true and false`()
         throws
     {
         try check(#Predicate { $0.nickname?.contains("a") == true })
@@ -75,7 +76,7 @@ import Testing
         try check(#Predicate { $0.rival?.members.contains { $0.goals > 2 } != true })
     }
 
-    @Test func `counts at the end of a chain are nil where it breaks off`() throws {
+    @Test func `counts at the end of a broken chain are nil`() throws {
         try check(#Predicate { $0.rival?.members.count == 0 })
         try check(#Predicate { $0.rival?.members.count != 0 })
         try check(#Predicate { 1 == $0.rival?.members.count })
@@ -89,7 +90,7 @@ import Testing
             #Predicate { if let count = $0.rival?.members.count { count > 0 } else { true } })
     }
 
-    @Test func `a value beside a chain is nil where that breaks off`() throws {
+    @Test func `a value beside a broken chain is nil`() throws {
         try check(#Predicate { club in club.rival.flatMap { rival in club.wins } == 1 })
         try check(#Predicate { club in club.rival.flatMap { rival in club.nickname } != nil })
         try check(

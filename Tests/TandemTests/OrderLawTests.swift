@@ -6,7 +6,7 @@ import Testing
 
 /// Three processes that edit ordered relationships at random, under every merge policy.
 @MainActor @Suite struct OrderLawTests {
-    @Test func `law 4: arrays are what was done to them, and once saved one order everywhere`()
+    @Test func `law 4: arrays reflect their edits, and have one order everywhere once saved`()
         throws
     {
         for run in 0..<Seed.worlds(6, deep: 12) {
@@ -27,7 +27,7 @@ import Testing
     }
 }
 
-/// The contexts, what they showed last, and what is wrong.
+/// The contexts, the log of steps, and the problems found.
 @MainActor private final class OrderedWorld {
     private let fixture: Fixture
     private let contexts: [ManagedObjectContext]
@@ -42,7 +42,7 @@ import Testing
         random = SplitMix(seed)
         contexts = try (0..<3).map { index in
             let context = fixture.container("c\(index)").makeContext(name: "c\(index)")
-            // Whoever follows an entity merges what others save of it.
+            // A context that follows an entity merges the saves of others to it.
             for entity in ["Squad", "Runner", "Song"] {
                 _ = try context.fetch(FetchRequest(entity: entity))
             }
@@ -88,7 +88,7 @@ import Testing
         var before = ids(squad, name)
         var wanted = squad.orderedObjects(name)
         var isLast: ObjectID?
-        // Steps before this one are for good, so that undoing takes back this one alone.
+        // Earlier steps are made permanent, so that undo reverts only this one.
         context.allowsUndo = false
         context.allowsUndo = true
         switch random.next(7) {
@@ -109,10 +109,10 @@ import Testing
             if !wanted.isEmpty, random.next(2) == 0 { wanted.removeLast() }
             squad.setOrderedObjects(wanted, for: name)
         case 4 where name == "runners":
-            // Somebody of another squad, or of none, by its own end.
+            // A runner of another squad, or of none, added through its own end.
             let all = try context.fetch(FetchRequest(entity: "Runner"))
             guard let runner = all.isEmpty ? nil : all[random.next(all.count)] else { return }
-            // What is asked merges first.
+            // A fetch merges first.
             (wanted, before) = (squad.orderedObjects(name), ids(squad, name))
             guard !wanted.contains(runner) else { return }
             runner.setObject(squad, for: "squad")
@@ -132,7 +132,7 @@ import Testing
         if random.next(3) == 0 { backAndForth(squad, name, context, before) }
     }
 
-    /// Takes the edit back and does it again.
+    /// Undoes the edit and redoes it.
     private func backAndForth(
         _ squad: ManagedObject, _ name: String, _ context: ManagedObjectContext,
         _ before: [ObjectID]
@@ -164,7 +164,7 @@ import Testing
             log.append("\(context.name) is refused: \(error.code)")
             context.rollback()
         }
-        // Whatever is asked merges first: then it shows what anybody who reads anew does.
+        // A fetch merges first; afterwards the context shows what a new context shows.
         _ = try context.fetch(FetchRequest(entity: "Song"))
         try compare(context, fresh())
     }
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    /// All stand at one position without edits, and show one order.
+    /// Checks that all contexts, without edits and at one position, show the same order.
     private func meet() throws {
         let anew = fresh()
         for context in contexts {

@@ -69,7 +69,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         }
     }
 
-    /// The names in the squad, here and for somebody who reads it anew.
+    /// Returns the names in the squad, in order.
     private func names(_ squad: Squad) -> String { squad.runners.map(\.name).joined() }
     private func songNames(_ squad: Squad) -> String { squad.songs.map(\.name).joined() }
 
@@ -78,14 +78,14 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         return look(try context.existingObject(with: (other ?? squad).typedID))
     }
 
-    /// The squad's links in the last transaction.
+    /// Returns the squad's links in the last transaction.
     private func lastLinks() throws -> [LinkChange] {
         let page = try fixture.container("history").history(after: 0)
         let last = try #require(page.transactions.last)
         return try last.changes().first { $0.object.number == squad.id.number }?.links ?? []
     }
 
-    @Test func `an array is what was assigned, before and after the save`() throws {
+    @Test func `an array has the assigned order, before and after the save`() throws {
         let made = try runners("abcd")
         squad.runners = [made[2], made[0], made[3], made[1]]
         #expect(names(squad) == "cadb")
@@ -123,7 +123,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         try expectLinks([.add], "xeabcdf")
     }
 
-    @Test func `a member is in it once, where it is named first`() throws {
+    @Test func `a member occurs once, at its first index`() throws {
         let made = try runners("abc")
         squad.runners = [made[0], made[1], made[0], made[2], made[1]]
         #expect(names(squad) == "abc")
@@ -135,7 +135,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(names(squad) == "bca")
     }
 
-    @Test func `who comes by its own end is the last`() throws {
+    @Test func `a member added through its own end becomes the last`() throws {
         squad.runners = try runners("ba")
         try context.save()
         let late = try runners("cd")
@@ -147,7 +147,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(try fresh(names) == "bacd")
     }
 
-    @Test func `undo and redo lead from order to order`() throws {
+    @Test func `undo and redo restore each order`() throws {
         squad.runners = try runners("abcd")
         let late = try runners("e")[0]
         try context.save()
@@ -174,7 +174,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         }
     }
 
-    @Test func `of a relationship to many on both sides the order is kept too`() throws {
+    @Test func `a many-to-many relationship keeps the order too`() throws {
         squad.songs = try songs("xyz")
         try context.save()
         let made = squad.songs
@@ -190,7 +190,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(try fresh(songNames) == "zxwy")
     }
 
-    @Test func `edits stay on top of what others save, and both are kept`() throws {
+    @Test func `edits stay on top of the saves of others, and both are kept`() throws {
         squad.runners = try runners("abcdef")
         try context.save()
         let made = squad.runners
@@ -204,7 +204,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         theirs.runners.append(new)
         #expect(names(theirs) == "bdaefn")
         try other.save()
-        // Whatever is asked merges first.
+        // A fetch merges first.
         _ = try context.fetch(Song.self)
         #expect(names(squad) == "fbdaen")
         try context.save()
@@ -212,7 +212,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(try fresh(names) == "fbdaen")
     }
 
-    @Test func `a child hands its order to its parent`() throws {
+    @Test func `a child saves its order into its parent`() throws {
         squad.runners = try runners("abc")
         squad.songs = try songs("xyz")
         try context.save()
@@ -230,8 +230,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(try fresh(songNames) == "zyx")
     }
 
-    @Test func `a child hands over the places of members that it edited after their owner`() throws
-    {
+    @Test func `a child saves the ranks of members that it edited after their owner`() throws {
         squad.runners = try runners("abc")
         try context.save()
         let child = context.makeChild(name: "new owner")
@@ -245,7 +244,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(try fresh(names, of: team) == "cab")
         squad.runners = try runners("de")
         try context.save()
-        // The parent holds the list, and hears of the owner before the new member.
+        // The parent holds the list, and receives the owner before the new member.
         #expect(names(team) == "cab")
         let form = context.makeChild(name: "old owner")
         let owner = try form.existingObject(with: team.typedID)
@@ -258,7 +257,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(try fresh(names, of: team) == "dcab")
     }
 
-    @Test func `typed conditions and the order of classes`() throws {
+    @Test func `typed conditions and class types keep the order`() throws {
         squad.runners = try runners("ab")
         try context.save()
         let named = (\Squad.runners).any(\.name == "b")
@@ -269,7 +268,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(none.isEmpty)
     }
 
-    @Test func `an array that shows a relationship without order is refused`() throws {
+    @Test func `an array property for an unordered relationship is refused`() throws {
         final class Fan: ManagedObject, ManagedEntity {
             @Managed("idols") var idols: [Fan]
             static let entity = Entity("Fan") {
@@ -298,7 +297,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect(names == ["a", "b", "c"].map { .string($0) })
     }
 
-    @Test func `rows of a batch insert come in their order`() throws {
+    @Test func `rows of a batch insert keep their order`() throws {
         let made = try songs("xyz")
         try context.save()
         let ids = [made[1], made[2], made[0]].map(\.id)
@@ -311,7 +310,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
 }
 
 extension Array {
-    /// What SwiftUI calls so: the element at an offset stands before what was at another.
+    /// Moves an element like SwiftUI's method of this name: to before the element at `destination`.
     fileprivate mutating func move(fromOffsets source: Int, to destination: Int) {
         let element = remove(at: source)
         insert(element, at: destination > source ? destination - 1 : destination)

@@ -4,13 +4,14 @@ import Testing
 
 @testable import Tandem
 
-/// Another client installs a model between two requests of a context that does not know yet.
+/// Model changes by another client between two requests of a context that does not know of them
+/// yet.
 @MainActor @Suite struct OtherModelTests {
     let fixture: Fixture
     let context: ManagedObjectContext
     let other: PersistentContainer
 
-    /// With new properties before the others, so that every slot is another one's.
+    /// Adds new properties before the existing ones, so that every slot changes.
     private let later = Model {
         Entity("Item", uniqueness: [["code"]]) {
             Attribute("alpha", .string)
@@ -41,7 +42,7 @@ import Testing
         return (item, tag)
     }
 
-    @Test func `law 3: a save lands in the properties it was meant for, exactly once`() throws {
+    @Test func `law 3: a save is written to the intended properties, exactly once`() throws {
         let (item, tag) = try saved()
         item.name = "b"
         item["size"] = .int(7)
@@ -67,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func `law 3: so does a save that leaves its actor free`() async throws {
+    @Test func `law 3: so is an awaited save`() async throws {
         let (item, _) = try saved()
         item.name = "b"
         let model = try other.install(later)
@@ -98,7 +99,7 @@ import Testing
         #expect(try theirs.fetch(FetchRequest(entity: "Item")).first?["name"] == .string("ours"))
     }
 
-    @Test func `what the new model has no place for makes the save fail, and nothing is saved`()
+    @Test func `edits that do not exist in the new model make the save fail, and nothing is saved`()
         throws
     {
         let item = try context.insert(Item.self)
@@ -116,7 +117,7 @@ import Testing
         #expect(item["name"] == .string("a"))
     }
 
-    @Test func `after as many attempts as are allowed the edits are pending, to be saved again`()
+    @Test func `after the last allowed attempt the edits are pending again`()
         throws
     {
         var limits = ClientLimits()
@@ -133,7 +134,7 @@ import Testing
         #expect(try context.save().number == model.number + 1)
     }
 
-    @Test func `members are those of the relationship that was asked for`() throws {
+    @Test func `members are those of the requested relationship`() throws {
         let (item, tag) = try saved()
         item.tags = [tag]
         try context.save()

@@ -4,12 +4,15 @@ import Testing
 
 @testable import Tandem
 
-/// Fetches of a context with unsaved edits: these change the place of the objects edited, and of those whose order hangs on one.
+/// Fetches of a context with unsaved edits.
+///
+/// The edits move the edited objects and the objects whose order depends on them.
 @MainActor @Suite struct OverlayTests {
     let fixture: Fixture
     let contents: [ObjectID]
 
-    /// Contents c0 … c3 in buckets of the names z, y, x and in none, so that their order by bucket is 3, 2, 1, 0.
+    /// Inserts contents c0 … c3 in buckets named z, y, x and in none, so that their order by bucket
+    /// is 3, 2, 1, 0.
     init() throws {
         fixture = try Fixture()
         let writer = fixture.container("writer").makeContext(name: "writer")
@@ -43,7 +46,8 @@ import Testing
         fixture.container("reader").makeContext(name: "reader")
     }
 
-    @Test func `law4: an edit elsewhere leaves rows in the order of what they reach`() throws {
+    @Test func `law4: an edit elsewhere leaves rows in the order of their related objects`() throws
+    {
         let context = context()
         #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])
         let edited = try #require(
@@ -53,20 +57,20 @@ import Testing
         #expect(try fetch(context, sort: "-bucket.name") == ["c0", "c1", "c2", "c3"])
     }
 
-    @Test func `who is ordered by an object that was edited moves with it`() throws {
+    @Test func `an object that is ordered by an edited object moves with it`() throws {
         let context = context()
         #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])
         let first = try #require(try context.existingObject(with: contents[0]) as? Content)
         first.bucket?.name = "a"
         #expect(try fetch(context) == ["c3", "c0", "c2", "c1"])
-        // Who comes within a limit, and a condition beyond an object's own values, is judged as things are stored.
+        // A limit, and a predicate over related objects, are evaluated on the stored values.
         #expect(try fetch(context, limit: 2) == ["c3", "c2"])
         #expect(try fetch(context, "bucket.name = 'z'") == ["c0"])
         context.rollback()
         #expect(try fetch(context) == ["c3", "c2", "c1", "c0"])
     }
 
-    @Test func `an object that was edited stands where its edits put it, at what it reaches`()
+    @Test func `an edited object is placed by its edits, including related objects`()
         throws
     {
         let context = context()
@@ -77,7 +81,7 @@ import Testing
         #expect(try fetch(context, "bucket.name = 'z'") == ["c0", "c3"])
     }
 
-    @Test func `limit and offset count what is there with all edits`() throws {
+    @Test func `limit and offset apply to the result with all edits`() throws {
         let context = context()
         let edited = try #require(try context.existingObject(with: contents[3]) as? Content)
         edited.size = -1

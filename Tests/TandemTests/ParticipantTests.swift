@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test
-    func `law 4: what is read under a steady stream of saves stands where the context stands`()
+    func `law 4: reads under a steady stream of saves answer at the context's position`()
         throws
     {
         let asker = Recorder("a", journal, wantsVerdicts: true)
@@ -79,7 +79,8 @@ import Testing
         let found = try #require(try context.fetch(Content.self).first)
         #expect(context.position == daemon.end)
         #expect(found.version == daemon.end.number)
-        // An answer of another position would leave it a fault, and an object that is there unknown.
+        // An answer at another position would leave the object a fault, and make an existing object
+        // unknown.
         context.refresh(found, mergeChanges: true)
         #expect(try context.existingObject(with: found.id).isFault == false)
         #expect(context.position == daemon.end)
@@ -90,7 +91,7 @@ import Testing
         #expect(asker.groups.map(\.to) == asker.groups.map(\.to).sorted())
     }
 
-    @Test func `law 4: while a read is asked again nothing is merged unprompted`() async throws {
+    @Test func `law 4: while a read is retried nothing is merged automatically`() async throws {
         let context = container.makeContext(name: "follows", mergesAutomatically: true)
         _ = try await context.fetch(Content.self)
         context.readsHeld = 1
@@ -103,7 +104,7 @@ import Testing
         #expect(context.position == daemon.end)
     }
 
-    @Test func `a merge that fails unprompted is told, and the context starts anew`() async throws {
+    @Test func `a failed automatic merge is reported, and the context restarts`() async throws {
         var limits = ClientLimits()
         limits.recentTransactions = 1
         let container = PersistentContainer(
@@ -114,7 +115,7 @@ import Testing
         let found = try await context.fetch(Content.self)
         let object = try #require(found.first)
         #expect(object.size == 1)
-        // More than the ring holds: the rest is asked for, and refused.
+        // More transactions than the ring holds: the rest is requested, and the request is refused.
         daemon.state.withLock { $0.refusesHistory = TandemError(.storage, "a disk error") }
         for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
         try await container.makeContext(name: "other").reach(daemon.end)
@@ -148,7 +149,7 @@ import Testing
         #expect(!context.isStale && context.position == daemon.end)
     }
 
-    @Test func `who asks for the merge of a related row that can't be read is told`() throws {
+    @Test func `an explicit merge of a related row that can't be read throws`() throws {
         let content = daemon.insert("Content", ["size": .int(1)])
         _ = try context.fetch(Content.self)
         let asker = Recorder("a", journal, wantsVerdicts: true)
@@ -160,7 +161,7 @@ import Testing
         #expect(error?.code == .storage && context.position?.number == 1)
     }
 
-    @Test func `a context that can't merge for a while says so until it can`() async throws {
+    @Test func `a context that can't merge for a while is stale until it can`() async throws {
         var limits = ClientLimits()
         limits.recentTransactions = 1
         let container = PersistentContainer(
@@ -171,7 +172,7 @@ import Testing
         let before = context.position
         daemon.state.withLock { $0.refusesHistory = TandemError(.timeout, "too busy") }
         for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
-        // All of it arrives before the context can merge the first.
+        // All transactions arrive before the context can merge the first.
         let other = container.makeContext(name: "other")
         _ = try { () throws in try other.reach(daemon.end) }()
         await context.followPushes()
@@ -181,7 +182,7 @@ import Testing
         #expect(!context.isStale && context.position == daemon.end)
     }
 
-    @Test func `law 8: who only inserts and saves forgets what it saved`() throws {
+    @Test func `law 8: a context that only inserts and saves releases saved objects`() throws {
         var limits = ClientLimits()
         limits.cachedRows = 16
         let saver = PersistentContainer(
@@ -194,7 +195,7 @@ import Testing
         #expect(context.records.count <= 2 * limits.cachedRows)
     }
 
-    @Test func `a save changes rows and clears what is in flight in one step`() throws {
+    @Test func `a save changes rows and clears in-flight edits in one step`() throws {
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)
         let content = try context.insert(Content.self)
@@ -204,7 +205,7 @@ import Testing
         #expect(content.record.inFlight.isEmpty && content.record.row != nil)
     }
 
-    @Test func `an observer tells of each save, before and after`() throws {
+    @Test func `an observer reports each save, before and after`() throws {
         let content = daemon.insert("Content", ["size": .int(1)])
         var seen: [ObservedSave] = []
         let predicate = try ObjectPredicate(format: "size > 5")
@@ -240,7 +241,7 @@ import Testing
         #expect(first != hash(save(100, version: 1).dropLast()))
     }
 
-    /// What a context would know of an object with edits.
+    /// Returns the record that a context would have of an object with edits.
     private func record(
         _ entity: String, _ number: ObjectNumber, _ edit: (inout Edits) -> Void
     ) -> ObjectRecord {
@@ -285,7 +286,7 @@ import Testing
             from: 0, to: UInt64(changes.count), transactions: transactions, model: model)
     }
 
-    @Test func `a value that came back is no change, but the version rises`() {
+    @Test func `a value that was changed back is no change, but the version rises`() {
         let group = group(update(1, 2), update(2, 1))
         #expect(group.changes.isEmpty && group.versions.others == [1: 2])
     }
@@ -295,7 +296,7 @@ import Testing
         #expect(group.changes == [update(1, 3)])
     }
 
-    @Test func `an object that came and went is nothing`() {
+    @Test func `an object that was inserted and deleted has no net change`() {
         let insert = Change(.insert, object, changed: PropertyMask([slot]), row: row(1))
         let delete = Change(.delete, object, changed: PropertyMask([slot]), deleted: row(2))
         #expect(group(insert, update(1, 2), delete).changes.isEmpty)
@@ -306,7 +307,7 @@ import Testing
         #expect(group(update(1, 2), delete).changes.map(\.deleted) == [row(1)])
     }
 
-    @Test func `links that came and went are nothing`() throws {
+    @Test func `links that were added and removed have no net change`() throws {
         let bucket = try #require(model.entity(named: "Bucket"))
         let contents = try #require(bucket.slot(of: "contents"))
         let owner = ObjectReference(tag: bucket.tag, number: 9)

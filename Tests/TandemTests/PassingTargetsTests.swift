@@ -15,7 +15,8 @@ import Testing
         ObjectRecord(ObjectReference(tag: entity.tag, number: number), entity)
     }
 
-    /// The object of a record as whoever makes values finds it; says whether it had to be looked for.
+    /// Returns the object of a record as found while values are made, and whether it missed the
+    /// cache.
     private func found(
         _ record: ObjectRecord, _ targets: PassingTargets
     ) -> (object: ManagedObject, isMissed: Bool) {
@@ -30,7 +31,8 @@ import Testing
         return (new, true)
     }
 
-    @Test func `an object that somebody keeps stays that of its record, others go`() {
+    @Test
+    func `an object that is retained elsewhere stays bound to its record, others are released`() {
         for run in 0..<4 {
             var random = SplitMix(Seed.value(run))
             let records = (0..<400).map { record(UInt64($0 * 64)) }
@@ -51,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `where rows lead to many objects they come to be at hand`() {
+    @Test func `objects that rows refer to repeatedly become cached`() {
         let targets = PassingTargets()
         let records = (0..<1_000).map { record(UInt64($0 * 100)) }
         let misses = (0..<30).map { _ in records.count { found($0, targets).isMissed } }

@@ -42,7 +42,7 @@ final class Shelf: ManagedObject, ManagedEntity {
     }
 }
 
-/// A class that remembers more than its rows say.
+/// A class with state beyond its rows.
 final class Diary: ManagedObject, ManagedEntity {
     @Managed("day") var day: String
     private(set) lazy var title = "of " + day
@@ -50,10 +50,10 @@ final class Diary: ManagedObject, ManagedEntity {
     static let entity = Entity("Diary") { Attribute("day", .string, default: .string("")) }
 }
 
-/// A class that looks at its row when an object goes.
+/// A class that reads its row in `deinit`.
 final class Leaf: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
-    // Guarded by the main actor, on which the objects of the tests are made and go.
+    // Guarded by the main actor, on which the tests' objects are made and released.
     nonisolated(unsafe) static var gone: [String] = []
 
     static let entity = Entity("Leaf") { Attribute("name", .string, default: .string("")) }
@@ -61,7 +61,7 @@ final class Leaf: ManagedObject, ManagedEntity {
     deinit { Self.gone.append(name) }
 }
 
-/// A class that may look at other rows while an object of it is made.
+/// A class that may read other rows while its object is initialised.
 final class Root: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
     // Guarded by the main actor, on which it is set and called.
@@ -75,7 +75,7 @@ final class Root: ManagedObject, ManagedEntity {
     }
 }
 
-/// All that is to be seen of a book.
+/// All visible values of a book.
 struct BookLine: ObjectValue, Equatable {
     var id: ObjectID
     var title: String
@@ -103,19 +103,19 @@ private struct Title: ObjectValue, Equatable {
     init(_ book: Book) { text = book.title }
 }
 
-/// Remembers an object without keeping it.
+/// A weak reference to an object.
 private struct WeakShelf {
     weak var shelf: Shelf?
 }
 
-/// Keeps the object itself.
+/// A value that retains its object.
 private struct Kept<Object: ManagedEntity>: ObjectValue {
     // Guarded by the main actor, on which it is made and read.
     nonisolated(unsafe) let object: Object
     init(_ object: Object) { self.object = object }
 }
 
-/// Does something with the object.
+/// A value that calls a closure with its object.
 private struct Done: ObjectValue {
     // Guarded by the main actor, on which it is set and called.
     nonisolated(unsafe) static var work: (Book) -> Void = { _ in }
@@ -127,7 +127,8 @@ private struct Done: ObjectValue {
     }
 }
 
-/// Values that are made of rows without an object for each: nobody can tell.
+/// Values made of rows with flyweight objects, which must be indistinguishable from ordinary
+/// objects.
 @MainActor @Suite(.serialized) struct PassingValueTests {
     static let types: [any ManagedEntity.Type] = [
         Book.self, Comic.self, Shelf.self, Diary.self, Leaf.self, Root.self,
@@ -154,7 +155,7 @@ private struct Done: ObjectValue {
         ).makeContext(name: name)
     }
 
-    /// Saves books of the titles, each with its place as pages, on one shelf.
+    /// Saves books with these titles on one shelf; each book's index is its number of pages.
     @discardableResult
     private func books(_ titles: String...) throws -> [Book] {
         let shelf = try other.insert(Shelf.self)
@@ -180,7 +181,9 @@ private struct Done: ObjectValue {
 
     // MARK: Laws
 
-    @Test func `law 4: values are those of the objects, whatever is edited, held or gone`() throws {
+    @Test func `law 4: values equal those of the objects, whatever is edited, retained or deleted`()
+        throws
+    {
         for run in 0..<Seed.worlds(2, deep: 3) {
             var library = try Library(context, other, Seed.value(run))
             for step in 0..<24 {
@@ -203,14 +206,14 @@ private struct Done: ObjectValue {
         }
     }
 
-    @Test func `nothing is left of rows that nobody keeps`() throws {
+    @Test func `rows that are not retained leave nothing behind`() throws {
         try books("a", "b", "c")
         #expect(
             try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b", "c"])
         #expect(context.records.count == 0 && context.registeredObjects.isEmpty)
     }
 
-    @Test func `a context that made values goes with its last user`() throws {
+    @Test func `a context that made values is released with its last user`() throws {
         try books("a", "b")
         weak var made: ManagedObjectContext?
         do {
@@ -224,7 +227,8 @@ private struct Done: ObjectValue {
         #expect(made == nil)
     }
 
-    @Test func `whoever asks for the row itself of an object that passes by has it`() throws {
+    @Test func `the committed values and the snapshot of a flyweight are those of its row`() throws
+    {
         try books("a", "b", "c", "d")
         var (rows, kept): ([[String: Value]], [ObjectSnapshot]) = ([], [])
         let titles = try done { book in
@@ -238,7 +242,7 @@ private struct Done: ObjectValue {
         #expect(context.records.count == 0)
     }
 
-    @Test func `what a class does when an object goes sees the row it was of`() throws {
+    @Test func `a class that reads its row in deinit sees the last bound row`() throws {
         struct Name: ObjectValue {
             var text: String
             init(_ leaf: Leaf) { text = leaf.name }
@@ -250,9 +254,9 @@ private struct Done: ObjectValue {
         #expect(Leaf.gone == ["z"] && context.records.count == 0)
     }
 
-    // MARK: What is kept
+    // MARK: Retained objects
 
-    @Test func `an object that is kept is that of its row, with its edits and merges`() throws {
+    @Test func `a retained object stays bound to its row, with its edits and merges`() throws {
         let stored = try books("a", "b", "c", "d")
         var kept: [Book] = []
         _ = try done { if $0.pages % 2 == 1 { kept.append($0) } }
@@ -267,7 +271,7 @@ private struct Done: ObjectValue {
         #expect(stored[1].title == "e")
     }
 
-    @Test func `what is kept under observation is observed`() throws {
+    @Test func `an object retained under observation is observed`() throws {
         try books("a", "b")
         var kept: [Kept<Book>] = []
         let probe = ObservationTests.Probe {
@@ -286,7 +290,7 @@ private struct Done: ObjectValue {
         #expect(reader.hasFired && kept.count == 2)
     }
 
-    @Test func `a class that stores more than its row has an object for each`() throws {
+    @Test func `a class with state beyond its row gets an object per row`() throws {
         struct Read: ObjectValue {
             var title: String
             init(_ diary: Diary) { title = diary.title }
@@ -297,9 +301,9 @@ private struct Done: ObjectValue {
         #expect(titles == ["of 1", "of 2", "of 3"] && context.records.count == 0)
     }
 
-    // MARK: What making a value may do
+    // MARK: Side effects of making values
 
-    @Test func `an object whose class looks at other rows is that of its own row`() throws {
+    @Test func `an object whose class reads other rows keeps its own row`() throws {
         for name in ["x", "y", "z"] { try other.insert(Root.self).name = name }
         try books("a")
         try other.save()
@@ -311,8 +315,8 @@ private struct Done: ObjectValue {
         #expect(found.elementsEqual(kept) { $0 === $1 })
     }
 
-    @Test func `where relationships led is kept as long as somebody keeps it`() throws {
-        // More than are remembered, each of two books.
+    @Test func `related objects are kept as long as they are retained`() throws {
+        // More shelves than the cache holds, each with two books.
         for place in 0..<100 {
             let shelf = try other.insert(Shelf.self)
             for half in [0, 1] {
@@ -339,7 +343,7 @@ private struct Done: ObjectValue {
         #expect(again.count == 30 && again.allSatisfy { $0.shelf === kept[$0.pages] })
     }
 
-    @Test func `nothing leads to what is deleted while values are made`() throws {
+    @Test func `no relationship refers to an object deleted while values are made`() throws {
         try books("a", "b", "c")
         var shelves: [Bool] = []
         _ = try done { book in
@@ -350,7 +354,7 @@ private struct Done: ObjectValue {
         #expect(shelves == [true, true, true, false, false, false])
     }
 
-    @Test func `relationships lead to the object that a value is being made of`() throws {
+    @Test func `relationships refer to the object that a value is being made of`() throws {
         try books("a", "b", "c")
         var same = 0
         _ = try done { book in
@@ -360,7 +364,7 @@ private struct Done: ObjectValue {
         #expect(same == 3)
     }
 
-    @Test func `making a value may edit, and undo it`() throws {
+    @Test func `making a value may edit objects and undo the edit`() throws {
         let stored = try books("a", "b", "c")
         var changes: [ObjectsChange] = []
         let observation = context.onObjectsDidChange { changes.append($0) }
@@ -374,7 +378,7 @@ private struct Done: ObjectValue {
         withExtendedLifetime(observation) {}
     }
 
-    @Test func `making a value may make others`() throws {
+    @Test func `making a value may make other values`() throws {
         try books("a", "b", "c")
         var inner: [[String]] = []
         var kept: [Book] = []
@@ -389,11 +393,11 @@ private struct Done: ObjectValue {
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `values after a save that is merged meanwhile are as it left them`(
+    func `values after a save that is merged in between reflect the save`(
         isAsync: Bool, isEdited: Bool
     ) async throws {
         let stored = try books("a", "b", "c", "d")
-        // Edits have to be laid over what the daemon finds, which takes objects.
+        // Edits have to be overlaid on the answer, which requires objects.
         if isEdited { try await context.existingObject(with: stored[0].typedID).pages = 9 }
         Done.work = { book in
             guard book.pages == 1, let context = book.managedObjectContext else { return }
@@ -410,9 +414,9 @@ private struct Done: ObjectValue {
         #expect(values.map(\.title) == ["a", "b", "y"])
     }
 
-    @Test func `a model that takes effect meanwhile takes the object along`() throws {
+    @Test func `a model change while values are made moves the object to the new model`() throws {
         try books("a", "b", "c")
-        // With a new property before the others, so that every slot is another one's.
+        // Adds a new property before the existing ones, so that every slot changes.
         let later = Entity("Book") {
             Attribute("alpha", .string)
             Attribute("title", .string, default: .string(""))
@@ -441,9 +445,9 @@ private struct Done: ObjectValue {
         #expect(try context.fetch(Book.self, sort: ["title"]).map(\.title) == ["a", "c", "d"])
     }
 
-    @Test func `a relationship that can't be loaded makes it throw`() throws {
+    @Test func `a relationship that can't be loaded makes the fetch throw`() throws {
         try books("a", "b")
-        // The short limit is for the daemon that is stopped, not for a machine that is busy.
+        // The short timeout is for the stopped daemon, not for a busy machine.
         let context = Self.context("short", daemon, connectMilliseconds: 300)
         context.connectPatiently()
         let error = #expect(throws: TandemError.self) {
@@ -455,7 +459,7 @@ private struct Done: ObjectValue {
         #expect(error?.code == .disconnected && context.faultFailure == nil)
     }
 
-    @Test func `children and pinned contexts have values like others`() throws {
+    @Test func `children and pinned contexts make values like other contexts`() throws {
         let stored = try books("a", "b")
         try context.pin()
         stored[0].title = "later"
@@ -496,7 +500,7 @@ private struct Done: ObjectValue {
         case 5: context.rollback()
         case 6:
             held = []
-            // Only a request lets go of rows that nobody needs.
+            // Only a request releases unused rows.
             _ = try context.count(for: FetchRequest(entity: "Book"))
         default:
             if let book = try book(context) { held.append(book) }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Tandem
 
-/// Pinned contexts against copies of the graph that were kept when it stood there, while others save.
+/// Pinned contexts compared with dumps of the graph at their positions, while others save.
 @MainActor @Suite(.serialized) struct PinLawTests {
     /// The graph at a position.
     private struct Moment {
@@ -17,7 +17,7 @@ import Testing
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 4))
     func
-        `laws 4 and 5: a context shows what there was where it is pinned, as one change when it is moved`(
+        `laws 4 and 5: a context shows the graph at its pin, and moving it is one change`(
             _ run: Int
         ) async throws
     {
@@ -31,7 +31,7 @@ import Testing
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 3))
     func
-        `laws 4 and 5: pins live through restarts, lost connections and retention, or say that they ended`(
+        `laws 4 and 5: pins survive restarts, lost connections and retention, or report their end`(
             _ run: Int
         ) async throws
     {
@@ -63,7 +63,8 @@ import Testing
         world.reader.add(beginnings)
         var moments = [Moment(position: try world.end(), dump: try world.dump())]
         for round in 0..<rounds {
-            // Whoever merges unprompted gets the chance to, and a pinned context must not.
+            // Contexts that merge automatically get the chance to; a pinned context must not use
+            // it.
             for _ in 0...random.next(4) { await Task.yield() }
             try trouble(&random)
             try world.save(&random)
@@ -71,7 +72,7 @@ import Testing
             let what: Comment = "TANDEM_SEED=\(Seed.value(run)) round \(round)"
             guard let moment = try move(world, moments, &random, what) else { continue }
             var problems = try watched.flatMap { try $0.problems(moment.dump) }
-            // Where history is lost nobody can tell which rows are as they were.
+            // After lost history it is unknown which rows are unchanged.
             if beginnings.count > 0 { problems.removeAll { $0.hasPrefix("law 5, reported") } }
             beginnings.count = 0
             let differing = try Dump(world.reader).differences(from: moment.dump)
@@ -81,7 +82,9 @@ import Testing
         }
     }
 
-    /// Moves the reader, or leaves it; what it is to show then, nil when its pin has ended.
+    /// Moves the reader, or leaves it.
+    ///
+    /// Returns the state that it must show then, or nil if its pin has ended.
     private func move(
         _ world: RandomWorld, _ moments: [Moment], _ random: inout SplitMix, _ what: Comment
     ) throws -> Moment? {
@@ -97,14 +100,14 @@ import Testing
                 #expect(try reader.pin(at: chosen.position) == chosen.position, what)
             default: break
             }
-            // Others merge whatever is read.
+            // An unpinned reader merges whenever it reads.
             if reader.pinnedPosition == nil {
                 try reader.reach(moments[moments.count - 1].position)
             }
             _ = try Dump(reader)
         } catch let error as TandemError {
             #expect(error.code == .historyExpired, "\(error) \(what)")
-            // Who could not be pinned stays where it was.
+            // A context that could not be pinned keeps its position.
             if before.1 == nil, reader.pinnedPosition == nil, before.0 != nil {
                 try reader.reach(moments[moments.count - 1].position)
             }
@@ -118,7 +121,7 @@ import Testing
     }
 }
 
-/// Counts how often a context started anew.
+/// Counts the restarts of a context.
 private final class Beginnings: ResultsParticipant {
     var count = 0
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// What happens at a pin while the context is on its way to another position, and who is told of which save.
+/// Pins while the context moves to another position, and the saves that observers receive then.
 @MainActor @Suite struct PinMovingTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -14,7 +14,8 @@ import Testing
     let contents: [Content]
     let start: Position
 
-    /// Contents of the sizes 0 … 3, two each in buckets named x and y, which their names mix; the reader is pinned behind their save.
+    /// Inserts contents of the sizes 0 … 3, two each in buckets named x and y, alternating by name;
+    /// the reader is pinned after that save.
     init() throws {
         fixture = try Fixture()
         writer = fixture.container("writer").makeContext(name: "writer")
@@ -56,7 +57,7 @@ import Testing
         return list
     }
 
-    /// Moves the reader, and does something else before the first answer of interest is used.
+    /// Moves the reader, and calls `body` before the first matching answer is used.
     private func move(
         to position: Position, before isWanted: @escaping (ClientMessage) -> Bool,
         _ body: () throws -> Void
@@ -78,10 +79,9 @@ import Testing
         try reader.fetch(request).map(\.id)
     }
 
-    // MARK: What is read meanwhile
+    // MARK: Reads while the context moves
 
-    @Test func `law 4: verdicts for a request are not used for the one that came after it`() throws
-    {
+    @Test func `law 4: verdicts for a request are not used for a later request`() throws {
         let list = try list(request("bucket.name = 'x'"))
         let other = try request("bucket.name = 'y'")
         contents[0].bucket = buckets[1]
@@ -96,7 +96,7 @@ import Testing
         #expect(list.numberOfObjects == 2)
     }
 
-    @Test func `law 4: a list that is fetched on the way is judged, too`() throws {
+    @Test func `law 4: a list that is fetched during the move is evaluated too`() throws {
         let first = try list(request("bucket.name = 'x'"))
         contents[0].bucket = buckets[1]
         let end = try writer.save()
@@ -108,7 +108,7 @@ import Testing
         #expect(second?.numberOfObjects == 3)
     }
 
-    @Test func `law 4: objects that are first read on the way move along`() throws {
+    @Test func `law 4: objects first read during the move are moved too`() throws {
         let window = try list(request(limit: 2))
         for content in contents[..<2] { writer.delete(content) }
         buckets[0].name = "renamed"
@@ -123,7 +123,7 @@ import Testing
         #expect(try window.fetchedObjectIDs == ids(window.fetchRequest))
     }
 
-    @Test func `law 4: an answer to a request is not used for the one that came after it`() throws {
+    @Test func `law 4: an answer to a request is not used for a later request`() throws {
         let list = try FetchedResultsController(fetchRequest: request(), context: reader)
         try list.openStep().run(on: reader.connection, beforeUsing: isFetch) {
             list.fetchRequest = try request("size > 1")
@@ -135,7 +135,7 @@ import Testing
         #expect(list.numberOfObjects == 3)
     }
 
-    @Test func `law 4: a fetch that fails while the context goes back leaves the list with it`()
+    @Test func `law 4: a fetch that fails while the context moves back leaves the list with it`()
         throws
     {
         let good = try request()
@@ -154,9 +154,9 @@ import Testing
         #expect(list.fetchedObjectIDs.first == contents[0].id)
     }
 
-    // MARK: Who is told
+    // MARK: Observers
 
-    /// What an observer of contents hears of.
+    /// The events that an observer of contents received.
     private final class Heard {
         var saves: [UInt64] = []
         var missed: [MissedSaves] = []
@@ -179,7 +179,9 @@ import Testing
         #expect(reader.position == position)
     }
 
-    @Test func `law 2: who starts anew at an earlier position hears of no save twice`() throws {
+    @Test func `law 2: an observer receives no save twice after a restart at an earlier position`()
+        throws
+    {
         try reader.unpin()
         let heard = try Heard(reader)
         contents[0].size = 10
@@ -192,7 +194,7 @@ import Testing
         #expect(heard.saves == [one.number, two.number] && heard.missed.isEmpty)
     }
 
-    @Test func `law 2: who starts anew misses what lies before, and hears of what comes after`()
+    @Test func `law 2: after a restart an observer misses earlier saves and receives later ones`()
         throws
     {
         try reader.unpin()

@@ -5,11 +5,11 @@ import Testing
 
 @testable import Tandem
 
-/// Contexts that stay where they are pinned.
+/// Contexts that stay at their pinned position.
 @MainActor @Suite struct PinTests {
     private let all = FetchRequest(entity: "Content", sort: ["size"])
 
-    /// A writer's objects, and a reader that stands behind their save.
+    /// Returns a writer's objects, and a reader at the position of their save.
     private func world(
         _ limits: DaemonLimits = DaemonLimits(), mergesAutomatically: Bool = false
     ) throws -> (Fixture, ManagedObjectContext, ManagedObjectContext, [Content]) {
@@ -33,7 +33,9 @@ import Testing
         try context.fetch(all).compactMap { ($0 as? Content)?.size }
     }
 
-    @Test func `a pinned context reads what there was, and is moved as one change`() async throws {
+    @Test func `a pinned context reads the state at its pin, and moving it is one change`()
+        async throws
+    {
         let (fixture, writer, reader, contents) = try world(mergesAutomatically: true)
         defer { withExtendedLifetime(fixture) {} }
         let list = try FetchedResultsController(fetchRequest: all, context: reader)
@@ -51,7 +53,7 @@ import Testing
         let end = try await writer.save()
         for _ in 0..<10 { await Task.yield() }
         #expect(reader.position == position && list.numberOfObjects == 3)
-        // Nothing of it was loaded before.
+        // None of the objects were loaded before.
         let ids = contents.map(\.id)
         let first = try #require(
             try await reader.existingObject(with: ids[0]) as? Content)
@@ -81,7 +83,7 @@ import Testing
         #expect(reader.position == end)
     }
 
-    @Test func `a context goes back, and what it tells of saves it tells once`() throws {
+    @Test func `a context moves back, and each save is reported once`() throws {
         let (fixture, writer, reader, contents) = try world()
         defer { withExtendedLifetime(fixture) {} }
         let start = try #require(reader.position)
@@ -108,7 +110,7 @@ import Testing
         withExtendedLifetime(observer) {}
     }
 
-    @Test func `unsaved edits stay over a pin, and are in the way of going back`() throws {
+    @Test func `unsaved edits stay on top of a pin, and prevent moving back`() throws {
         let (fixture, writer, reader, contents) = try world()
         defer { withExtendedLifetime(fixture) {} }
         let start = try #require(reader.position)
@@ -131,7 +133,7 @@ import Testing
         #expect(try sizes(form) == [0, 1, 2])
     }
 
-    @Test func `a save meets conflicts by version, and leaves the context pinned where it is`()
+    @Test func `a save detects conflicts by version, and leaves the context at its pin`()
         throws
     {
         let (fixture, writer, reader, contents) = try world()
@@ -152,13 +154,13 @@ import Testing
         try writer.save()
         reader.refreshAllObjects()
         #expect(mine.map(\.size) == [10, 20, 2])
-        // What nobody else changed is no conflict.
+        // An object that no other client changed has no conflict.
         mine[1].name = "mine, too"
         #expect(try reader.save() == reader.pinnedPosition)
         #expect(mine[2].size == 30)
     }
 
-    @Test func `a pin that has ended says what to do, and that helps`() throws {
+    @Test func `the error of an ended pin names the remedy, and the remedy works`() throws {
         let (fixture, writer, reader, contents) = try world()
         let position = try reader.pin()
         contents[0].size = 10
@@ -181,7 +183,7 @@ import Testing
         #expect(try reader.unpin() == end)
     }
 
-    @Test func `what can't be pinned leaves the context as it was`() throws {
+    @Test func `a failed pin leaves the context as it was`() throws {
         var limits = DaemonLimits()
         limits.pinsPerConnection = 1
         let (fixture, writer, reader, contents) = try world(limits)

@@ -34,7 +34,8 @@ final class Tag: ManagedObject, ManagedEntity {
         reader = fixture.container("reader").makeContext(name: "r")
     }
 
-    /// An item that both contexts hold, changed by the writer behind the reader's back.
+    /// Returns an item that both contexts hold, and that the writer changed without the reader's
+    /// knowledge.
     private func rivals() throws -> (theirs: Item, ours: Item) {
         let item = try writer.insert(Item.self)
         item.name = "base"
@@ -62,7 +63,7 @@ final class Tag: ManagedObject, ManagedEntity {
         (MergePolicy.objectTrump, "ours"), (.storeTrump, "theirs"), (.overwrite, "ours"),
         (.rollback, "theirs"),
     ])
-    func `a policy settles a conflict`(policy: MergePolicy, winner: String) throws {
+    func `a policy resolves a conflict`(policy: MergePolicy, winner: String) throws {
         let (theirs, ours) = try rivals()
         let position = try reader.save(policy: policy)
         #expect(ours.name == winner && !reader.hasChanges)
@@ -70,7 +71,8 @@ final class Tag: ManagedObject, ManagedEntity {
         #expect(theirs.name == winner)
     }
 
-    @Test func `members of a many-to-many relationship come and go on both ends`() throws {
+    @Test func `members of a many-to-many relationship are added and removed on both ends`() throws
+    {
         let item = try writer.insert(Item.self)
         let tags = [try writer.insert(Tag.self), try writer.insert(Tag.self)]
         item.tags = Set(tags)
@@ -90,7 +92,7 @@ final class Tag: ManagedObject, ManagedEntity {
         #expect(item.tags.isEmpty && tags[1].items.isEmpty)
     }
 
-    @Test func `where two objects become one the existing one keeps its id`() throws {
+    @Test func `if two objects become one, the existing one keeps its id`() throws {
         let first = try writer.insert(Item.self)
         first.code = "x"
         try writer.save()
@@ -104,7 +106,7 @@ final class Tag: ManagedObject, ManagedEntity {
         #expect(try reader.fetch(Item.self) == [second])
     }
 
-    @Test func `law3: a save under a known id is not applied again, and answers its objects`()
+    @Test func `law3: a save under a known id is not applied again, and returns its objects`()
         throws
     {
         func save(_ context: ManagedObjectContext) throws -> Item {
@@ -135,7 +137,7 @@ final class Tag: ManagedObject, ManagedEntity {
         #expect(try writer.save().number == 2)
     }
 
-    @Test func `a new object that is deleted before the save leaves nothing behind`() throws {
+    @Test func `a new object that is deleted before the save leaves no trace`() throws {
         let item = try writer.insert(Item.self)
         let tag = try writer.insert(Tag.self)
         item.tags = [tag]

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// What a fetch may bring along or leave out: related objects, rows, pending edits.
+/// Options of a fetch: related objects, rows, pending edits.
 @MainActor @Suite struct PrefetchTests {
     private let daemon: EmbeddedDaemon
     private let script: ScriptedTransport
@@ -34,7 +34,7 @@ import Testing
         try self.context.reach(end)
     }
 
-    /// How many questions something asks.
+    /// Returns the number of requests that `body` sends.
     private func asked<Result>(_ body: () throws -> Result) rethrows -> (Int, Result) {
         let before = script.questions
         let result = try body()
@@ -45,18 +45,18 @@ import Testing
         contents.compactMap { $0 as? Content }.flatMap { $0.bucket?.contents.map(\.size) ?? [] }
     }
 
-    @Test func `each step of the longest path is one question, and reading asks nothing`() throws {
+    @Test func `each step of the longest path is one request, and reading sends none`() throws {
         let (count, found) = try asked {
             try context.fetch(all, prefetching: ["bucket", "bucket.contents"])
         }
         #expect(count == 3 && found.count == 30)
         let (read, sizes) = asked { self.sizes(found) }
         #expect(read == 0 && sizes.count == 2 * 100 + 9 * 9)
-        // All that is held already.
+        // All of these are already loaded.
         #expect(try asked { try context.load(found, prefetching: ["bucket.contents"]) }.0 == 0)
     }
 
-    @Test func `without it every step of every object is one`() throws {
+    @Test func `without prefetching every step of every object is a request`() throws {
         let found = try context.fetch(all)
         #expect(asked { sizes(found) }.0 > 2)
     }
@@ -66,7 +66,7 @@ import Testing
             try context.fetch(
                 FetchRequest(entity: "Bucket"), prefetching: ["contents.bucket.contents"])
         }
-        // The third step leads to what the first one brought.
+        // The third step refers to objects that the first one loaded.
         #expect(count == 2)
         let (read, sum) = asked {
             buckets.compactMap { $0 as? Bucket }.flatMap(\.contents).map(\.size).reduce(0, +)
@@ -74,7 +74,7 @@ import Testing
         #expect(read == 0 && sum == (0..<29).reduce(0, +))
     }
 
-    @Test func `edits are followed, at a pin and in a child too`() throws {
+    @Test func `edits are followed, also at a pin and in a child`() throws {
         try context.pin()
         let late = try writer.fetch(Bucket.self)[0]
         late.name = "late"
@@ -91,7 +91,7 @@ import Testing
         #expect(last.bucket?.name.isEmpty == true)
     }
 
-    @Test func `what leads nowhere is told by name`() throws {
+    @Test func `a key path that can't be prefetched is named in the error`() throws {
         let found = try context.fetch(all)
         for path in ["size", "nothing", "bucket.nothing", "", "bucket.", ".bucket", "bucket.name"] {
             let error = #expect(throws: TandemError.self, "\(path)") {
@@ -102,7 +102,7 @@ import Testing
         try context.load([ManagedObject](), prefetching: ["nothing"])
     }
 
-    @Test func `batches bring it along`() async throws {
+    @Test func `batches prefetch related objects`() async throws {
         var asked: [Int] = []
         for try await batch in try context.batches(
             of: Content.self, sort: ["size"], size: 10, prefetching: ["bucket"])
@@ -116,7 +116,7 @@ import Testing
         #expect(asked.count == 3 && asked[2] - asked[1] <= 2)
     }
 
-    @Test func `ids come without rows, with pending edits if these are wanted`() async throws {
+    @Test func `ids are fetched without rows, with pending edits if requested`() async throws {
         let (count, ids) = try asked { try context.fetchIDs(all) }
         #expect(count == 1)
         #expect(ids.count == 30 && context.records.count == 0)
@@ -136,13 +136,13 @@ import Testing
         #expect(try await context.count(for: few) == 2)
         #expect(try await context.count(for: few, includesPendingChanges: false) == 3)
         let stored = try await context.fetch(few, includesPendingChanges: false)
-        // They are picked by what is saved, and show what is edited.
+        // The objects are selected by their saved values, and show their edits.
         #expect(stored.compactMap { ($0 as? Content)?.size } == [100, 1, 2] && stored[1].isDeleted)
     }
 }
 
 extension ManagedObjectContext {
-    /// The ids that blocking fetches give, with pending edits and without.
+    /// Returns the ids of blocking fetches, with pending edits and without.
     fileprivate func fetchedIDs(_ request: FetchRequest) throws -> ([ObjectID], [ObjectID]) {
         let with = try fetch(request).map(\.id)
         let without = try fetch(request, includesPendingChanges: false).map(\.id)

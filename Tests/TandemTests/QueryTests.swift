@@ -5,7 +5,8 @@ import Testing
 
 @testable import Tandem
 
-/// Lists that are declared, observe themselves, and take their elements from the store or from literal values.
+/// Declared lists, which are observable and take their elements from the store or from literal
+/// values.
 @MainActor @Suite struct QueryTests {
     struct Row: ObjectValue, Equatable {
         var name: String
@@ -44,7 +45,7 @@ import Testing
         return contents
     }
 
-    /// How often what `body` reads is published anew until the result is asked.
+    /// Returns a counter of the notifications for the properties that `body` reads.
     private func observe(_ body: () -> Void) -> Locked<Int> {
         let count = Locked(0)
         withObservationTracking(body) { count.withLock { $0 += 1 } }
@@ -78,7 +79,10 @@ import Testing
         #expect(screen.bySize.sections.map(\.id) == [2, 1])
     }
 
-    @Test func `observers of objects hear when these come, go or move, once each time`() throws {
+    @Test
+    func `observers of objects are notified of insertions, deletions and moves, once each time`()
+        throws
+    {
         let contents = try save(1, 5)
         screen.bySize.source = .store(reader)
         var heard = observe { _ = screen.bySize.count }
@@ -97,7 +101,7 @@ import Testing
         #expect(heard.withLock { $0 } == 1)
     }
 
-    @Test func `a key path for refreshing publishes updates, without being asked to`() throws {
+    @Test func `a key path for refreshing publishes updates without further settings`() throws {
         let contents = try save(1, 5)
         let bucket = try writer.insert(Bucket.self)
         contents[1].bucket = bucket
@@ -145,7 +149,7 @@ import Testing
         #expect(heard.withLock { $0 } == 1)
     }
 
-    @Test func `an object that was read tells of itself, without the list`() throws {
+    @Test func `an object that was read notifies on its own, without the list`() throws {
         let contents = try save(1, 5)
         screen.bySize.source = .store(reader)
         let row = screen.bySize[0]
@@ -158,7 +162,7 @@ import Testing
         #expect(heard.withLock { $0 } == 1)
     }
 
-    @Test func `observers of values hear of updates, too`() throws {
+    @Test func `observers of values are notified of updates too`() throws {
         let contents = try save(1, 5)
         screen.rows.source = .store(reader)
         let heard = observe { _ = screen.rows.count }
@@ -199,7 +203,7 @@ import Testing
         #expect(firsts == [true, false, false])
     }
 
-    @Test func `of several loads under way the last one counts`() async throws {
+    @Test func `of several concurrent loads the last one counts`() async throws {
         try save(1, 5)
         let (rows, context) = (screen.rows, reader)
         let small = ResultsRequest(
@@ -213,7 +217,7 @@ import Testing
         #expect(rows.map(\.size) == [5] && rows.error == nil)
     }
 
-    @Test func `who reads when told of a change sees what the read brings in, and is told of it`()
+    @Test func `a read within a notification sees newly merged rows, and is notified of them`()
         async throws
     {
         let rowID = try save(1, 5)[1].id
@@ -221,7 +225,7 @@ import Testing
         var counts: [Int] = []
         screen.rows.onChange = { _ in
             if counts.isEmpty {
-                // Loading it merges what is saved by then.
+                // Loading the object merges the saves up to then.
                 try? reader.refresh(reader.existingObject(with: rowID), mergeChanges: false)
                 _ = try? writer.insert(Content.self).size = 7
                 _ = try? writer.save()
@@ -233,12 +237,12 @@ import Testing
         #expect(counts.last == 4)
     }
 
-    @Test func `a condition that can't be read is the list's error`() {
+    @Test func `a predicate that can't be parsed is the list's error`() {
         #expect(screen.broken.error?.code == .invalidPredicate)
         #expect(screen.broken.isEmpty)
     }
 
-    @Test func `unsaved edits show, or don't, as the request says`() throws {
+    @Test func `unsaved edits show only if the request includes them`() throws {
         try save(1)
         screen.rows.source = .store(reader)
         try reader.insert(Content.self).size = 4
@@ -250,14 +254,14 @@ import Testing
 
     @Test
     func
-        `what a read brings in is published after it, and reading goes on with the list as it was`()
+        `changes merged by a read are published after it, and the read completes on the old list`()
         async throws
     {
         let contents = try save(1, 5, 9)
         screen.rows.source = .store(reader)
         var published = 0
         screen.rows.onChange = { _ in published += 1 }
-        // Reading has to load these, and so merges what is saved meanwhile.
+        // Reading has to load these objects, which merges the saves made since.
         for content in contents {
             reader.refresh(try reader.object(with: content.id), mergeChanges: false)
         }
@@ -269,7 +273,7 @@ import Testing
         #expect(screen.rows.map(\.size) == [9, 7, 5, 1])
     }
 
-    @Test func `what the properties of objects bring in is published after reading, too`()
+    @Test func `changes merged by reading properties are published after the read too`()
         async throws
     {
         let contents = try save(1, 5, 5)
@@ -282,7 +286,7 @@ import Testing
         (contents[1].name, contents[2].name) = ("first", "second")
         try writer.insert(Content.self).size = 3
         try await writer.save()
-        // One goes and another comes while the body reads.
+        // One row is deleted and another inserted while the body reads.
         var read: [[String]] = []
         var heard = observe {
             for section in screen.bySize.sections { read.append(section.map(\.name)) }
@@ -292,7 +296,7 @@ import Testing
         while published == 0 { await Task.yield() }
         #expect(heard.withLock { $0 } == 1)
         #expect(screen.bySize.map(\.size) == [3, 5, 5])
-        // An object that was read before others in the same body, too.
+        // The same holds for an object read before others in the same body.
         heard = observe { _ = shown[1].name }
         reader.refresh(shown[2], mergeChanges: false)
         contents[1].name = "changed"
@@ -303,7 +307,7 @@ import Testing
         #expect(heard.withLock { $0 } == 1)
     }
 
-    @Test func `literal values have sections by name, or say that they can't`() throws {
+    @Test func `literal values have sections by name, or report that they can't`() throws {
         var request = ResultsRequest(sort: ["-size"], sectionNameKeyPath: "name")
         let values = [("x", 1), ("x", 2), ("y", 3)].map { Row(name: $0, size: $1) }
         let rows = FetchedResults<Row>(source: .values(values), request: request)
@@ -316,7 +320,7 @@ import Testing
         request.sectionNameKeyPath = nil
         rows.request = request
         #expect(rows.sections.map(\.count) == [0])
-        // Objects say it themselves, also over relationships.
+        // Objects give their section names themselves, also over relationships.
         let bucket = try writer.insert(Bucket.self)
         bucket.name = "home"
         let contents = try save(1, 2)
@@ -326,7 +330,7 @@ import Testing
         #expect(objects.sections.map(\.id) == ["home", ""])
     }
 
-    @Test func `a declared list is cached and adds up as its request says`() throws {
+    @Test func `a declared list is cached and summed as its request says`() throws {
         let contents = try save(1, 5)
         reader.core.cacheDirectory = fixture.cacheDirectory
         var request = ResultsRequest(sort: ["size"])
@@ -360,7 +364,7 @@ import Testing
         objects = []
         rows.source = .store(plain)
         #expect(rows.error == nil && rows.map(\.size) == [1, 5])
-        // One entity has one class, whoever asks for another.
+        // An entity has one class, so another class is refused.
         let others = FetchedResults<Other>(source: .store(plain), request: request)
         #expect(others.error?.code == .usage && others.isEmpty)
         #expect(rows.map(\.size) == [1, 5])

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Tandem
 
-/// A process that follows nothing lets its connection's thread rest: callers read their own answers.
+/// The connection of a process that follows nothing: its thread rests, and callers read their own
+/// answers.
 @MainActor @Suite struct `A connection that nothing is expected of` {
     private func savedOnce(_ container: PersistentContainer) throws {
         let context = container.makeContext(name: "quiet")
@@ -13,7 +14,8 @@ import Testing
         try context.save()
     }
 
-    /// Half of the tasks block their thread, the others are suspended.
+    /// Sends syncs from several tasks; half of the tasks block their thread, the others are
+    /// suspended.
     private nonisolated static func ask(_ connection: Connection) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for task in 0..<6 {
@@ -32,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `answers those who block and those who are suspended`() async throws {
+    @Test func `answers blocking and suspended callers`() async throws {
         let fixture = try Fixture()
         let container = fixture.container("quiet")
         try savedOnce(container)
@@ -42,7 +44,7 @@ import Testing
         #expect(answers == 6 * 300)
     }
 
-    @Test func `goes on with pushes once something is followed`() async throws {
+    @Test func `receives pushes once something is followed`() async throws {
         let fixture = try Fixture()
         let container = fixture.container("quiet")
         try savedOnce(container)
@@ -52,7 +54,7 @@ import Testing
         #expect(try await saves.next()?.author == "other")
     }
 
-    @Test func `is made again when it is cut`() async throws {
+    @Test func `is re-established after it was cut`() async throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()
         try savedOnce(container)
@@ -63,7 +65,7 @@ import Testing
         #expect(await events.next()?.state == .lost)
     }
 
-    @Test func `is read when somebody begins to listen`() async throws {
+    @Test func `is read when a listener is added`() async throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()
         try savedOnce(container)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Tandem
 
-/// A type of an app's own that shows an integer.
+/// An app's own type, stored as an integer.
 private enum Grade: Int, AttributeConvertible {
     case none, good, best
 
@@ -21,7 +21,7 @@ private enum Grade: Int, AttributeConvertible {
     var attributeValue: Value { .int(Int64(rawValue)) }
 }
 
-/// An object with a property of every type, in each of the ways to show it.
+/// A class with every attribute type, declared in each possible way.
 private final class Kind: ManagedObject, ManagedEntity {
     @Managed("bool") var bool: Bool
     @Managed("bool") var anyBool: Bool?
@@ -58,7 +58,7 @@ private final class Kind: ManagedObject, ManagedEntity {
     }
 }
 
-/// All that an object of that class shows.
+/// The values of all properties of an object of that class.
 private struct AllShown: ObjectValue, Equatable {
     var fixed: [String]
     var optional: [String?]
@@ -80,7 +80,7 @@ private struct AllShown: ObjectValue, Equatable {
         ]
     }
 
-    /// The same by the values that the object has, whatever the types of its properties.
+    /// Creates the same from the object's dynamic values, whatever the types of its properties.
     init(valuesOf kind: Kind) {
         func text(_ name: String) -> String? {
             switch kind[name] {
@@ -107,7 +107,7 @@ private struct AllShown: ObjectValue, Equatable {
     }
 }
 
-/// Properties that are read where their row lies show what the object has.
+/// Properties read in place in their row, compared with the object's values.
 @MainActor @Suite struct ReadingInPlaceTests {
     private let daemon: EmbeddedDaemon
     private let writer: ManagedObjectContext
@@ -142,7 +142,7 @@ private struct AllShown: ObjectValue, Equatable {
         kind.long = some("text \(number % 9)")
     }
 
-    @Test func `what is read in place is what the object has`() throws {
+    @Test func `properties read in place equal the object's values`() throws {
         let seed = Seed.value(0)
         var random = SplitMix(seed)
         var kinds: [Kind] = []
@@ -156,7 +156,7 @@ private struct AllShown: ObjectValue, Equatable {
         try writer.save()
         let saved = kinds.map { AllShown(valuesOf: $0) }
         #expect(kinds.map { AllShown($0) } == saved, "seed \(seed)")
-        // Twice, so that names were found before.
+        // Twice, so that the second pass uses known names.
         for _ in 0..<2 {
             #expect(Set(try reader.fetchValues(AllShown.self).map(\.key)) == Set(saved.map(\.key)))
             reader.refreshAllObjects()
@@ -190,7 +190,9 @@ private struct AllShown: ObjectValue, Equatable {
         #expect(seen.int == 0 && seen.anyText == nil && seen.isDeleted)
     }
 
-    @Test func `a property of another entity's slot is told from one of the same name`() throws {
+    @Test func `a property is not confused with one of the same name in another entity's slot`()
+        throws
+    {
         let entities = try (0..<400).map { number in
             let fill = (0..<number % 3).map { Attribute("a\($0)", .bool) }
             let model = Model(entities: [

@@ -16,7 +16,7 @@ import Testing
         context = container.makeContext(name: "test")
     }
 
-    @Test func `law2: a gap in the stream is noticed and the stream resumed before it`() throws {
+    @Test func `law2: a gap in the stream is detected, and the stream resumes before it`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         daemon.state.withLock { $0.losesNextPush = true }
@@ -30,7 +30,7 @@ import Testing
         #expect(hellos.last?.interests == ["Content"])
     }
 
-    @Test func `law2: a lost connection is resumed where it was`() throws {
+    @Test func `law2: a lost connection resumes at its position`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         daemon.cutConnections()
@@ -54,8 +54,7 @@ import Testing
         #expect(saves == 2)
     }
 
-    @Test func `expired history makes a context read everything again and keeps its edits`() throws
-    {
+    @Test func `expired history makes a context reload everything and keep its edits`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         content.name = "mine"
@@ -63,12 +62,12 @@ import Testing
         daemon.cutConnections()
         daemon.update(reference, ["size": .int(4)])
         try context.reach(daemon.end)
-        // A save still meets what others change from here on.
+        // A later save still conflicts with changes by others from here on.
         #expect(content.isFault && content.record.version == context.merged)
         #expect(content.size == 4 && content.name == "mine")
     }
 
-    @Test func `law4: a save in flight while history expires leaves nothing behind`() throws {
+    @Test func `law4: a save in flight while history expires leaves no stale state`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let gone = daemon.insert("Content", ["size": .int(2)])
         let all = try context.fetch(Content.self)
@@ -88,7 +87,7 @@ import Testing
         #expect(content.name == "theirs")
     }
 
-    @Test func `a position of an epoch that the context has not heard of yet is reached`() throws {
+    @Test func `a position of an epoch that the context does not know yet is reached`() throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         let old = daemon.end
@@ -104,7 +103,7 @@ import Testing
         #expect(error?.code == .historyExpired)
     }
 
-    @Test func `a context behind the ring asks for history`() throws {
+    @Test func `a context that has fallen behind the ring requests history`() throws {
         var limits = ClientLimits()
         limits.recentTransactions = 2
         let container = PersistentContainer(transport: daemon.transport, limits: limits)
@@ -120,7 +119,8 @@ import Testing
         #expect(asked)
     }
 
-    @Test func `law4: a context behind the ring catches up although others save all the while`()
+    @Test
+    func `law4: a context that has fallen behind the ring catches up under a stream of saves`()
         throws
     {
         var limits = ClientLimits()
@@ -132,14 +132,14 @@ import Testing
         let content = try #require(try context.fetch(Content.self).first)
         for size in 2...9 { daemon.update(reference, ["size": .int(Int64(size))]) }
         let goal = daemon.end
-        // Each answer finds the ring further on than when it was asked for.
+        // The ring moves on between each request and its answer.
         daemon.state.withLock { $0.savesBeforeHistory = 1_000 }
         try context.reach(goal)
         #expect(content.size >= 9)
         #expect(daemon.state.withLock { $0.savesBeforeHistory } > 900)
     }
 
-    @Test func `a missing daemon is disconnected, with a hint`() throws {
+    @Test func `a missing daemon is reported as disconnected, with a hint`() throws {
         var limits = ClientLimits()
         limits.connectMilliseconds = 50
         let container = PersistentContainer(socket: "/nowhere/tandem.sock", limits: limits)
@@ -149,7 +149,9 @@ import Testing
         #expect(error?.message.contains("start it with `tandemd --store DIR") == true)
     }
 
-    @Test func `a merging context follows unprompted, a paused one when it resumes`() async throws {
+    @Test func `a merging context follows automatically, a paused one when it resumes`()
+        async throws
+    {
         let follower = container.makeContext(name: "view", mergesAutomatically: true)
         let reference = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try await follower.fetch(Content.self).first)
@@ -166,7 +168,7 @@ import Testing
         #expect(content.size == 4)
     }
 
-    @Test func `payloads name what changed and who did it`() async throws {
+    @Test func `payloads contain the changes and their author`() async throws {
         let reference = daemon.insert("Content", ["size": .int(1)])
         try await container.follow(["Content"])
         var saves = container.saves(of: "Content", by: "other").makeAsyncIterator()
@@ -176,7 +178,7 @@ import Testing
         #expect(payload.updated.map(\.changed) == [["size"]])
     }
 
-    @Test func `work in the background has a context of its own`() async throws {
+    @Test func `background work has a context of its own`() async throws {
         let position = try await container.withContext { context in
             let content = try context.insert(Content.self)
             content.name = "made elsewhere"

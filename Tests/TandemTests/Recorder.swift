@@ -4,7 +4,7 @@ import TandemWire
 
 @testable import Tandem
 
-/// A participant that notes what a context does with it, and in which order all of them are called.
+/// A participant that records its context's calls, and the order of the calls to all participants.
 final class Recorder: ResultsParticipant {
     let name: String
     let journal: Journal

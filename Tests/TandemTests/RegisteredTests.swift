@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-/// Which objects a context knows, and how all of them become faults.
+/// The registered objects of a context, and refreshing them.
 @MainActor @Suite struct RegisteredTests {
     let daemon: FakeDaemon
     let context: ManagedObjectContext
@@ -14,7 +14,7 @@ import Testing
         context = daemon.container().makeContext(name: "registered")
     }
 
-    @Test func `registered is what is held or edited`() throws {
+    @Test func `retained and edited objects are registered`() throws {
         let stored = daemon.insert("Content", ["name": .string("x")])
         let id = ObjectID(entity: "Content", number: stored.number)
         #expect(context.registeredObject(for: id) == nil && context.registeredObjects.isEmpty)
@@ -28,7 +28,7 @@ import Testing
         #expect(context.registeredObjects.count == 2)
     }
 
-    @Test func `what is gone from the store is not registered`() throws {
+    @Test func `an object deleted from the store is not registered`() throws {
         let stored = daemon.insert("Content", [:])
         let content = try #require(try context.fetch(Content.self).first)
         daemon.delete(stored)
@@ -40,7 +40,7 @@ import Testing
         #expect(context.registeredObjects.isEmpty)
     }
 
-    @Test func `edits of what turns out to be of another entity stay`() throws {
+    @Test func `edits stay if an object turns out to be of a subentity`() throws {
         let fixture = try Fixture([])
         defer { withExtendedLifetime(fixture) {} }
         let model = Model {
@@ -48,7 +48,7 @@ import Testing
                 Attribute("name", .string)
                 Attribute("age", .int)
             }
-            // The slots of what it has itself come behind the inherited ones.
+            // The entity's own slots follow the inherited ones.
             Entity("Player", parent: "Person") { Attribute("number", .int) }
         }
         let container = PersistentContainer(model: model, transport: fixture.transport)
@@ -78,7 +78,8 @@ import Testing
         #expect(context.registeredObject(for: wrong) == nil && held.count == 1)
     }
 
-    @Test func `refreshing all keeps edits and new objects, and reads what others saved`() throws {
+    @Test func `refreshing all keeps edits and new objects, and reads the saves of others`() throws
+    {
         let stored = daemon.insert("Content", ["name": .string("x"), "size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         content.name = "mine"
@@ -105,7 +106,7 @@ import Testing
         #expect(!context.hasChanges)
     }
 
-    @Test func `a list is as right after all was refreshed as before`() throws {
+    @Test func `a list is as correct after a refresh of all objects as before`() throws {
         let fixture = try Fixture()
         let writer = fixture.container("writer").makeContext(name: "writer")
         let reader = fixture.container("reader").makeContext(name: "reader")

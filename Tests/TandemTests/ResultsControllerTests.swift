@@ -2,7 +2,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// Results controllers over the real daemon, the cases that people know by name.
+/// Results controllers over a real daemon, in well-known cases.
 @MainActor @Suite struct ResultsControllerTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -105,8 +105,9 @@ import Testing
         let saves = Locked(0)
         let stream = Task.detached {
             try await noise.withContext { context in
-                // Every save makes another bucket a candidate of the list, which stays outside.
-                // It is one content's, so that judging it costs the same however long others' tests keep this one waiting.
+                // Every save makes another bucket a candidate of the list; the bucket does not
+                // match. It has one content object, so the cost of its evaluation does not grow
+                // while other tests delay this one.
                 let content = try context.insert(Content.self)
                 content.bucket = try context.insert(Bucket.self)
                 while !isDone.withLock({ $0 }) {
@@ -153,7 +154,7 @@ import Testing
         #expect(recorder.summary == ["delete 0.1", "insert 0.0", "update 0.0-0.1"])
     }
 
-    @Test func `a save that writes what is there already is no change`() throws {
+    @Test func `a save of unchanged values is no change`() throws {
         let same = try content("a", 1)
         try writer.save()
         let (_, recorder) = try controller()
@@ -183,7 +184,7 @@ import Testing
         #expect(controller.sections.map(\.numberOfObjects) == [1, 2])
     }
 
-    @Test func `a limited list gives up rows at its edge and takes them back`() throws {
+    @Test func `a limited list drops rows at its edge and takes them back`() throws {
         for name in ["b", "c", "d"] { _ = try content(name) }
         try writer.save()
         let (controller, recorder) = try controller(limit: 2)
@@ -205,7 +206,7 @@ import Testing
         #expect(recorder.changes.count == 1)
     }
 
-    @Test func `misuse is a typed error and the old list stays`() throws {
+    @Test func `misuse is a typed error and the list stays unchanged`() throws {
         _ = try content("a")
         try writer.save()
         let (controller, _) = try controller()
@@ -221,7 +222,7 @@ import Testing
         } throws: { ($0 as? TandemError)?.code == .noSortDescriptors }
     }
 
-    @Test func `the stream has every change in order`() async throws {
+    @Test func `the stream delivers every change in order`() async throws {
         let (controller, _) = try controller()
         var changes = controller.changes().makeAsyncIterator()
         for name in ["a", "b", "c"] {
@@ -233,7 +234,7 @@ import Testing
     }
 }
 
-/// Keeps what a controller reports.
+/// Records the changes and failures that a controller reports.
 @MainActor final class ChangeRecorder: FetchedResultsControllerDelegate {
     private(set) var changes: [ControllerChange] = []
     private(set) var failures: [TandemError] = []
@@ -264,7 +265,7 @@ import Testing
             })
     }
 
-    /// Every part of every change, in order.
+    /// Every section and object change, in order.
     var summary: [String] {
         changes.flatMap { change in
             change.change.sections.map { section in

@@ -3,7 +3,7 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// What observers of a list are told, in which order, and what of failures, recoveries and first lists.
+/// The calls that observers of a list receive, their order, failures, recoveries and first lists.
 @MainActor @Suite struct ResultsDeliveryTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -36,7 +36,7 @@ import Testing
                 sort: sort), context: reader, sectionNameKeyPath: sections)
     }
 
-    /// Writes down every call, and what the controller answers meanwhile.
+    /// Records every call, and checks the controller's answers during the call.
     private final class Calls: FetchedResultsControllerDelegate {
         var all: [String] = []
         var wrong: [String] = []
@@ -66,7 +66,7 @@ import Testing
             case .move(_, _, let from, let to): all.append("move \(text(from))-\(text(to))")
             case .update(_, _, let from, let to): all.append("update \(text(from))-\(text(to))")
             }
-            // Paths of the list after are those that the controller knows by now.
+            // New index paths are those that the controller reports by now.
             let stands = controller.indexPath(for: id)
             if stands != object.to { wrong.append("\(id) at \(String(describing: stands))") }
             if let to = object.to, controller.object(at: to).id != id {
@@ -86,7 +86,8 @@ import Testing
         }
     }
 
-    @Test func `the calls of one change come in one order, over the list as it is after it`() throws
+    @Test func `the calls of one change come in a fixed order, and the list is in its new state`()
+        throws
     {
         let rows = try save(
             ("a", 1), ("b", 1), ("m", 1), ("k", 2), ("k2", 2), ("q", 5), ("r", 5))
@@ -98,7 +99,7 @@ import Testing
         rows[2].size = 2
         writer.delete(rows[5])
         writer.delete(rows[6])
-        // The name of a bucket is in no order: an update.
+        // The bucket is not part of the sort order, so this is an update.
         rows[3].bucket = try writer.insert(Bucket.self)
         let new = try writer.insert(Content.self)
         (new.name, new.size) = ("n", 3)
@@ -115,7 +116,7 @@ import Testing
 
     // MARK: Failures and recoveries
 
-    @Test func `who reads changes hears that a list failed and that it recovered as it was`()
+    @Test func `readers of changes are notified of a list's failure and of its recovery`()
         async throws
     {
         let list = try list(sections: "size")
@@ -136,7 +137,7 @@ import Testing
         #expect(change?.error?.code == .outOfOrderSection && change?.change.isEmpty == true)
         change = try await latest.next()
         #expect(change?.error?.code == .outOfOrderSection)
-        // What made the disorder goes again: nothing differs, but all is well.
+        // The row that broke the order is deleted: the list recovers without a difference.
         writer.delete(intruder)
         try save()
         await signals.next()
@@ -146,7 +147,7 @@ import Testing
         change = try await latest.next()
         #expect(change?.error == nil && change?.position == list.position)
         #expect(calls.all == ["failure outOfOrderSection", "will", "did", "change"])
-        // Also by a fetch, of which delegates hear nothing.
+        // A fetch also recovers the list; delegates are not notified of it.
         let other = try save(("c", 1))[0]
         other.name = "0"
         rows[0].name = "00"
@@ -217,7 +218,7 @@ import Testing
         #expect(whole.change.position == changes.last?.change.position)
     }
 
-    @Test func `a cause is that of the change, also of rows that edits bring in and take out`()
+    @Test func `each row has its own cause, also rows that edits add and remove`()
         throws
     {
         let (near, far) = (try writer.insert(Bucket.self), try writer.insert(Bucket.self))
@@ -232,13 +233,13 @@ import Testing
         list.onChange = { change in
             causes.append(change.change.objects.map { change.cause(of: $0) })
         }
-        // A new row came by itself, whatever else the save changed.
+        // A new row's cause is its insertion, whatever else the save changed.
         far.name = "a"
         let new = try writer.insert(Content.self)
         (new.name, new.bucket) = ("z", near)
         try save()
         #expect(causes.last?.map(\.keyPaths) == [["bucket.name"], []])
-        // A merge that led to nothing leaves nothing behind.
+        // A merge without effect leaves no cause for a later change.
         let mine = try #require(list.fetchedObjects.first as? Content)
         let other = try writer.insert(Bucket.self)
         other.name = "none"

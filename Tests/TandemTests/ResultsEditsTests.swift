@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Edits over lists where contexts rest, windows run out and sums are kept.
+/// Edits over lists of resting contexts, at the edges of windows, and in sums.
 @MainActor @Suite struct ResultsEditsTests {
     let fixture: Fixture
     let theirs: ManagedObjectContext
@@ -14,7 +14,7 @@ import Testing
     let contents: [Content]
     let start: Position
 
-    /// Contents of the sizes 1 … 8, named likewise, by turns in buckets named x and y.
+    /// Inserts contents of the sizes 1 … 8, named alike, alternating between buckets named x and y.
     init() throws {
         fixture = try Fixture()
         theirs = fixture.container("theirs").makeContext(name: "theirs")
@@ -34,7 +34,7 @@ import Testing
         start = try theirs.save()
     }
 
-    /// A context whose lists hold no rows beyond their windows.
+    /// Returns a context whose lists hold no rows beyond their windows.
     private func context(mergesAutomatically: Bool = false) throws -> ManagedObjectContext {
         var limits = ClientLimits()
         limits.windowSlack = 0
@@ -72,7 +72,7 @@ import Testing
     enum Rest: CaseIterable { case manual, paused, pinned }
 
     @Test(arguments: Rest.allCases)
-    func `a window fills up behind an unsaved deletion where its context rests`(_ rest: Rest)
+    func `a window refills after an unsaved deletion while its context rests`(_ rest: Rest)
         async throws
     {
         let mine = try context(mergesAutomatically: rest == .paused)
@@ -82,7 +82,7 @@ import Testing
         case .paused: mine.pause()
         case .pinned: try await mine.pin()
         }
-        // Others go on, and nothing of that is to be seen.
+        // Saves of others must not become visible.
         try theirs.insert(Content.self).size = 0
         try await theirs.save()
         for object in controller.fetchedObjects { mine.delete(object) }
@@ -92,7 +92,9 @@ import Testing
         #expect(sizes(controller) == [0, 4, 5])
     }
 
-    @Test func `a window fills up when a merge took in the edits that emptied it`() async throws {
+    @Test func `a window refills after a merge that included the edits that emptied it`()
+        async throws
+    {
         let mine = try context(mergesAutomatically: true)
         let (controller, _) = try list(in: mine, limit: 3)
         contents[7].size = 80
@@ -101,7 +103,7 @@ import Testing
         while sizes(controller) != [4, 5, 6] { await Task.yield() }
     }
 
-    /// In one job, so that nothing tells of the edits but the merge.
+    /// Empties the list and merges in one job, so that only the merge reports the edits.
     private func empty(
         _ controller: FetchedResultsController, _ mine: ManagedObjectContext, _ end: Position
     ) throws {
@@ -109,7 +111,8 @@ import Testing
         try mine.reach(end)
     }
 
-    @Test func `law 5: an edited row is reported for what it reaches, also by a refill`() throws {
+    @Test func `law 5: an edited row is reported for its related objects, also by a refill`() throws
+    {
         let mine = try context()
         let (controller, recorder) = try list(
             in: mine, limit: 2, refreshing: ["bucket.name"])
@@ -125,9 +128,11 @@ import Testing
         #expect(recorder.changes.last?.updatedIDs == [edited.id])
     }
 
-    // MARK: Places
+    // MARK: Placement
 
-    @Test func `an edit moves a context that rests nowhere, whatever it leads to`() async throws {
+    @Test func `an edit does not move a context that follows nothing, whatever it refers to`()
+        async throws
+    {
         let mine = try context()
         let (controller, _) = try list(in: mine, sort: ["bucket.name", "size"])
         mine.refreshAllObjects()
@@ -144,7 +149,7 @@ import Testing
         #expect(controller.numberOfObjects == 8)
     }
 
-    @Test func `faulting an edited object leaves its row where it is`() throws {
+    @Test func `faulting an edited object leaves its row in place`() throws {
         let mine = try context()
         let (controller, recorder) = try list(in: mine)
         let object = try #require(controller.fetchedObjects.first as? Content)
@@ -163,7 +168,7 @@ import Testing
         #expect(controller.fetchedObjects.first === object)
     }
 
-    @Test func `law 8: however much is edited, a merge places what it touches`() throws {
+    @Test func `law 8: however much is edited, a merge places only the affected objects`() throws {
         let mine = try context()
         let (own, _) = try list(in: mine)
         let (related, _) = try list(in: mine, sort: ["bucket.name", "size"])
@@ -177,7 +182,7 @@ import Testing
         #expect(own.numberOfObjects == 10_008 && related.numberOfObjects == 10_008)
         var before = (own.overlay.placements, related.overlay.placements)
         #expect(before == (10_000, 10_000))
-        /// How often either list placed an edited object since it was asked last.
+        /// Returns how often each list placed an edited object since the last call.
         func placements() -> [Int] {
             let now = (own.overlay.placements, related.overlay.placements)
             defer { before = now }
@@ -188,7 +193,7 @@ import Testing
             try reach(mine)
         }
         #expect(placements() == [0, 0])
-        // What leads to the places of ten of them.
+        // The placement of ten of the objects depends on this bucket.
         buckets[0].name = "renamed"
         try reach(mine)
         #expect(placements() == [0, 10])
@@ -200,7 +205,9 @@ import Testing
         }
     }
 
-    @Test func `an edited object moves the rows that reach it, and its save is no change`() throws {
+    @Test func `an edited object moves the rows that depend on it, and its save is no change`()
+        throws
+    {
         let mine = try context()
         let controller = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Content", sort: ["bucket.name", "size"]),
@@ -219,7 +226,8 @@ import Testing
             change.change.objects.allSatisfy {
                 change.cause(of: $0) == ChangeCause(keyPaths: ["bucket.name"])
             })
-        // What others save of it lies below, and who comes to it by what they save goes with it.
+        // The edit hides the name that others saved; a row that they move into the bucket gets the
+        // edited name.
         buckets[0].name = "a"
         contents[1].bucket = buckets[0]
         try reach(mine)
@@ -253,7 +261,7 @@ import Testing
         #expect(controller.sum(of: "size") == .int(Int64(sum)))
     }
 
-    @Test func `law 4: sums are of the position that the list shows, not of an answer behind it`()
+    @Test func `law 4: sums are of the list's position, not of a later answer`()
         throws
     {
         let mine = try context()
@@ -274,7 +282,9 @@ import Testing
         for list in [first, second] { expectSum(list) }
     }
 
-    @Test func `a value that is set before the object is loaded counts once it is`() async throws {
+    @Test func `a value that is set before the object is loaded counts after the load`()
+        async throws
+    {
         let mine = try context(mergesAutomatically: true)
         let (controller, _) = try list(in: mine, sort: ["name"], sums: ["size"])
         mine.refreshAllObjects()

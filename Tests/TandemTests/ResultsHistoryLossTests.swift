@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-/// Law 5 where history is lost: what lists report when their context starts anew in the same epoch.
+/// The reports of lists whose context restarts in the same epoch because history was lost (law 5).
 @MainActor @Suite struct ResultsHistoryLossTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -12,7 +12,7 @@ import Testing
     let buckets: [Bucket]
     let contents: [Content]
 
-    /// Contents of the sizes 0 … 3, two each in buckets named x and y.
+    /// Inserts contents of the sizes 0 … 3, two each in buckets named x and y.
     init() throws {
         fixture = try Fixture()
         writer = fixture.container("writer").makeContext(name: "writer")
@@ -48,7 +48,7 @@ import Testing
         return (list, recorder)
     }
 
-    /// Lets others save, and the reader start anew behind that.
+    /// Commits the writer's edits, and restarts the reader at that position.
     private func startAnew() throws {
         let end = try writer.save()
         let now = try #require(reader.connection.knownSession)
@@ -56,7 +56,8 @@ import Testing
         #expect(reader.position == end)
     }
 
-    @Test func `law 5: a row that shows another's value is reported when that differs`() throws {
+    @Test func `law 5: a row that shows a related value is reported if that value differs`() throws
+    {
         let (first, refreshed) = try list(refreshing: ["bucket.name"])
         let (second, sectioned) = try list(sort: ["bucket.name", "size"], sections: "bucket.name")
         let (third, own) = try list()
@@ -72,7 +73,7 @@ import Testing
         #expect(refreshed.changes.count == 1 && sectioned.changes.count == 1)
     }
 
-    @Test func `law 5: a row is reported whose members somebody looked at`() throws {
+    @Test func `law 5: a row whose members were read is reported`() throws {
         let (list, recorder) = try list("Bucket", sort: ["name"])
         let first = try #require(list.fetchedObjects.first as? Bucket)
         #expect(first.contents.count == 2)
@@ -82,7 +83,7 @@ import Testing
         #expect(first.contents.count == 3)
     }
 
-    @Test func `law 5: what nobody can compare is reported rather than missed`() throws {
+    @Test func `law 5: rows that can't be compared are reported rather than missed`() throws {
         let (list, recorder) = try list(
             "Content", "bucket.name != 'q'", refreshing: ["bucket.name"])
         defer { withExtendedLifetime(list) {} }

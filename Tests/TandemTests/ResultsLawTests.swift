@@ -7,12 +7,13 @@ import Testing
 
 @testable import Tandem
 
-/// Random saves through a real daemon, watched by controllers of many shapes (laws 4 and 5).
+/// Random saves through a real daemon, observed by controllers of many kinds (laws 4 and 5).
 ///
-/// Every list is compared with a fresh one and with what the plain rules make of a dump of the graph.
+/// Every list is compared with a fresh one, and with the result of the plain rules on a dump of the
+/// graph.
 @MainActor @Suite(.serialized) struct ResultsLawTests {
     @Test(arguments: 0..<Seed.worlds(3, deep: 6))
-    func `laws 4 and 5: every list equals a fresh fetch, every change leads to it`(_ run: Int)
+    func `laws 4 and 5: every list equals a fresh fetch, and its changes produce it`(_ run: Int)
         async throws
     {
         let fixture = try fixture(run)
@@ -23,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 4))
-    func `laws 4 and 5: windows equal a fresh fetch, however little is held beyond them`(_ run: Int)
+    func `laws 4 and 5: windows equal a fresh fetch, however few rows beyond are held`(_ run: Int)
         async throws
     {
         let fixture = try Fixture([])
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: 0..<Seed.worlds(2, deep: 3))
-    func `laws 4 and 5: lists live through restarts, other epochs, lost connections and pauses`(
+    func `laws 4 and 5: lists survive restarts, new epochs, lost connections and pauses`(
         _ run: Int
     ) async throws {
         let fixture = try fixture(run)
@@ -60,7 +61,7 @@ import Testing
         let watched = try world.controllers(count: 8, &random)
         for round in 0..<Volume.of(20, deep: 30) {
             let position = try trouble(world, fixture, &random)
-            // A reader that merges unprompted gets the chance to.
+            // A reader that merges automatically gets the chance to.
             for _ in 0...random.next(4) { await Task.yield() }
             guard random.next(3) > 0 else { continue }
             try catchUp(world.reader, position, &random)
@@ -68,14 +69,14 @@ import Testing
         }
     }
 
-    /// Every second time answers come in parts of one object.
+    /// Returns a fixture; in every second run its answers are chunked by object.
     private func fixture(_ run: Int) throws -> Fixture {
         var limits = DaemonLimits()
         if run % 2 == 1 { limits.partBytes = 1 }
         return try Fixture([], limits: limits)
     }
 
-    /// A save, or something that must not matter.
+    /// Makes a save, or an interruption that must not matter.
     private func trouble(
         _ world: RandomWorld, _ fixture: Fixture, _ random: inout SplitMix
     ) throws -> Position {
@@ -88,7 +89,7 @@ import Testing
         return try world.save(&random)
     }
 
-    /// Brings the reader to a position, in one way or another.
+    /// Moves the reader to a position, in one of several ways.
     private func catchUp(
         _ reader: ManagedObjectContext, _ position: Position, _ random: inout SplitMix
     ) throws {
@@ -104,10 +105,10 @@ import Testing
         _ random: inout SplitMix
     ) async throws {
         for round in 0..<rounds {
-            // Other tests wait for the main actor, too.
+            // Other tests wait for the main actor too.
             await Task.yield()
             let position = try world.save(&random)
-            // Now and then several saves are merged as one.
+            // Sometimes several saves are merged as one.
             if random.next(3) == 0 { continue }
             try reach(world.reader, position)
             try check(world, watched, round, run)
@@ -124,10 +125,10 @@ import Testing
     }
 }
 
-/// Random edits of a part of a result, against the whole result (law 4).
+/// Random edits of a window of a result, compared with the whole result (law 4).
 @Suite(.ownThread) struct HeldRowsTests {
     @Test(arguments: 0..<20)
-    func `law4: what is held of a result up to its edge is what the whole result begins with`(
+    func `law4: the rows held up to the edge are the beginning of the whole result`(
         _ run: Int
     ) {
         let seed = Seed.value(run)

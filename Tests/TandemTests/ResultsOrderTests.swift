@@ -1,7 +1,8 @@
 import Tandem
 import Testing
 
-/// Results controllers while an order changes: that of their own rows, and that of an ordered relationship.
+/// Results controllers during changes of an order: of their own rows, and of an ordered
+/// relationship.
 @MainActor @Suite struct ResultsOrderTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -52,7 +53,7 @@ import Testing
 
     // MARK: The order of the rows
 
-    @Test func `a row whose place in the order changes moves, and no other does`() throws {
+    @Test func `a row whose position in the order changes moves, and no other does`() throws {
         let made = try contents("abcd")
         try writer.save()
         let (controller, recorder) = try controller("Content", sort: ["size"])
@@ -65,14 +66,13 @@ import Testing
         try reader.reach(try writer.save())
         #expect(names(controller) == "dbca")
         #expect(recorder.summary == ["move 0.0-0.3", "move 0.2-0.0"])
-        // Between its neighbours it stays where it is.
+        // A row that stays between its neighbours is not moved.
         made[3].size = 1
         try reader.reach(try writer.save())
         #expect(recorder.summary == ["move 0.0-0.3", "move 0.2-0.0", "update 0.0-0.0"])
     }
 
-    @Test func `an order that turns around keeps one row where it is and moves the others`() throws
-    {
+    @Test func `a reversed order keeps one row in place and moves the others`() throws {
         let made = try contents("abcde")
         try writer.save()
         let (controller, recorder) = try controller("Content", sort: ["size"])
@@ -103,8 +103,7 @@ import Testing
 
     // MARK: The order of a relationship
 
-    @Test func `an order that is changed in a relationship refreshes the rows that show it`() throws
-    {
+    @Test func `a reordered relationship refreshes the rows that show it`() throws {
         let squad = try squad("abc")
         let other = try self.squad("d")
         (squad.name, other.name) = ("s", "t")
@@ -118,14 +117,14 @@ import Testing
         squad.insert(squad.runners[2], into: "runners", at: 0)
         try reader.reach(try writer.save())
         #expect(squadRecorder.summary == ["update 0.0-0.0"])
-        // Whoever looks while it is told sees the new order.
+        // Reading within the notification shows the new order.
         #expect(seen == "cab")
         // The rows of the members neither changed nor moved.
         #expect(runnerRecorder.summary == [])
         #expect(names(runners) == "abcd")
     }
 
-    @Test func `members of an ordered relationship are a list that moves by their own values`()
+    @Test func `a list of an ordered relationship's members moves by their own values`()
         throws
     {
         let squad = try squad("abc")

@@ -8,7 +8,7 @@ import Testing
 
 /// Random edits, saves and merges under lists that show edits (laws 4 and 5).
 @MainActor @Suite(.serialized) struct ResultsOverlayLawTests {
-    /// A list, what its changes made of its first sections, and what its rows showed.
+    /// A list, its first sections with its changes applied, and the values its rows showed.
     private final class Check: FetchedResultsControllerDelegate {
         let controller: FetchedResultsController
         var replayed: [SectionIDs] = []
@@ -34,9 +34,11 @@ import Testing
             }
         }
 
-        /// What each row shows: its own values, edits included, and the name of its bucket where the list is by that.
+        /// The values that each row shows: its own values including edits, and its bucket's name if
+        /// the list is sorted by that.
         ///
-        /// Else a bucket counts by its reference: that it reads as null once the bucket is to be deleted is news of the bucket.
+        /// Otherwise the bucket counts by its reference: its deletion, which makes it read as null,
+        /// is a change of the bucket.
         var values: [UInt64: [Value?]] {
             var values: [UInt64: [Value?]] = [:]
             for object in controller.fetchedObjects {
@@ -82,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: 0..<Seed.worlds(4, deep: 8))
-    func `laws 4 and 5: lists with edits equal a fetch with edits, and report what shows once`(
+    func `laws 4 and 5: lists with edits equal such a fetch, and report each visible change once`(
         _ run: Int
     ) async throws {
         let seed = Seed.value(run)
@@ -92,7 +94,7 @@ import Testing
         limits.windowSlack = [0, 2][run % 2]
         let container = PersistentContainer(
             entities: fixture.types, author: "mine", transport: fixture.transport, limits: limits)
-        // Where it merges unprompted, windows would fill up at any time.
+        // If it merged automatically, windows would refill at any time.
         let mine = container.makeContext(name: "mine", mergesAutomatically: false)
         let theirs = fixture.container("theirs").makeContext(name: "theirs")
         mine.allowsUndo = true
@@ -151,7 +153,7 @@ import Testing
         case 0:
             for _ in 0...random.next(3) { try edit(theirs, &random) }
             let position = try theirs.save(policy: .objectTrump)
-            // What is not merged yet makes the next save a conflict.
+            // Changes that are not merged yet make the next save a conflict.
             if random.next(2) == 0 { try mine.reach(position) }
             return "theirs"
         case 1:
@@ -159,7 +161,7 @@ import Testing
             do {
                 try mine.save(policy: policies[random.next(4)])
             } catch let error as TandemError {
-                // An edit may lead to a bucket that others deleted: it stays until it is dropped.
+                // An edit may refer to a bucket that others deleted; it stays until it is dropped.
                 guard error.code == .unknownObject else { throw error }
             }
             return "save"

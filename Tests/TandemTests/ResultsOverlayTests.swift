@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Unsaved edits over the lists of their context.
+/// Unsaved edits on top of the lists of their context.
 @MainActor @Suite struct ResultsOverlayTests {
     let fixture: Fixture
     let mine: ManagedObjectContext
@@ -60,7 +60,8 @@ import Testing
         #expect(recorder.summary == ["insert 0.1"])
     }
 
-    @Test func `a save of members that show already is no change of who shows them`() throws {
+    @Test func `a save of members that are shown already is no change of their owner's row`() throws
+    {
         let bucket = try theirs.insert(Bucket.self)
         try mine.reach(try theirs.save())
         let controller = try FetchedResultsController(
@@ -75,7 +76,7 @@ import Testing
         #expect(recorder.summary == ["update 0.0-0.0"])
         try mine.save()
         #expect(recorder.summary == ["update 0.0-0.0"])
-        // Members of others are news, beside own ones and alone.
+        // Members that others add are changes, beside own ones and alone.
         try theirs.insert(Content.self).bucket = bucket
         try mine.reach(try theirs.save())
         #expect(recorder.summary.count == 2)
@@ -102,7 +103,9 @@ import Testing
         #expect(recorder.summary == ["move 0.0-0.1", "move 0.1-0.0"])
     }
 
-    @Test func `a list hears of edits by itself, in a job of the context's own`() async throws {
+    @Test func `a list is updated after edits automatically, in the context's own job`()
+        async throws
+    {
         try save(1, 5)
         let (controller, recorder) = try list()
         (controller.fetchedObjects.last as? Content)?.size = 0
@@ -113,7 +116,7 @@ import Testing
         #expect(recorder.summary == ["move 0.1-0.0"])
     }
 
-    @Test func `an unsaved deletion leaves, comes back by undo, and stays away when it is saved`()
+    @Test func `an unsaved deletion removes a row, undo restores it, and its save is no change`()
         throws
     {
         try save(1, 5)
@@ -134,14 +137,16 @@ import Testing
         #expect(Set(recorder.summary.suffix(2)) == Set(gone))
     }
 
-    @Test func `what others save is merged below the edits, as one change of what shows`() throws {
+    @Test func `saves of others are merged below the edits, as one change of the visible values`()
+        throws
+    {
         try save(1, 5)
         let (controller, recorder) = try list("size > 0")
         let object = try #require(controller.fetchedObjects.first as? Content)
         object.size = 7
         mine.processPendingChanges()
         let other = try theirs.existingObject(with: object.typedID)
-        // The row shows the edit of the size, but their name.
+        // The row shows the edited size, but the other client's name.
         (other.size, other.name) = (2, "theirs")
         try mine.reach(try theirs.save())
         #expect(sizes(controller) == [5, 7])
@@ -154,7 +159,7 @@ import Testing
         #expect(sizes(controller) == [3, 5])
     }
 
-    @Test func `edits that a policy dropped leave the list with the save`() throws {
+    @Test func `edits dropped by a policy leave the list with the save`() throws {
         try save(1, 5)
         let (controller, recorder) = try list()
         let object = try #require(controller.fetchedObjects.first as? Content)
@@ -168,7 +173,7 @@ import Testing
         #expect(recorder.changes.count == 2)
     }
 
-    @Test func `who edits when told does not let another list tell of a list that it is not`()
+    @Test func `an edit within a notification makes no other list report a wrong state`()
         throws
     {
         try save(1, 5)
@@ -186,7 +191,7 @@ import Testing
         #expect(sizes(second) == [5, 9])
     }
 
-    @Test func `a list can leave unsaved edits out, and take them in again`() throws {
+    @Test func `a list can exclude unsaved edits, and include them again`() throws {
         try save(1, 5)
         let (controller, recorder) = try list()
         (controller.fetchedObjects.first as? Content)?.size = 6
@@ -200,7 +205,7 @@ import Testing
         #expect(recorder.changes.count == 3)
     }
 
-    @Test func `a window fills up behind an unsaved deletion`() async throws {
+    @Test func `a window refills after an unsaved deletion`() async throws {
         try save(1, 2, 3, 4, 5, 6, 7, 8)
         var limits = ClientLimits()
         limits.windowSlack = 0
@@ -216,8 +221,9 @@ import Testing
         #expect(sizes(controller) == [4, 5, 6])
     }
 
-    /// Shrunk from seed 66 of the laws: the row's place in the store moved, the one shown had been there.
-    @Test func `the save of a shown edit is no change of it where the window is fetched anew`()
+    /// Shrunk from seed 66 of the laws: the stored row moved to the position that the edited row
+    /// had already.
+    @Test func `the save of a shown edit is no change of its row if the window is fetched again`()
         throws
     {
         try save(1, 2, 3, 4, 5)
@@ -229,7 +235,7 @@ import Testing
         let (controller, recorder) = try list(limit: 3, in: context)
         (controller.fetchedObjects.first as? Content)?.size = 0
         context.processPendingChanges()
-        // Another row goes, so that one has to be fetched in its place.
+        // Another row is deleted, so one has to be fetched in its place.
         let last = try #require(try theirs.fetch(Content.self, sort: ["size"]).dropFirst(2).first)
         theirs.delete(last)
         try theirs.save()
@@ -238,8 +244,7 @@ import Testing
         #expect(recorder.summary == ["update 0.0-0.0", "delete 0.2", "insert 0.2"])
     }
 
-    @Test func `what an edit leads to and is not held is loaded, and places the row`() async throws
-    {
+    @Test func `an object that an edit refers to is loaded, and places the row`() async throws {
         let (a, b) = (try theirs.insert(Bucket.self), try theirs.insert(Bucket.self))
         (a.name, b.name) = ("a", "b")
         let content = try theirs.insert(Content.self)

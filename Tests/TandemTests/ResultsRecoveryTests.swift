@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// What a controller does when the stream breaks, when it opens amid a storm, and at the edge of a window.
+/// Controllers after a stream gap, while they open under many saves, and at the edge of a window.
 @MainActor @Suite struct ResultsRecoveryTests {
     private func controller(
         _ context: ManagedObjectContext, _ format: String? = nil, sort: [String] = ["name"],
@@ -26,7 +26,7 @@ import Testing
         controller.fetchedObjects.map { $0["name"].json.string ?? "nil" }
     }
 
-    @Test func `after expired history the list is fetched anew and the difference is one change`()
+    @Test func `after expired history the list is fetched again and the difference is one change`()
         throws
     {
         let daemon = try FakeDaemon(buckets)
@@ -61,7 +61,7 @@ import Testing
         let first = daemon.insert("Content", ["name": .string("a")])
         for _ in 0..<5 { daemon.update(first, ["size": .int(Int64(daemon.end.number))]) }
         let (controller, recorder) = try controller(context)
-        // A backup was restored: fewer transactions, other contents.
+        // A backup was restored: it has fewer transactions and other contents.
         daemon.state.withLock { state in
             state.epoch = 2
             state.end = 1
@@ -75,7 +75,7 @@ import Testing
         #expect(recorder.summary == ["insert 0.1", "update 0.0-0.0"])
     }
 
-    @Test func `law4: a position is not reached before lists that lost the thread are there, too`()
+    @Test func `law4: a position is reached only when lists after a stream gap are there too`()
         async throws
     {
         let daemon = try FakeDaemon(buckets)
@@ -89,7 +89,7 @@ import Testing
         }
         daemon.cutConnections()
         _ = daemon.insert("Content", ["name": .string("b")])
-        // The context starts anew by itself, and waits for the list's rows meanwhile.
+        // The context restarts automatically, and waits for the list's rows.
         while context.position != daemon.end { await Task.yield() }
         try reach(context, daemon.end)
         #expect(names(controller) == ["a", "b"] && controller.position == daemon.end)
@@ -103,7 +103,7 @@ import Testing
         try context.reach(position)
     }
 
-    @Test func `the delegate hears nothing of a fetch`() throws {
+    @Test func `the delegate is not notified of a fetch`() throws {
         let daemon = try FakeDaemon(buckets)
         let container = daemon.container()
         _ = daemon.insert("Content", ["name": .string("a")])
@@ -178,9 +178,10 @@ import Testing
         #expect(recorder.changes.count == 2)
     }
 
-    /// A list by its own rows, one that nobody judges, and one that is judged.
+    /// Uses a list without related values, a list whose verdict request is refused, and one whose
+    /// request is answered.
     @Test
-    func `law8: a list that the daemon refuses to judge is fetched, and keeps none from going on`()
+    func `law8: a list whose verdicts are refused is fetched, and does not block the others`()
         throws
     {
         let daemon = try FakeDaemon(buckets)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// The forms in which a list and its changes are handed out.
+/// The forms in which a list and its changes are delivered.
 @MainActor @Suite struct ResultsShapesTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test
-    func `a snapshot delegate gets the first list, each later one and refetches, and nothing else`()
+    func `a snapshot delegate receives the first list, later ones and refetches, and nothing else`()
         throws
     {
         let controller = try controller(sections: "name")
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test
-    func `a difference applied to the old ids gives the new ones, and updates come beside it`()
+    func `a difference applied to the old ids gives the new ones, and updates are separate`()
         throws
     {
         try save("b", "d", "f")
@@ -97,14 +97,15 @@ import Testing
         #expect(delegate.others == 0)
     }
 
-    @Test func `a difference delegate of a list with sections hears the parts`() throws {
+    @Test func `a difference delegate of a list with sections receives the single changes`() throws
+    {
         let controller = try controller(sections: "name")
         let delegate = DifferenceReader()
         try controller.performFetch()
         controller.delegate = delegate
         try save("a")
         #expect(delegate.others == 1)
-        // Also of changes that leave the sections alone, and are of the first one.
+        // The same holds for changes within the first section.
         var differences = 0
         controller.onChange = { differences += $0.collectionDifference == nil ? 0 : 1 }
         try save("a")
@@ -114,8 +115,7 @@ import Testing
         #expect(differences == 0)
     }
 
-    @Test func `a closure hears of the first load, marked as such, and of what comes after`() throws
-    {
+    @Test func `a closure receives the first load, marked as such, and later changes`() throws {
         try save("a")
         let controller = try controller()
         var heard: [Bool] = []
@@ -132,7 +132,7 @@ import Testing
         ) -> String? { name == "Ö" ? "O" : nil }
     }
 
-    @Test func `index titles lead to their sections, also where several are alike`() throws {
+    @Test func `index titles map to their sections, also if several titles are equal`() throws {
         try save("ab", "ac", "b", "Ö", "")
         let controller = try controller(sections: "name")
         let titles = Titles()
@@ -160,7 +160,7 @@ import Testing
         #expect((0..<4).map { controller.object(atOffset: $0).id } == all)
     }
 
-    @Test func `the signal says that something changed, once for all that was not looked at`()
+    @Test func `the signal coalesces all changes since the last one`()
         async throws
     {
         let controller = try controller()
@@ -175,13 +175,13 @@ import Testing
         #expect(controller.numberOfObjects == 3)
     }
 
-    @Test func `reading a list row by row loads it by windows, and only what is read around`()
+    @Test func `reading a list row by row loads windows around the rows read`()
         throws
     {
         for number in 0..<1_000 { try writer.insert(Content.self).size = number }
         try writer.save()
         var limits = ClientLimits()
-        // What comes with the fetch of a list this long is not kept.
+        // The rows that come with the fetch of such a long list are not kept.
         limits.cachedRows = 400
         let container = PersistentContainer(
             entities: fixture.types, author: "narrow", transport: fixture.transport, limits: limits)
@@ -200,7 +200,7 @@ import Testing
         #expect(lines.withLock(\.count) <= 2 + 1_000 / 32)
     }
 
-    @Test func `law 4: a long list that is asked for twice while it opens is followed`()
+    @Test func `law 4: a long list that is fetched twice while it opens stays up to date`()
         async throws
     {
         let bucket = try writer.insert(Bucket.self)
@@ -225,7 +225,7 @@ import Testing
         #expect(list.error == nil)
         #expect(list.sections.map(\.name) == ["", "x"])
         #expect(list.sections.map(\.numberOfObjects) == [1, 100])
-        // Other sections are asked for while the list opens.
+        // The sections are changed while the list opens.
         let fetch = Task { try await list.performFetch() }
         await Task.yield()
         list.sectionNameKeyPath = nil
@@ -234,7 +234,8 @@ import Testing
         #expect(list.sections.map(\.numberOfObjects) == [101])
     }
 
-    @Test func `a change says why: own properties, and key paths to others`() throws {
+    @Test func `a change has its reasons: own properties, and key paths to related objects`() throws
+    {
         let (near, far) = (try writer.insert(Bucket.self), try writer.insert(Bucket.self))
         (near.name, far.name) = ("a", "b")
         for (index, bucket) in [near, near, far].enumerated() {
@@ -268,7 +269,7 @@ import Testing
         #expect(causes.last == [ChangeCause(properties: ["name"])])
     }
 
-    @Test func `counts and sums of sections are live, edits included`() throws {
+    @Test func `counts and sums of sections are kept up to date, edits included`() throws {
         for (name, size) in [("a", 1), ("a", 2), ("b", 40)] {
             let content = try writer.insert(Content.self)
             (content.name, content.size) = (name, size)

@@ -2,7 +2,7 @@ import Tandem
 import TandemResults
 import Testing
 
-/// The sequences of a controller's changes: their policies and what refetches mean to them.
+/// The sequences of a controller's changes: their buffering policies, and refetches.
 @MainActor @Suite struct ResultsStreamTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
@@ -30,7 +30,7 @@ import Testing
         try context.reach(daemon.end)
     }
 
-    @Test func `a reader of the latest gets one change for what it missed`() async throws {
+    @Test func `a reader of the latest gets one change for all it missed`() async throws {
         let old = shown
         var reader = controller.changes(.latest).makeAsyncIterator()
         for name in ["c", "_", "d"] { try save(name) }
@@ -41,7 +41,7 @@ import Testing
         #expect(change.change.objects.count == 3)
     }
 
-    @Test func `a reader that lags too far is told`() async throws {
+    @Test func `a reader that lags too far receives an error`() async throws {
         var reader = controller.changes(.every(limit: 2)).makeAsyncIterator()
         for name in ["c", "d", "e"] { try save(name) }
         for _ in 0..<2 {
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `law5: a refetch is a change like others to those who replay`() async throws {
+    @Test func `law5: a refetch is a change like others for readers that replay`() async throws {
         let old = shown
         var reader = controller.changes().makeAsyncIterator()
         controller.fetchRequest.sort = [SortKey("name", ascending: false)]

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Tandem
 
-/// Views of lists under `withObservationTracking` are notified of changes of objects without holding them.
+/// Views of lists under `withObservationTracking` are notified of changes of objects without
+/// holding them.
 @MainActor @Suite struct RowObservationTests {
     typealias Probe = ObservationTests.Probe
 
@@ -36,7 +37,8 @@ import Testing
     /// Saves what the writer edited, and merges it in the reader.
     private func save() throws { try reader.reach(try writer.save()) }
 
-    /// Returns whether an observation of `read` that holds no object fires for a change saved by another context.
+    /// Returns whether an observation of `read` that retains no object fires for another context's
+    /// change.
     private func probe(_ read: () -> Void, _ change: () throws -> Void) throws -> Bool {
         let probe = Probe(read)
         #expect(reader.registeredObjects.isEmpty && !probe.hasFired)
@@ -61,7 +63,7 @@ import Testing
         #expect(try !probe({ _ = list[0].size }, { contents[0].name = "unread" }))
     }
 
-    @Test func `a value of the object that a row leads to`() throws {
+    @Test func `a value of a row's related object`() throws {
         let read = { for content in list { _ = content.bucket?.name } }
         #expect(try probe(read) { home.name = "elsewhere" })
         let new = try writer.insert(Bucket.self)
@@ -72,7 +74,7 @@ import Testing
         #expect(try probe(read) { new.name = "newer" })
     }
 
-    @Test func `members, their number and their values`() throws {
+    @Test func `members, their count and their values`() throws {
         let buckets = FetchedResults<Bucket>(
             source: .store(reader), request: ResultsRequest(sort: ["name"]))
         #expect(try probe({ _ = buckets[0].contents.map(\.name) }, { contents[2].name = "x" }))
@@ -96,7 +98,7 @@ import Testing
         #expect(rows.map(\.name) == ["other", "2", "3"])
     }
 
-    @Test func `edits of the own context, and their end`() throws {
+    @Test func `edits of the same context, and their rollback`() throws {
         let read = { for content in list { _ = content.name } }
         let edit = Probe(read)
         let id = try #require(list.controller?.fetchedObjectIDs.first)
@@ -110,7 +112,7 @@ import Testing
         #expect(state.hasFired)
     }
 
-    @Test func `what a child shows, and what it edits`() throws {
+    @Test func `values that a child shows, and its edits`() throws {
         let child = reader.makeChild(name: "child")
         let id = try #require(list.controller?.fetchedObjectIDs.first)
         let read = { _ = (try? child.object(with: id))?["name"] }
@@ -128,7 +130,7 @@ import Testing
         #expect(own.hasFired && list[0].name == "child's")
     }
 
-    @Test func `saves that history no longer tells of`() throws {
+    @Test func `saves that history no longer contains`() throws {
         let probe = Probe { for content in list { _ = content.name } }
         try fixture.restart(raisesEpoch: true)
         try writer.reach(try reader.resume())
@@ -136,12 +138,12 @@ import Testing
         #expect(try self.probe({ _ = list[0].name }, { contents[0].name = "after" }))
     }
 
-    @Test func `what is read in one body while a merge comes in`() async throws {
+    @Test func `values read in one body while a merge arrives`() async throws {
         let buckets = FetchedResults<Bucket>(
             source: .store(reader), request: ResultsRequest(sort: ["name"]))
         contents[0].name = "other"
         try await writer.save()
-        // The members have to be loaded, which merges what was read before.
+        // The members have to be loaded, which merges a change of what was read before.
         let probe = Probe { _ = (list[0].name, buckets[0].contents.count) }
         while !probe.hasFired { await Task.yield() }
         #expect(list[0].name == "other")
@@ -160,14 +162,14 @@ import Testing
         }
     }
 
-    @Test func `observing keeps no objects, and lets go of what was told or has ended`()
+    @Test func `observing retains no objects, and releases entries that fired or ended`()
         async throws
     {
         let model = Model()
         let others = Probe { _ = (model.number, list[0].name) }
         let probes = (1...2).map { at in Probe { _ = (list[at].name, list[at].size) } }
         #expect(reader.registeredObjects.isEmpty && reader.observed.numbers.count == 3)
-        // Ended on another thread, by something else that was read.
+        // Ended on another thread, by another value of the same probe.
         await Task.detached { model.change() }.value
         #expect(others.hasFired && reader.observed.numbers.count == 2)
         contents[1].name = "other"
@@ -177,7 +179,7 @@ import Testing
         #expect(reader.observed.numbers.count == 1)
     }
 
-    @Test func `a list that is scrolled through while it is observed keeps no objects`() throws {
+    @Test func `a list that is scrolled through while observed retains no objects`() throws {
         for size in 10..<2_010 { try writer.insert(Content.self).size = size }
         try writer.save()
         var limits = ClientLimits()
@@ -192,13 +194,13 @@ import Testing
         }
         #expect(context.registeredObjects.isEmpty && context.records.count < 400)
         #expect(context.observed.numbers.count == list.count)
-        // The list's number of rows was read on each page.
+        // Every page read the number of rows.
         try writer.insert(Content.self).size = 5
         try context.reach(writer.save())
         #expect(pages.allSatisfy(\.hasFired) && context.observed.numbers.isEmpty)
     }
 
-    @Test func `observers do not keep a context`() throws {
+    @Test func `observers do not retain a context`() throws {
         weak var context: ManagedObjectContext?
         do {
             let short = fixture.container("short").makeContext(name: "short")

@@ -2,7 +2,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// A context that belongs to a run loop which Swift knows nothing of.
+/// A context isolated to a run loop that is not part of Swift's runtime.
 @MainActor @Suite struct RunLoopTests {
     let fixture: Fixture
     let loop: HandMadeLoop
@@ -22,7 +22,7 @@ import Testing
         return try writer.save()
     }
 
-    @Test func `merges unprompted, on the loop's thread alone`() async throws {
+    @Test func `merges automatically, only on the loop's thread`() async throws {
         for number in 1...20 { _ = try save("\(number)") }
         while await window.names.count < 20 { await Task.yield() }
         #expect(await window.position == writer.position)
@@ -31,7 +31,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func `saves blocking and awaiting, and its list follows both`() async throws {
+    @Test func `saves blocking and awaited, and its list follows both`() async throws {
         let first = try #require(try await window.addBlocking("a"))
         #expect(await window.names == ["a"])
         let second = try #require(try await window.addAwaiting("b"))
@@ -43,7 +43,7 @@ import Testing
         loop.stop()
     }
 
-    @Test func `goes round while a save is awaited`() async throws {
+    @Test func `keeps running while a save is awaited`() async throws {
         let before = loop.turns
         let window = window
         async let saves: Void = {
@@ -51,12 +51,12 @@ import Testing
         }()
         while await window.names.count < 20 { await Task.yield() }
         try await saves
-        // At least: the call, and the answer.
+        // At least one iteration for the call and one for the answer.
         #expect(loop.turns >= before + 40)
         loop.stop()
     }
 
-    @Test func `a callback that is no task may save blocking`() async throws {
+    @Test func `a callback outside any task may save blocking`() async throws {
         let failure = Locked<String?>(nil)
         let clicks = Locked(0)
         let window = window

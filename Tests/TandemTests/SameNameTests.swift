@@ -2,9 +2,10 @@ import Tandem
 import TandemModel
 import Testing
 
-/// What Core Data says of names that are names here, too: line by line, where no other test does.
+/// Documented Core Data behaviour of names that Tandem shares, line by line, unless another test
+/// covers the line.
 @MainActor @Suite struct SameNameTests {
-    /// How often a list changed.
+    /// Counts the changes of a list.
     private final class Counter: FetchedResultsControllerDelegate {
         var count = 0
 
@@ -21,7 +22,7 @@ import Testing
         theirs = fixture.container("theirs").makeContext(name: "theirs")
     }
 
-    /// An object that both contexts hold.
+    /// Returns the same object as both contexts hold it.
     private func shared(_ name: String = "base") throws -> (ours: Item, theirs: Item) {
         let item = try theirs.insert(Item.self)
         item.name = name
@@ -51,7 +52,7 @@ import Testing
         #expect(counter.count == 0 && item["name"] == .string("base"))
     }
 
-    @Test func `an object says what it is, what was changed and what it was`() throws {
+    @Test func `an object reports its state, its changed values and the committed ones`() throws {
         let item = try ours.insert(Item.self)
         item.name = "a"
         #expect(item.isInserted && !item.isUpdated && item.hasChanges)
@@ -62,7 +63,7 @@ import Testing
         item.name = "b"
         #expect(item.isUpdated && item.changedValues() == ["name": .string("b")])
         #expect(item.committedValues(forKeys: ["name"]) == ["name": .string("a")])
-        // What is back where it was is no change.
+        // A value that was set back is no change.
         item.name = "a"
         #expect(!item.isUpdated && item.changedValues().isEmpty && !ours.hasChanges)
         ours.delete(item)
@@ -71,7 +72,7 @@ import Testing
         #expect(item.isDeleted && ours.deletedObjects.isEmpty && !ours.hasChanges)
     }
 
-    @Test func `refresh with merging raises no conflict, and the save meets those that come after`()
+    @Test func `refresh with merging raises no conflict, and the save detects later ones`()
         throws
     {
         let (mine, other) = try shared()
@@ -92,7 +93,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `edits that outlive a refresh are a conflict with what others save after it, read or not`(
+    func `edits kept by a refresh are in conflict with later saves of others, read or not`(
         isOfAll: Bool
     ) throws {
         let (mine, other) = try shared()
@@ -106,14 +107,15 @@ import Testing
         try theirs.save()
         #expect(error { try ours.save() } == .conflict)
         #expect(error { try ours.save() } == .conflict)
-        // Refreshed again, they are based on what the refused save met, and on nothing later.
+        // After another refresh, the edits are based on the version that the refused save met, and
+        // on nothing later.
         refresh()
         refresh()
         try theirs.reach(try ours.save())
         #expect(mine.name == "mine" && other.name == "mine" && !ours.hasChanges)
     }
 
-    @Test func `of what others save after a refresh the store's trumps edits that were not read`()
+    @Test func `storeTrump prefers values saved after a refresh to edits that were not read`()
         throws
     {
         let (mine, other) = try shared()
@@ -125,7 +127,7 @@ import Testing
         #expect(mine.name == "other" && other.name == "other")
     }
 
-    @Test func `a merge after a refresh makes edits based on what it brought`() throws {
+    @Test func `a merge after a refresh makes the edits based on the merged version`() throws {
         let (mine, other) = try shared()
         mine.name = "mine"
         ours.refreshAllObjects()
@@ -151,7 +153,7 @@ import Testing
         #expect(try theirs.existingObject(with: new.id)["size"] == .null)
     }
 
-    @Test func `refresh without merging throws edits away, and reads when asked`() throws {
+    @Test func `refresh without merging discards edits, and reads on access`() throws {
         let (mine, other) = try shared()
         mine.name = "mine"
         other.name = "other"
@@ -160,7 +162,7 @@ import Testing
         #expect(mine.isFault && !mine.hasChanges && !ours.hasChanges && mine.name == "other")
     }
 
-    @Test func `refreshing all brings no row into a list, and none out of it`() throws {
+    @Test func `refreshing all objects adds no row to a list, and removes none`() throws {
         let (mine, _) = try shared()
         let controller = try FetchedResultsController(
             fetchRequest: FetchRequest(entity: "Item", sort: ["name"]), context: ours)
@@ -173,7 +175,9 @@ import Testing
         #expect(changes.count == 0)
     }
 
-    @Test func `an object deleted elsewhere is deleted by the merge, its edits with it`() throws {
+    @Test func `an object deleted elsewhere is deleted by the merge, and its edits are discarded`()
+        throws
+    {
         let (mine, other) = try shared()
         mine.name = "mine"
         theirs.delete(other)
@@ -212,7 +216,7 @@ import Testing
         (MergePolicy.storeTrump, "theirs", 9, "ours"), (.objectTrump, "ours", 9, "ours"),
         (.overwrite, "ours", 1, "ours"), (.rollback, "theirs", 9, ""),
     ])
-    func `a policy settles what both changed, and keeps or drops what one did`(
+    func `a policy resolves values that both changed, and keeps or drops values that one changed`(
         policy: MergePolicy, name: String, size: Int64, code: String
     ) throws {
         let (mine, other) = try shared()
@@ -239,7 +243,7 @@ import Testing
         #expect(pairs.map(\.ours.name) == ["a?", "b?", "c?"] && ours.updatedObjects.count == 3)
     }
 
-    @Test func `a context follows others when it is told to`() throws {
+    @Test func `a context follows others if configured to`() throws {
         #expect(!ours.mergesAutomatically)
         #expect(fixture.container().viewContext.mergesAutomatically)
         let (mine, other) = try shared()
@@ -267,7 +271,7 @@ import Testing
         #expect(try ours.count(for: part) == 3 && ours.fetch(part).count == 3)
         part.offset = 4
         #expect(try ours.count(for: part) == 1 && ours.fetch(part).count == 1)
-        // Of what is a fault the daemon alone knows whether it counted.
+        // Only the daemon knows whether an unloaded object matched.
         ours.refreshAllObjects()
         #expect(try ours.count(for: named) == ours.fetch(named).count)
         #expect(try ours.count(for: all) == 5)

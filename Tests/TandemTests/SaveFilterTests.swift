@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-/// Which saves those hear of who list saves.
+/// Filters of the sequences of saves.
 @MainActor @Suite struct SaveFilterTests {
     let daemon: FakeDaemon
     let container: PersistentContainer
@@ -30,7 +30,7 @@ import Testing
         try context.connect()
     }
 
-    /// The numbers of the saves that pass, up to the last save there is, which passes.
+    /// Returns the positions of the saves that pass, up to the last save, which passes.
     private func numbers(_ saves: inout SaveSequence.Iterator) async throws -> [UInt64] {
         let end = daemon.end
         try await context.reach(end)
@@ -41,7 +41,7 @@ import Testing
         return found
     }
 
-    @Test func `saves of an entity are those of its subentities, too`() async throws {
+    @Test func `saves of an entity include those of its subentities`() async throws {
         var saves = container.saves(of: "Person").makeAsyncIterator()
         _ = daemon.insert("Team", [:])
         let player = daemon.insert("Player", ["age": .int(1)])
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a predicate lets through what matches before or after`(
+    func `a predicate matches objects before or after the save`(
         _ ofContext: Bool
     ) async throws {
         let predicate = try ObjectPredicate(format: "age > 5")
@@ -70,7 +70,9 @@ import Testing
         #expect(try await numbers(&saves) == [2, 3, 4, 7, 10])
     }
 
-    @Test func `who merges lists what it merges, of an entity and by an author`() async throws {
+    @Test func `a merging context lists the saves it merges, of an entity and by an author`()
+        async throws
+    {
         var all = context.didSave.makeAsyncIterator()
         var some = context.saves(of: "Team", by: "other").makeAsyncIterator()
         _ = daemon.insert("Person", [:])
@@ -82,7 +84,7 @@ import Testing
         #expect(try await numbers(&some) == [2, 3, 5])
     }
 
-    @Test func `where only members changed the save has no row to judge and is told`()
+    @Test func `a save that changed only members has no row to evaluate and is reported`()
         async throws
     {
         let team = daemon.insert("Team", ["size": .int(1)])
@@ -97,7 +99,7 @@ import Testing
         ("Nobody", "TRUEPREDICATE", TandemError.Code.unknownEntity),
         ("Person", "height > 1", .unknownProperty), ("Person", "team.size > 1", .usage),
     ])
-    func `what can't be judged is an error`(
+    func `a filter that can't be evaluated is an error`(
         _ entity: String, _ format: String, _ code: TandemError.Code
     ) async throws {
         var saves = container.saves(of: entity, where: try ObjectPredicate(format: format))

@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `the ids of one context ascend, so that they lie side by side`() {
+    @Test func `the ids of one context ascend, so that they are stored side by side`() {
         var source = SaveIDs()
         var last = source.next()
         for _ in 0..<1_000 {
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `law3: ids go on being new when the numbers are used up`() {
+    @Test func `law3: ids stay unique after the numbers are exhausted`() {
         var source = SaveIDs(last: .max - 2)
         let ids = Set((0..<10).map { _ in source.next() })
         #expect(ids.count == 10)

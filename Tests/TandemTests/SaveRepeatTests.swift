@@ -35,7 +35,8 @@ import Testing
 
     private func cutBeforeSaved() { daemon.state.withLock { $0.cutsBeforeSaved = true } }
 
-    /// Three new objects: one that the daemon makes an existing one of, one that it deletes, one that it keeps.
+    /// Inserts three objects: one that the daemon replaces by an existing one, one that it deletes,
+    /// and one that it keeps.
     private func insert(
         into context: ManagedObjectContext, _ existing: ObjectReference
     ) throws -> [Content] {
@@ -56,7 +57,7 @@ import Testing
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `law 3: after a repeat objects are those of the first answer`(
+    func `law 3: after a repeated save objects are those of the first answer`(
         isCut: Bool, isFollowed: Bool
     ) throws {
         let context = context()
@@ -72,7 +73,7 @@ import Testing
         #expect(context.lastReceipt?.wrote == true && context.lastReceipt?.isRepeat == isCut)
     }
 
-    @Test func `law 3: a save found in the stream gives its objects the ids it had`() throws {
+    @Test func `law 3: a save found in the stream gives its objects the ids it assigned`() throws {
         let context = context(attempts: 1)
         let existing = daemon.insert("Content", ["name": .string("there")])
         _ = try context.fetch(Content.self)
@@ -86,7 +87,7 @@ import Testing
         #expect(saves.count == 1)
     }
 
-    @Test func `law 3: under an id that others may use the answer is asked for again`() throws {
+    @Test func `law 3: under an id that others may use the answer is requested again`() throws {
         let context = context(attempts: 1)
         let existing = daemon.insert("Content", ["name": .string("there")])
         _ = try context.fetch(Content.self)
@@ -99,7 +100,7 @@ import Testing
         #expect(saves.map(\.firstSentAt) == [nil, 1])
     }
 
-    @Test func `law 3: a merged save whose id is forgotten is not asked for for ever`() throws {
+    @Test func `law 3: a merged save whose id is forgotten is not repeated for ever`() throws {
         let context = context(attempts: 1)
         _ = try context.fetch(Content.self)
         let content = try context.insert(Content.self)
@@ -115,7 +116,8 @@ import Testing
         #expect(daemon.end.number == 2 && saves.count == 3 && !context.hasChanges)
     }
 
-    @Test func `law 3: an unknown outcome stays unknown while nobody can be asked`() throws {
+    @Test func `law 3: an unknown outcome stays unknown while the daemon can't be reached`() throws
+    {
         let context = context(attempts: 1)
         let content = try context.insert(Content.self)
         content.name = "once"
@@ -127,7 +129,7 @@ import Testing
         }
         isAway.withLock { $0 = false }
         content.name = "twice"
-        // An attempt to connect that began before may still fail a save or two.
+        // A connection attempt that began earlier may still fail a save or two.
         while context.hasChanges {
             do {
                 try context.save()
@@ -139,7 +141,7 @@ import Testing
         #expect(saves.count == 3 && saves[0].saveID == saves[1].saveID)
     }
 
-    @Test func `law 8: what is edited in flight of an object that is taken over is kept`()
+    @Test func `law 8: edits made in flight to an object that is taken over are kept`()
         async throws
     {
         let context = context()
@@ -169,7 +171,7 @@ import Testing
     }
 
     @Test(arguments: [UInt64(0), 1, 2, 9])
-    func `law 3: a torn save from below the floor named in the hello is not repeated`(
+    func `law 3: an interrupted save from below the floor in the welcome is not repeated`(
         floor: UInt64
     ) throws {
         let context = context()
@@ -178,7 +180,7 @@ import Testing
         content.name = "once"
         cutBeforeSaved()
         daemon.state.withLock { $0.saveIDFloor = floor }
-        // First sent when the journal ended at 0, so its transaction is 1 or later.
+        // The save was first sent when the journal ended at 0, so its transaction is 1 or later.
         if floor > 1 {
             let error = #expect(throws: TandemError.self) { try context.save() }
             #expect(error?.code == .unknownOutcome)
@@ -191,7 +193,7 @@ import Testing
         #expect(daemon.end.number == 1 && !context.hasChanges)
     }
 
-    @Test func `law 3: the receipt of a save is had without saving`() throws {
+    @Test func `law 3: the receipt of a save can be read without saving`() throws {
         let hash = StableHash([1])
         let (one, two) = (context(), context())
         #expect(try one.receipt(ofSave: [1], contentHash: hash) == nil)
@@ -216,7 +218,7 @@ final class Person: ManagedObject, ManagedEntity {
 
 @MainActor @Suite struct SameContentTests {
     let fixture: Fixture
-    /// Contexts of three processes, so to speak: each has later numbers than the one before.
+    /// Contexts as of three processes; each has higher object numbers than the one before.
     let contexts: [ManagedObjectContext]
 
     init() throws {
@@ -229,7 +231,7 @@ final class Person: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `law 3: links say the same whichever end has the lower number`() throws {
+    @Test func `law 3: links have the same content whichever end has the lower number`() throws {
         let old = try contexts[1].insert(Person.self)
         let end = try contexts[1].save()
         var ids: [ObjectID] = []
@@ -244,7 +246,7 @@ final class Person: ManagedObject, ManagedEntity {
         #expect(contexts[2].lastReceipt?.isRepeat == true && ids[0] == ids[1])
     }
 
-    @Test func `law 3: neither the order of edits nor what overwrite adds is content`() throws {
+    @Test func `law 3: the order of edits and the additions of overwrite are not content`() throws {
         let people = try (0..<2).map { _ in try contexts[0].insert(Person.self) }
         let end = try contexts[0].save()
         for (context, order) in [(contexts[1], [0, 1]), (contexts[2], [1, 0])] {

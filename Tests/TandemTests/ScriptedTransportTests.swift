@@ -3,7 +3,7 @@ import TandemDaemon
 import TandemEmbedded
 import Testing
 
-/// A daemon driven by hand, as app authors have it.
+/// A daemon driven by hand through the transport that app authors have.
 @MainActor @Suite struct ScriptedTransportTests {
     let daemon: EmbeddedDaemon
     let script: ScriptedTransport
@@ -28,7 +28,7 @@ import Testing
         return content
     }
 
-    @Test func `law 3: a save whose answer is lost, or that was cut, happens once`() throws {
+    @Test func `law 3: a save whose answer is lost, or that was cut off, happens once`() throws {
         script.next(.lost, .cut, .answered, .cut, .lost)
         _ = try insert("first", context)
         let first = try context.save()
@@ -39,7 +39,7 @@ import Testing
         #expect(try other.fetch(Content.self, sort: ["name"]).map(\.name) == ["first", "second"])
     }
 
-    @Test func `a save that is refused stays pending, and may be saved then`() throws {
+    @Test func `a save that is refused stays pending, and may be saved later`() throws {
         let content = try insert("again", context)
         script.next(.refused(TandemError(.readOnly, "the disk is full")))
         let error = #expect(throws: TandemError.self) { try context.save() }
@@ -49,7 +49,7 @@ import Testing
         #expect(try other.fetch(Content.self).count == 1 && !content.hasChanges)
     }
 
-    @Test func `what is held back is heard in order once it is released`() async throws {
+    @Test func `held messages are received in order after their release`() async throws {
         let content = try insert("0", other)
         try await other.save()
         let seen = try #require(try await context.fetch(Content.self).first)
@@ -65,7 +65,7 @@ import Testing
         #expect(context.position == other.position)
     }
 
-    @Test func `law 2: who was away hears of all that happened meanwhile`() async throws {
+    @Test func `law 2: a client that was away receives all saves made meanwhile`() async throws {
         let content = try insert("0", other)
         try await other.save()
         let seen = try #require(try await context.fetch(Content.self).first)

@@ -9,12 +9,12 @@ import Testing
 
 @testable import Tandem
 
-/// Lists that are cached between runs of a program: never stale, whatever happens to the file.
+/// Lists cached between runs of a program: never stale, whatever happens to the file.
 @MainActor @Suite struct SectionCacheTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let directory: String
-    /// What is kept of the journal by the daemon that starts next.
+    /// The retention policy of the daemon that starts next.
     private let policy: Locked<RetentionPolicy>
 
     init() throws {
@@ -28,7 +28,7 @@ import Testing
         directory = fixture.cacheDirectory
     }
 
-    /// A list in a container of its own, as in another run of the program.
+    /// Opens a list in a container of its own, as in another run of the program.
     private func open(
         _ name: String? = "list", _ format: String? = nil, sections: String? = "bucket.name",
         sort: [String] = ["bucket.name", "size"], refresh: [String] = []
@@ -64,7 +64,7 @@ import Testing
         #expect(list.sections == fresh.sections)
     }
 
-    @Test func `a list that was cached opens without a fetch, at what changed since`() throws {
+    @Test func `a cached list opens without a fetch and includes the changes since`() throws {
         try save(6)
         #expect(try open().fetches == 1)
         try save(2)
@@ -82,7 +82,7 @@ import Testing
         try check(list)
     }
 
-    @Test func `a list from a cache decides itself what one that was fetched does`() throws {
+    @Test func `a cached list is updated without requests, as a fetched one is`() throws {
         try save(6)
         _ = try open(refresh: ["bucket.name"])
         let list = try open(refresh: ["bucket.name"])
@@ -100,7 +100,7 @@ import Testing
         try list.context.reach(try writer.save())
         try check(list)
         #expect(asked.withLock { $0 } == 0)
-        // Of rows that aren't at hand one answer is needed, once.
+        // Rows that are not loaded require one request, once.
         var reported: [ObjectID] = []
         list.onChange = { reported += $0.reloadedIDs }
         for name in ["x", "y", "z"] {
@@ -112,7 +112,7 @@ import Testing
         #expect(reported.filter { $0 == contents[5].id }.count == 3)
     }
 
-    @Test func `a list under another name is kept under that`() throws {
+    @Test func `a list under another name is cached under that name`() throws {
         try save(4)
         let list = try open("list")
         list.cacheName = "other"
@@ -124,11 +124,11 @@ import Testing
         try check(list)
     }
 
-    @Test func `the list of a killed program is brought forward, and that of a stopped daemon`()
+    @Test func `the cached list of a killed program is brought up to date, also after a restart`()
         throws
     {
         try save(4)
-        // Nobody says goodbye: what was kept is of the first fetch.
+        // The program ends without a last write, so the cache is that of the first fetch.
         let killed = try open()
         try save(3)
         try killed.context.reach(try #require(writer.position))
@@ -157,7 +157,7 @@ import Testing
         #expect(context.position == pin && list.numberOfObjects == 4)
     }
 
-    @Test func `another request, model or epoch does not use what is there`() throws {
+    @Test func `another request, model or epoch does not use the cache`() throws {
         try save(4)
         _ = try open()
         #expect(try open("list", "size > 1").fetches == 1)
@@ -168,7 +168,7 @@ import Testing
         try fixture.restart(raisesEpoch: true)
         #expect(try open("list", sections: nil).fetches == 1)
         #expect(try open("list", sections: nil).fetches == 0)
-        // What rows show of others is part of the request.
+        // The key paths for refreshing are part of the request.
         #expect(try open("list", sections: nil, sort: ["size"]).fetches == 1)
         #expect(
             try open("list", sections: nil, sort: ["size"], refresh: ["bucket.name"]).fetches == 1)
@@ -183,7 +183,7 @@ import Testing
         #expect(try open("list").fetches == 0)
     }
 
-    @Test func `a list is fetched when the journal no longer reaches back to its cache`() throws {
+    @Test func `a list is fetched if the journal no longer reaches back to its cache`() throws {
         try save(4)
         _ = try open()
         for _ in 0..<24 {
@@ -202,7 +202,7 @@ import Testing
     }
 
     @Test
-    func `a list whose sections are out of order by now fails, and its cache stays as it was`()
+    func `a list whose sections are out of order fails, and its cache stays as it was`()
         throws
     {
         try save(4)
@@ -219,7 +219,7 @@ import Testing
         try check(good)
     }
 
-    @Test func `a deleted cache is made anew, and no name leads out of the directory`() throws {
+    @Test func `a deleted cache is created again, and no name leads out of the directory`() throws {
         try save(3)
         let names = ["list", "../x", "a/b", "", "ä", String(repeating: "long", count: 99)]
         for name in names {
@@ -239,7 +239,7 @@ import Testing
         try container.deleteCache(named: nil)
     }
 
-    @Test func `a cache that can't be written is none`() throws {
+    @Test func `a cache that can't be written is ignored`() throws {
         try save(3)
         try RealFileSystem().replace(directory, with: [])
         #expect(try open().fetches == 1)
@@ -248,7 +248,7 @@ import Testing
         try check(list)
     }
 
-    @Test func `a file that is not whole, or something else, is not used`() throws {
+    @Test func `a truncated or foreign file is not used`() throws {
         var links = KeptLinks()
         links.objects = [ObjectReference(tag: 1, number: 7), ObjectReference(tag: 1, number: 9)]
         (links.hops, links.places) = (2, [0, 1, 2, 0, 1, 1, 0, 0, 2, 2])
@@ -262,7 +262,7 @@ import Testing
             }, links: links)
         let bytes = cache.bytes()
         #expect(SectionCache(bytes: bytes) == cache)
-        // Sort keys that other tables of Unicode folded are of no use.
+        // Sort keys folded with other Unicode tables can't be used.
         #expect(SectionCache(bytes: cache.bytes(tables: "99.0")) == nil)
         #expect(SectionCache(bytes: cache.bytes(tables: "99.0"), tables: "99.0") == cache)
         for length in 0..<bytes.count {

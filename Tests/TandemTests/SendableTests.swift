@@ -4,7 +4,7 @@ import TandemQuery
 import TandemResults
 import Testing
 
-/// What may go from actor to actor, as the compiler sees it.
+/// Types that may be sent between actors, as the compiler sees them.
 @Suite(.ownThread) struct SendableTests {
     private func isSendable<Value>(_: Value.Type) -> Bool { false }
     private func isSendable<Value: Sendable>(_: Value.Type) -> Bool { true }

@@ -3,9 +3,11 @@ import TandemModel
 import TestWorlds
 import Testing
 
-/// Two contexts on one store: what one saves, the list of the other tells, whether or not its objects were ever loaded there.
+/// Two contexts on one store: a list of one reports the saves of the other, whether or not its
+/// objects were ever loaded there.
 ///
-/// Each with and without a predicate; the same between processes is in `SiblingProcessTests`.
+/// Each case runs with and without a predicate. `SiblingProcessTests` has the same cases between
+/// processes.
 @MainActor @Suite struct SiblingContextTests {
     let fixture: Fixture
     let background: ManagedObjectContext
@@ -79,9 +81,9 @@ import Testing
         try play(.deleteAfterEarlierSave, hasPredicate)
     }
 
-    // MARK: The sets of the context that saves
+    // MARK: The sets of the saving context
 
-    @Test func `what is updated before its first save counts as inserted, after it as updated`()
+    @Test func `objects updated before their first save count as inserted, after it as updated`()
         throws
     {
         let object = try background.insert("Dummy")
@@ -93,7 +95,7 @@ import Testing
         #expect(background.insertedObjects.isEmpty && background.updatedObjects == [object])
     }
 
-    @Test func `what is deleted before its first save counts as nothing, after it as deleted`()
+    @Test func `objects deleted before their first save do not count, after it as deleted`()
         throws
     {
         let objects = try (0..<2).map { _ in try background.insert("Dummy") }

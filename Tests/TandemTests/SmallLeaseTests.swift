@@ -5,7 +5,8 @@ import Testing
 
 @testable import Tandem
 
-/// What a program that asks little takes: few numbers, and little time where there is no daemon.
+/// The cost of programs with few requests: few object numbers, and little time if there is no
+/// daemon.
 @Suite(.ownThread) struct SmallLeaseTests {
     @Test func `blocks of numbers double from few to thousands`() {
         var numbers = LeasedNumbers()
@@ -24,7 +25,7 @@ import Testing
         #expect(numbers.next() == nil)
     }
 
-    @Test func `a greeting with thousands goes on with thousands`() {
+    @Test func `a welcome with thousands of numbers is followed by thousands`() {
         var numbers = LeasedNumbers()
         numbers.add(Lease(first: 1, count: 4_096, epoch: 1))
         #expect(numbers.nextCount == 4_096)
@@ -32,8 +33,8 @@ import Testing
         #expect(numbers.nextCount == 4_096)
     }
 
-    /// Without the limit it would wait for an hour.
-    @Test func `where nobody listens a first request fails as soon as it may`() {
+    /// Without the limit the request would wait for an hour.
+    @Test func `without a listener the first request fails as early as allowed`() {
         var limits = ClientLimits()
         limits.connectMilliseconds = 3_600_000
         limits.absentMilliseconds = 0

@@ -2,12 +2,12 @@ import Tandem
 import TandemModel
 import Testing
 
-/// What a context that does not know yet what others did may save, under each policy.
+/// Saves of a context that has not merged the changes of others, under each policy.
 @MainActor @Suite struct StaleContextTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
     let reader: ManagedObjectContext
-    /// One content as the writer and as the reader have it.
+    /// One content object as the writer and as the reader have it.
     let theirs: Content
     let ours: Content
 
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `an edit of an object that was deleted is a conflict or drops out, the rest is saved`(
+    func `an edit of a deleted object is a conflict or dropped, the rest is saved`(
         policy: MergePolicy
     ) throws {
         writer.delete(theirs)
@@ -43,7 +43,7 @@ import Testing
             #expect(details.object == ours.id && details.theirs == nil)
             #expect(ours.name == "edited" && ours.hasChanges && other.hasChanges)
             #expect(try names() == [])
-            // Merged, the deletion takes the edit with it.
+            // Merging the deletion discards the edit.
             try reader.resume()
             #expect(ours.isDeleted && !ours.hasChanges)
         }
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `a deletion of an object that was changed is settled by the policy`(
+    func `a deletion of a changed object is resolved by the policy`(
         policy: MergePolicy
     ) throws {
         theirs.name = "changed"
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `both deleted it, and both are content`(policy: MergePolicy) throws {
+    func `deletions on both sides are no conflict`(policy: MergePolicy) throws {
         writer.delete(theirs)
         try writer.save()
         reader.delete(ours)
@@ -95,7 +95,7 @@ import Testing
             defer { isAnswered = true }
             return try await reader.save(policy: policy)
         }
-        // On a busy machine the conflict may be back before anybody looks, and the edits with it.
+        // On a busy machine the conflict and the edits may be back before the test looks.
         while reader.hasChanges && !isAnswered { await Task.yield() }
         ours.size = 7
         let outcome = await save.result
@@ -106,7 +106,7 @@ import Testing
             _ = try outcome.get()
             #expect(ours.changedValues() == ["size": .int(7)])
         }
-        // By now the context knows what others did, and its save conflicts with nothing.
+        // By now the context knows the changes of others, and its save has no conflict.
         try await reader.resume()
         let end = try await reader.save(policy: .error)
         try await writer.reach(end)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `what is added while a save is in flight counts on top of it`(
+    func `an amount added while a save is in flight is kept on top of it`(
         policy: MergePolicy
     ) async throws {
         for round in 1...20 {

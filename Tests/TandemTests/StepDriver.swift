@@ -4,7 +4,7 @@ import Testing
 @testable import Tandem
 
 extension Step {
-    /// Runs to the end; before the first answer of interest is used, something else happens.
+    /// Runs the operation to its end; calls `body` before the first matching answer is used.
     @discardableResult
     func run(
         on connection: Connection, beforeUsing isWanted: (ClientMessage) -> Bool,

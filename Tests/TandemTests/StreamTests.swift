@@ -6,9 +6,10 @@ import Testing
 
 @testable import Tandem
 
-/// Real daemon, several processes' worth of containers, random saves.
+/// Random saves of several containers, as of several processes, through a real daemon.
 @MainActor @Suite struct StreamTests {
-    @Test func `law2: every context ends with the same graph, whatever it merged when`() throws {
+    @Test func `law2: every context ends with the same graph, in whatever order it merged`() throws
+    {
         let seed = TestSeed.value(or: 20_261_121)
         var random = SplitMix64(seed: seed)
         let fixture = try Fixture()
@@ -19,7 +20,7 @@ import Testing
             try edit(context, &random)
             last = try context.save(policy: .objectTrump)
         }
-        // However much was deleted, some objects that all contexts hold are changed at the end.
+        // At the end, some objects that all contexts hold are changed, however many were deleted.
         for _ in 0..<15 { try contexts[0].insert(Content.self).name = "last" }
         last = try contexts[0].save(policy: .objectTrump)
         for round in 0..<9 {
@@ -34,7 +35,7 @@ import Testing
         #expect(!truth.isEmpty)
         for context in contexts {
             try context.reach(end)
-            // What merging left is compared before a fetch could mend it.
+            // The merged state is compared before a fetch could repair it.
             try compare(context, with: fresh, seed)
             #expect(try graph(context) == truth, "TANDEM_SEED=\(seed)")
         }
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    /// What a context holds of the graph, both ends of every relationship.
+    /// Returns the graph that a context holds, with both ends of every relationship.
     private func graph(_ context: ManagedObjectContext) throws -> [String] {
         let contents = try context.fetch(Content.self).map { content in
             "\(content.id) \(content.size) \(content.bucket?.id.description ?? "-")"
@@ -88,7 +89,7 @@ import Testing
         return contents + buckets
     }
 
-    @Test func `faults handed out together are loaded together`() throws {
+    @Test func `faults returned together are loaded together`() throws {
         let daemon = try FakeDaemon(buckets)
         let bucket = daemon.insert("Bucket", [:])
         for size in 1...5 {

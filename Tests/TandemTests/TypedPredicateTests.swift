@@ -57,7 +57,7 @@ final class Member: ManagedObject, ManagedEntity {
     }
 }
 
-/// Typed predicates are the same trees as their texts.
+/// Typed predicates have the same trees as their texts.
 @Suite(.ownThread) struct TypedPredicateTests {
     private let day = Date(timeIntervalSince1970: 86_400)
     private let seven = ObjectID(entity: "Club", number: 7)
@@ -107,7 +107,9 @@ final class Member: ManagedObject, ManagedEntity {
         try check(\.code == nil, "code == nil")
     }
 
-    @Test func `a key path that was followed is known, and one that leads nowhere is not`() throws {
+    @Test func `the names of a followed key path are cached, those of an invalid one are not`()
+        throws
+    {
         for _ in 0..<2 {
             try check(\.rival?.wins == 1, "rival.wins == 1")
             #expect(KnownKeyPaths[\Club.rival?.wins] == .init(names: ["rival", "wins"]))
@@ -140,7 +142,7 @@ final class Member: ManagedObject, ManagedEntity {
             (\Club.name).equals("a", [.caseInsensitive, .diacriticInsensitive]), "name ==[cd] 'a'")
     }
 
-    @Test func `operators on key paths ask of members`() throws {
+    @Test func `operators on key paths support conditions over members`() throws {
         try check((\Club.members).any(\.goals > 2), "ANY members.goals > 2")
         try check((\Club.members).all(["a"] ~= \.name), "ALL members.name IN {'a'}")
         try check((\Club.members).none(\.goals > 2), "NOT ANY members.goals > 2")
@@ -206,7 +208,7 @@ final class Member: ManagedObject, ManagedEntity {
             "(open == TRUE AND wins > 1) OR (NOT open == TRUE AND wins > 2)")
     }
 
-    @Test func `Swift's predicates calculate and look into texts`() throws {
+    @Test func `Swift's predicates support arithmetic and string conditions`() throws {
         try check(#Predicate { $0.wins + 1 > 3 }, "wins + 1 > 3")
         try check(#Predicate { $0.wins * 2 - 1 > 3 }, "(wins * 2) - 1 > 3")
         try check(#Predicate { $0.wins / 2 == 1 }, "wins / 2 == 1")
@@ -246,7 +248,7 @@ final class Member: ManagedObject, ManagedEntity {
             "(rival != nil AND rival.wins > 2) OR (rival == nil AND TRUEPREDICATE)")
     }
 
-    @Test func `Swift's predicates ask of members`() throws {
+    @Test func `Swift's predicates support conditions over members`() throws {
         try check(#Predicate { $0.members.contains { $0.goals > 2 } }, "ANY members.goals > 2")
         try check(#Predicate { $0.members.allSatisfy { $0.goals > 2 } }, "ALL members.goals > 2")
         try check(#Predicate { $0.members.count > 2 }, "members.@count > 2")
@@ -262,7 +264,7 @@ final class Member: ManagedObject, ManagedEntity {
             "SUBQUERY(rivals, $x1, ANY $x1.members.goals > 2).@count > 0")
     }
 
-    @Test func `what has no translation is refused by its name`() {
+    @Test func `expressions without a translation are refused by name`() {
         func refused(
             _ predicate: Predicate<Club>, _ name: String,
             at place: SourceLocation = #_sourceLocation
@@ -284,9 +286,10 @@ final class Member: ManagedObject, ManagedEntity {
     }
 }
 
-/// Typed predicates fetch what their texts do.
+/// Typed predicates fetch the same objects as their texts.
 @MainActor @Suite struct TypedFetchTests {
-    /// Clubs with 0 to 5 wins, each but the last with a member of twice as many goals.
+    /// Returns a context with clubs with 0 to 5 wins, each but the last with a member with twice as
+    /// many goals.
     private func filled() throws -> ManagedObjectContext {
         let container = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
         let context = container.makeContext(name: "test")
@@ -305,7 +308,7 @@ final class Member: ManagedObject, ManagedEntity {
 
     private let swift = #Predicate<Club> { $0.wins > 2 }
 
-    @Test func `typed fetches find what their texts find`() throws {
+    @Test func `typed fetches find the same objects as their texts`() throws {
         let context = try filled()
         let text = try context.fetch(Club.self, where: "wins > 2", sort: ["-wins"])
         #expect(text.map(\.name) == ["club 5", "club 4", "club 3"])
@@ -327,7 +330,7 @@ final class Member: ManagedObject, ManagedEntity {
         init(_ club: Club) { name = club.name }
     }
 
-    @Test func `typed values are those of their texts`() throws {
+    @Test func `typed values equal those of their texts`() throws {
         let context = try filled()
         let text = try context.fetchValues(ClubRow.self, where: "wins > 2", sort: ["-wins"])
         #expect(text.map(\.name) == ["club 5", "club 4", "club 3"])
@@ -345,7 +348,7 @@ final class Member: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `typed values can be waited for`() async throws {
+    @Test func `typed values can be awaited`() async throws {
         let context = try filled()
         let text = try await context.fetchValues(ClubRow.self, where: "wins > 2", sort: ["-wins"])
         let typed = try await context.fetchValues(ClubRow.self, where: \.wins > 2, sort: ["-wins"])
@@ -353,7 +356,7 @@ final class Member: ManagedObject, ManagedEntity {
         #expect(text.count == 3 && typed == text && other == text)
     }
 
-    @Test func `typed batches are those of their texts`() async throws {
+    @Test func `typed batches equal those of their texts`() async throws {
         let context = try filled()
         let all = [
             try context.batches(of: Club.self, where: "wins > 2", sort: ["-wins"], size: 2),
@@ -370,7 +373,7 @@ final class Member: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `typed fetches can be waited for`() async throws {
+    @Test func `typed fetches can be awaited`() async throws {
         let context = try filled()
         let text = try await context.fetch(Club.self, where: "wins > 2", sort: ["-wins"])
         let typed = try await context.fetch(Club.self, where: \.wins > 2, sort: ["-wins"])

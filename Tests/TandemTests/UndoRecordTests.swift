@@ -3,13 +3,14 @@ import Testing
 
 @testable import Tandem
 
-/// Steps lead back to the objects that the context shows, however long nobody held these.
+/// Undo steps refer to the objects that the context shows, even if these were not retained for
+/// long.
 @MainActor @Suite struct UndoRecordTests {
     private let daemon: FakeDaemon
     private let stored: ObjectReference
     private let context: ManagedObjectContext
 
-    /// A context that forgets rows nobody uses from the fifth on, and one step after another.
+    /// Creates a context that keeps four unused rows and two undo steps.
     init() throws {
         daemon = try FakeDaemon(buckets)
         stored = daemon.insert("Content", ["name": .string("a")])
@@ -27,14 +28,14 @@ import Testing
             try context.fetch(Content.self).first { $0.id.number == stored.number })
     }
 
-    /// What the daemon has of it.
+    /// Returns the value of the object's property in the fake daemon.
     private func saved(_ property: String) throws -> Value {
         let entity = daemon.entity("Content")
         let row = try #require(daemon.state.withLock { $0.rows[stored.number]?.row })
         return row.uncheckedValue(try #require(entity.slot(of: property)), in: entity)
     }
 
-    /// Edits an object and takes that back; nobody holds it afterwards.
+    /// Edits an object and undoes the edit; the object is not retained afterwards.
     private func editAndUndo() throws {
         let content = try content()
         content.name = "mine"
@@ -42,8 +43,7 @@ import Testing
         #expect(content.name == "a" && context.canRedo)
     }
 
-    @Test func `what is redone shows in the object that is fetched after others were swept`() throws
-    {
+    @Test func `a redone edit shows in an object fetched after a sweep`() throws {
         try editAndUndo()
         #expect(context.records[stored.number]?.object == nil)
         context.sweep()
@@ -55,7 +55,9 @@ import Testing
         #expect(try saved("name") == .string("mine"))
     }
 
-    @Test func `what is redone after starting anew shows, and is based on where that was`() throws {
+    @Test func `an edit redone after a restart shows, and is based on the restart's position`()
+        throws
+    {
         try editAndUndo()
         context.restart(in: try #require(context.session), at: context.merged)
         context.redo()
@@ -64,7 +66,7 @@ import Testing
         #expect(content.name == "mine" && context.updatedObjects == [content])
     }
 
-    @Test func `a new object that was taken back comes again as the one that is found`() throws {
+    @Test func `a redone insert gives the object that the context finds`() throws {
         var number: ObjectNumber = 0
         func insert() throws {
             let bucket = try context.insert(Bucket.self)
@@ -80,7 +82,7 @@ import Testing
         #expect(try context.object(with: bucket.id) === bucket)
     }
 
-    @Test func `law 8: rows are let go with the steps that lead to them`() throws {
+    @Test func `law 8: rows are released together with the steps that refer to them`() throws {
         func isHeld() -> Bool { context.records[stored.number]?.isIdle == false }
         try editAndUndo()
         #expect(isHeld())
@@ -103,7 +105,7 @@ import Testing
         #expect(!isHeld())
     }
 
-    @Test func `what is redone leads to the object that a new one became`() async throws {
+    @Test func `a redone edit refers to the object that a new one became`() async throws {
         let existing = daemon.insert("Bucket", ["name": .string("there")])
         let content = try content()
         let bucket = try context.insert(Bucket.self)

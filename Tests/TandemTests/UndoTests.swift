@@ -1,7 +1,7 @@
 import Tandem
 import Testing
 
-/// Refuses names that begin with a space.
+/// A class that refuses names beginning with a space.
 final class Strict: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
 
@@ -36,7 +36,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(!context.canRedo)
     }
 
-    @Test func `law8: beyond the limit the oldest steps can't be taken back`() throws {
+    @Test func `law8: steps beyond the limit can't be undone`() throws {
         var limits = ClientLimits()
         limits.undoSteps = 2
         let container = PersistentContainer(
@@ -78,7 +78,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(!content.isDeleted && !context.hasChanges)
     }
 
-    @Test func `nothing is noted unless that was asked for`() throws {
+    @Test func `no undo steps are recorded unless enabled`() throws {
         let context = try FakeDaemon(buckets).container().makeContext(name: "plain")
         let content = try context.insert(Content.self)
         content.name = "a"
@@ -87,7 +87,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(content.name == "a")
     }
 
-    @Test func `undoing an edit leaves what others saved`() throws {
+    @Test func `undoing an edit keeps the values that others saved`() throws {
         let daemon = try FakeDaemon(buckets)
         let stored = daemon.insert("Content", ["name": .string("a"), "size": .int(1)])
         let context = daemon.container().makeContext(name: "undo")
@@ -103,7 +103,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(content.name == "mine" && context.updatedObjects == [content])
     }
 
-    @Test func `what others deleted can't be undone`() throws {
+    @Test func `deletions by others can't be undone`() throws {
         let daemon = try FakeDaemon(buckets)
         let stored = daemon.insert("Content", [:])
         let context = daemon.container().makeContext(name: "undo")
@@ -115,7 +115,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(content.isDeleted && !context.canUndo && !context.canRedo)
     }
 
-    @Test func `rollback drops edits and steps, and reset what is held besides`() throws {
+    @Test func `rollback drops edits and steps, and reset also the registered objects`() throws {
         let daemon = try FakeDaemon(buckets)
         _ = daemon.insert("Content", ["name": .string("a")])
         let context = daemon.container().makeContext(name: "undo")
@@ -136,7 +136,7 @@ final class Strict: ManagedObject, ManagedEntity {
         #expect(content.name == "a" && !content.isDeleted)
     }
 
-    @Test func `refreshing keeps the steps of edits that it keeps`() throws {
+    @Test func `refreshing keeps the undo steps of the edits that it keeps`() throws {
         let daemon = try FakeDaemon(buckets)
         _ = daemon.insert("Content", ["name": .string("a")])
         let context = daemon.container().makeContext(name: "undo")

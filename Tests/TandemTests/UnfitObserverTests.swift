@@ -4,14 +4,16 @@ import Testing
 
 @testable import Tandem
 
-/// Those who hear of saves, when the model changes so that it lacks what they look at.
+/// Observers of saves whose predicate's property a model change removes.
 @MainActor @Suite struct UnfitObserverTests {
     private let fixture: Fixture
     private let other: PersistentContainer
     private let container: PersistentContainer
     private let writer: ManagedObjectContext
 
-    /// A model in which an item has this property; a store without objects takes any in its place.
+    /// Returns a model in which an item has this property.
+    ///
+    /// A store without objects accepts any such model.
     private static func model(_ property: String, _ type: AttributeType = .int) -> Model {
         Model {
             Entity("Item") {
@@ -29,7 +31,7 @@ import Testing
         writer = other.makeContext(name: "writer")
     }
 
-    /// Inserts an item under whatever model there is.
+    /// Inserts an item under the current model.
     private func item(_ values: [String: Value]) throws -> Position {
         let request = BatchInsertRequest(entity: "Item", rows: [BatchValues(values)])
         return try writer.execute(request).position
@@ -40,7 +42,7 @@ import Testing
     }
 
     @Test
-    func `an observer is told that the model lacks what it looks at, and goes on when it does not`()
+    func `an observer is notified that the model lacks its property, and resumes if it is back`()
         throws
     {
         let context = container.makeContext(name: "ears")
@@ -55,7 +57,7 @@ import Testing
         let start = context.position?.number ?? 0
         try context.reach(try other.install(Self.model("other")))
         #expect(heard == ["unknownProperty"])
-        // Told once for each model.
+        // It is reported once per model.
         try context.reach(try item(["other": .int(7)]))
         #expect(heard == ["unknownProperty"])
         try deleteAll()
@@ -69,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `saves that are filtered end with what the model lacks`(isContext: Bool) async throws {
+    func `filtered saves end if the model lacks a property`(isContext: Bool) async throws {
         let context = container.makeContext(name: "ears", mergesAutomatically: true)
         try await container.follow()
         _ = try await context.connect()

@@ -41,7 +41,7 @@ private struct LeveledRow: ObjectValue {
     init(_ leveled: Leveled) { level = leveled.level }
 }
 
-/// Stored values that the type of a property can't show.
+/// Stored values that a property's type can't represent.
 @MainActor @Suite struct UnknownValueTests {
     private let fixture: Fixture
     private let other: ManagedObject
@@ -84,7 +84,7 @@ private struct LeveledRow: ObjectValue {
         #expect(object.bound == .most)
         #expect(object["level"] == .int(7) && object.snapshot["level"] == .int(7))
         #expect(throws: TandemError.self) { try context.fetch(Leveled.self) }
-        // Once for each property.
+        // The error is reported once per property.
         _ = (object.level, object.bound)
         #expect(try context.fetch(Leveled.self) == [object])
     }
@@ -98,12 +98,12 @@ private struct LeveledRow: ObjectValue {
         #expect(written.count == 1 && written.first?.contains("level is 7") == true, "\(written)")
     }
 
-    @Test func `no save sends edits of an object that was read without success`() throws {
+    @Test func `no save sends edits of an object with a failed read`() throws {
         let object = try object()
         _ = object.level
         object.name = "edited"
         refusal()
-        // Reading other properties changes nothing.
+        // Reading other properties makes no difference.
         #expect(object.name == "edited" && object.level == .high)
         refusal()
         context.refresh(object, mergeChanges: true)
@@ -116,7 +116,8 @@ private struct LeveledRow: ObjectValue {
         try context.save()
     }
 
-    @Test func `a value that others save ends it, and drops what may be computed from the read`()
+    @Test
+    func `a value that others save ends the failure, and drops edits that may depend on the read`()
         throws
     {
         let object = try object()
@@ -132,7 +133,7 @@ private struct LeveledRow: ObjectValue {
         #expect(object.level == .most && object.name == "edited")
     }
 
-    @Test func `children refuse it, too`() throws {
+    @Test func `children refuse the save too`() throws {
         let child = context.makeChild(name: "child")
         let object = try #require(try child.existingObject(with: other.id) as? Leveled)
         object.level = object.level == .high ? .low : .high
@@ -141,7 +142,7 @@ private struct LeveledRow: ObjectValue {
         try child.save()
     }
 
-    @Test func `values made of rows throw it`() throws {
+    @Test func `fetches of values throw the error`() throws {
         let known = try writer.insert("Leveled")
         known["level"] = .int(0)
         try writer.save()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// What is computed from a value that could not be loaded is never saved.
+/// Values computed from a failed read, which must never be saved.
 @MainActor @Suite struct UnreadableTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -15,7 +15,8 @@ import Testing
     init() throws {
         fixture = try Fixture([Bucket.self, Content.self, Item.self, Tag.self])
         writer = fixture.container("writer").makeContext(name: "writer")
-        // Nobody waits long for a daemon that the test stops; `whileAway` waits until it is there again.
+        // Timeouts are short, because the test stops the daemon; `whileAway` waits until it is
+        // back.
         var limits = ClientLimits()
         limits.connectMilliseconds = 100
         reader = PersistentContainer(
@@ -31,7 +32,7 @@ import Testing
         return content.id
     }
 
-    /// A fault of an object that is in the store.
+    /// Returns a fault for an object that exists in the store.
     private func fault<Object: ManagedObject>(
         _ type: Object.Type, _ id: ObjectID, in context: ManagedObjectContext? = nil
     ) throws -> Object {
@@ -41,7 +42,7 @@ import Testing
         return object
     }
 
-    /// What the store has.
+    /// Returns the stored value.
     private func stored<Object: ManagedObject, Value>(
         _ type: Object.Type, _ id: ObjectID, _ value: KeyPath<Object, Value>
     ) throws -> Value {
@@ -75,7 +76,7 @@ import Testing
         try whileAway { object.size += 1 }
         refusal(nil, "\(id).size", "disconnected")
         refusal(nil, "\(id).size")
-        // Reading it anew loads it, drops the edit, and the next save tells so once.
+        // Another read loads the object and drops the edit; the next save reports that once.
         object.size += 1
         #expect(object.size == 42)
         refusal(nil, "\(id).size", "dropped")
@@ -111,7 +112,7 @@ import Testing
         #expect(try stored(Content.self, id, \.name) == "precious")
     }
 
-    @Test func `a property that was set without being read is saved`() throws {
+    @Test func `a property that was set without a read is saved`() throws {
         let id = try content()
         let object = try fault(Content.self, id)
         try whileAway { object.name = "blind" }
@@ -120,7 +121,7 @@ import Testing
         #expect(try stored(Content.self, id, \.size) == 41)
     }
 
-    @Test func `loading keeps what was set without being read since`() throws {
+    @Test func `loading keeps values that were set without a read since`() throws {
         let id = try content()
         let object = try fault(Content.self, id)
         try whileAway {
@@ -136,7 +137,7 @@ import Testing
         #expect(try stored(Content.self, id, \.size) == 41)
     }
 
-    @Test func `nothing of a save with such an edit is sent, and all of one after a rollback`()
+    @Test func `a save with such an edit sends nothing, and after a rollback everything`()
         throws
     {
         let (id, other) = (try content(), try content("other"))
@@ -153,14 +154,15 @@ import Testing
         #expect(try stored(Content.self, id, \.size) == 41)
     }
 
-    @Test func `an object that could not be read and was not edited holds up no save`() throws {
+    @Test func `an object that could not be read and was not edited does not block a save`() throws
+    {
         let (id, other) = (try content(), try content("other"))
         let object = try fault(Content.self, id)
         try whileAway { #expect(object.size == 0) }
         let fine = try #require(try reader.existingObject(with: other) as? Content)
         fine.name = "fine"
         try reader.save()
-        // Loaded meanwhile, its edits are like all others.
+        // After the object is loaded, its edits are like all others.
         _ = try reader.fetch(Content.self)
         object.size += 1
         try reader.save()
@@ -181,14 +183,14 @@ import Testing
         refusal(nil, "\(item.id).tags", "dropped")
         try reader.save()
         #expect(try stored(Item.self, item.id, \.tags).count == 1)
-        // Adding a member needs no reading.
+        // Adding a member requires no read.
         reader.refreshAllObjects()
         try whileAway { mine.add(tag, to: "tags") }
         try reader.save()
         #expect(try stored(Item.self, item.id, \.tags).count == 2)
     }
 
-    @Test func `law 3: members with one way back are restored as they were`() throws {
+    @Test func `law 3: members of a one-to-many relationship are restored as they were`() throws {
         let (here, there) = (try writer.insert(Bucket.self), try writer.insert(Bucket.self))
         let content = try writer.insert(Content.self)
         content.bucket = here
@@ -202,7 +204,7 @@ import Testing
         refusal(nil, "\(there.id).contents", "dropped")
         try reader.save()
         #expect(try stored(Content.self, content.id, \.bucket?.id) == here.id)
-        // Another object's link to what could not be read is no edit of that.
+        // Linking another object to an unreadable one is no edit of the latter.
         reader.refreshAllObjects()
         try whileAway { #expect(bucket.name == "") }
         mine.bucket = bucket
@@ -227,7 +229,7 @@ import Testing
         #expect(try stored(Content.self, id, \.size) == 42)
     }
 
-    @Test func `law 3: redoing brings back nothing that was computed from a failed read`() throws {
+    @Test func `law 3: redo restores nothing that was computed from a failed read`() throws {
         let id = try content()
         reader.allowsUndo = true
         let object = try fault(Content.self, id)
@@ -242,7 +244,7 @@ import Testing
         #expect(try stored(Content.self, id, \.size) == 41)
     }
 
-    @Test func `law 3: a long text that could not be loaded is not written over`() throws {
+    @Test func `law 3: a long text that could not be loaded is not overwritten`() throws {
         let text = String(repeating: "x", count: 70_000)
         let id = try content(text)
         let object = try #require(try reader.existingObject(with: id) as? Content)
@@ -255,7 +257,7 @@ import Testing
         #expect(try stored(Content.self, id, \.name) == text + "!")
     }
 
-    @Test func `law 3: a counter counts each save that was acknowledged, however often reads fail`()
+    @Test func `law 3: a counter counts each acknowledged save, however often reads fail`()
         throws
     {
         var random = SplitMix(seed)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// Refuses what its class says, at each kind of save.
+/// A class with validation errors of its own at each kind of save.
 final class Guarded: ManagedObject, ManagedEntity {
     struct Refusal: Error {}
 
@@ -37,7 +37,7 @@ final class Guarded: ManagedObject, ManagedEntity {
     }
 }
 
-/// What is checked before a save leaves the process, and that it is what the daemon says.
+/// Validation before a save leaves the process, compared with the daemon's.
 @MainActor @Suite struct ValidationTests {
     private static let model = Model {
         Entity("Person") {
@@ -67,7 +67,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         return person
     }
 
-    /// What the daemon says of the context's edits, which are sent as they are.
+    /// Returns the daemon's error for the context's edits, which are sent without validation.
     private func refusal(_ context: ManagedObjectContext) throws -> TandemError? {
         let model = try context.connection.session().model
         let builder = SaveBuilder(
@@ -107,7 +107,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(!context.hasChanges)
     }
 
-    @Test func `the daemon says the same`() throws {
+    @Test func `the daemon reports the same problems`() throws {
         let fixture = try Fixture([])
         let container = PersistentContainer(model: Self.model, transport: fixture.transport)
         let context = container.makeContext(name: "c")
@@ -130,7 +130,7 @@ final class Guarded: ManagedObject, ManagedEntity {
     }
 
     @Test
-    func `members have a least and a most number, as the daemon says, whichever end is changed`()
+    func `member counts have a minimum and a maximum, whichever end is changed`()
         throws
     {
         let fixture = try Fixture([])
@@ -163,7 +163,7 @@ final class Guarded: ManagedObject, ManagedEntity {
             #expect(its?.problems == mine?.problems)
             return its?.problems.map(\.message) ?? []
         }
-        // One that is optional may be empty.
+        // An optional relationship may be empty.
         try context.save()
         _ = try context.fetch(FetchRequest(entity: "Team"))
         #expect(team.objects("players").isEmpty)
@@ -174,7 +174,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(try problems() == ["it has 4 members, above the maximum of 3"])
         players[3].setObject(nil, for: "team")
         try context.save()
-        // Of a list that isn't held the daemon tells.
+        // For a list that is not loaded, the daemon reports the problem.
         let other = container.makeContext(name: "d")
         let last = try other.existingObject(with: players[3].id)
         last.setObject(try other.object(with: team.id), for: "team")
@@ -185,7 +185,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(throws: TandemError.self) { try other.save() }
         other.delete(try other.existingObject(with: players[2].id))
         try other.save()
-        // A model may let more be, never less.
+        // A model may widen the bounds, but not narrow them.
         func installed(_ least: Int, _ most: Int) -> TandemError.Code? {
             var changed = model
             changed.entities["Team"]?.relationships["players"]?.minimum = least
@@ -202,7 +202,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(installed(1, 4) == nil)
     }
 
-    @Test func `only what was changed is checked`() throws {
+    @Test func `only changed objects are validated`() throws {
         let daemon = try FakeDaemon(Self.model)
         _ = daemon.insert("Person", ["name": .string("much too long"), "age": .int(1)])
         let context = daemon.container().makeContext(name: "c")
@@ -214,7 +214,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(error?.problems.map(\.message) == ["it is below the minimum of 0"])
     }
 
-    @Test func `rules of the app are reported with those of the model`() throws {
+    @Test func `an app's rules are reported together with those of the model`() throws {
         let daemon = try FakeDaemon(Model(Guarded.self))
         let context = daemon.container().makeContext(name: "c")
         let bad = try context.insert(Guarded.self)
@@ -232,7 +232,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(throws: Guarded.Refusal.self) { try context.save() }
     }
 
-    @Test func `changes and deletions are asked by methods of their own`() throws {
+    @Test func `updates and deletions have validation methods of their own`() throws {
         let daemon = try FakeDaemon(Model(Guarded.self))
         let context = daemon.container().makeContext(name: "c")
         let object = try context.insert(Guarded.self)
@@ -244,12 +244,12 @@ final class Guarded: ManagedObject, ManagedEntity {
         object.name = "kept"
         try context.save()
         context.delete(object)
-        // Its name reads as it was until the deletion is saved.
+        // The object's name reads as before until the deletion is saved.
         let stays = #expect(throws: TandemError.self) { try context.save() }
         #expect(stays?.problems.map(\.message) == ["it stays"] && object.isDeleted)
     }
 
-    @Test func `a denied deletion is told before a save, and by the daemon in the same words`()
+    @Test func `a denied deletion is reported before a save, and by the daemon in the same words`()
         throws
     {
         let fixture = try Fixture([])
@@ -268,7 +268,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         try context.save()
     }
 
-    @Test func `what stood in the way of a deletion may be gone without being merged yet`() throws {
+    @Test func `the reason for a denied deletion may be gone without being merged yet`() throws {
         let fixture = try Fixture([])
         let model = Model {
             Entity("A") {

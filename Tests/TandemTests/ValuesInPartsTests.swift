@@ -7,7 +7,7 @@ import Testing
 @testable import Tandem
 @testable import TandemDaemon
 
-/// A content's name; what else is done with it, tests set.
+/// A content object's name; tests can set a closure that is called with the object.
 private struct Name: ObjectValue, Equatable {
     // Guarded by the main actor, on which it is set and called.
     nonisolated(unsafe) static var work: (Content) -> Void = { _ in }
@@ -19,16 +19,16 @@ private struct Name: ObjectValue, Equatable {
     }
 }
 
-/// Answers that come in parts, of which values are made while the rest is under way.
+/// Chunked answers whose values are made while later chunks are still to come.
 @MainActor @Suite(.serialized) struct ValuesInPartsTests {
-    /// A daemon that cuts answers into parts of one row.
+    /// Returns a daemon that sends answers in chunks of one row.
     private func daemon() throws -> EmbeddedDaemon {
         var configuration = DaemonConfiguration.inMemory()
         configuration.limits.partBytes = 1
         return try EmbeddedDaemon(configuration)
     }
 
-    /// A fake one with contents of the names, and a context that holds none of them.
+    /// Returns a fake daemon with contents of these names, and a context that holds none of them.
     private func fake(_ names: [String]) throws -> (FakeDaemon, ManagedObjectContext) {
         let fake = try FakeDaemon.sendingParts(of: names)
         return (fake, fake.container().makeContext(name: "values"))
@@ -48,7 +48,8 @@ private struct Name: ObjectValue, Equatable {
         return try context.fetchValues(Name.self).map(\.text)
     }
 
-    @Test func `law 4: values of parts are those of the objects, whatever is edited, held or gone`()
+    @Test
+    func `law 4: values of chunks equal the objects', whatever is edited, retained or deleted`()
         throws
     {
         let daemon = try daemon()
@@ -73,7 +74,7 @@ private struct Name: ObjectValue, Equatable {
         }
     }
 
-    @Test func `whoever makes values may ask, save and fetch meanwhile`() throws {
+    @Test func `making a value may fetch and save meanwhile`() throws {
         let daemon = try daemon()
         let container = PersistentContainer(
             entities: [Bucket.self, Content.self], author: "values", transport: daemon.transport)
@@ -88,7 +89,8 @@ private struct Name: ObjectValue, Equatable {
         let found = try names(context) { content in
             calls += 1
             guard calls == 5 else { return }
-            // Others save, and this context reads, which leads it on: what is left is taken as it is then.
+            // Another context saves and this one reads, which moves it on: the remaining rows are
+            // made at the new position.
             for some in (try? other.fetch(Content.self)) ?? [] where some.name >= "20" {
                 some.name += "!"
             }
@@ -99,7 +101,7 @@ private struct Name: ObjectValue, Equatable {
         #expect(found.sorted() == expected && calls == 40)
     }
 
-    @Test func `an answer that breaks off with its connection is asked for again`() throws {
+    @Test func `a chunked answer is requested again if its connection is lost`() throws {
         let (fake, context) = try fake(["a", "b", "c", "d"])
         for messages in 1...4 {
             let before = fake.fetchCount
@@ -107,12 +109,15 @@ private struct Name: ObjectValue, Equatable {
             #expect(try names(context).sorted() == ["a", "b", "c", "d"], "after \(messages)")
             #expect(fake.fetchCount == before + 2, "after \(messages)")
         }
-        // So do those that are taken whole.
+        // The same holds for answers that are assembled.
         interrupt(fake, after: 2, .cut)
         #expect(try context.fetch(Content.self).count == 4)
     }
 
-    @Test func `a failure in place of the rest is thrown, and the connection goes on`() throws {
+    @Test
+    func `a failure in place of the remaining chunks is thrown, and the connection stays usable`()
+        throws
+    {
         let (fake, context) = try fake(["a", "b", "c"])
         for isWhole in [false, true] {
             interrupt(fake, after: 2, .failure(TandemError(.limitExceeded, "no room")))
@@ -125,7 +130,7 @@ private struct Name: ObjectValue, Equatable {
         #expect(fake.hellos().count == 2)
     }
 
-    @Test func `law 2: what is saved between parts is merged behind them`() throws {
+    @Test func `law 2: a save between chunks is merged after them`() throws {
         let (fake, context) = try fake(["a", "b", "c"])
         _ = try context.fetchIDs(FetchRequest(entity: "Content"))
         for isWhole in [false, true] {
@@ -139,7 +144,7 @@ private struct Name: ObjectValue, Equatable {
         }
     }
 
-    @Test func `an awaited answer is not asked for again for what is pushed between its parts`()
+    @Test func `an awaited answer is not requested again because of pushes between its chunks`()
         async throws
     {
         let (fake, _) = try fake(["a", "b", "c", "d"])
@@ -160,11 +165,11 @@ private struct Name: ObjectValue, Equatable {
     }
 
     @Test
-    func `parts that do not belong to their answer end the connection, and nothing is trapped`()
+    func `chunks that do not belong to their answer end the connection, and nothing traps`()
         throws
     {
         let (fake, context) = try fake(["a", "b", "c"])
-        // A part too many: the answer has more than it says.
+        // A chunk too many: the answer has more rows than announced.
         interrupt(fake, after: 2, .repetition)
         #expect(try names(context).count == 3)
         #expect(fake.hellos().count == 3)

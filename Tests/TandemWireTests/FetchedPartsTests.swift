@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemWire
 
-/// Answers in parts, and how they are put together.
+/// Chunked answers, and their assembly.
 @Suite struct FetchedPartsTests {
     private func stored(_ number: UInt64, bytes: Int) -> StoredObject {
         StoredObject(
@@ -50,7 +50,8 @@ import Testing
         return answer
     }
 
-    /// What the messages are in bytes, and what comes of them on the other side.
+    /// Encodes an answer in chunks and decodes it; returns the assembled answer and the number of
+    /// messages.
     private func gathered(_ answer: Fetched, partBytes: Int) throws -> (Fetched?, messages: Int) {
         var parts = FetchedParts(answer, partBytes: partBytes)
         var (gatherer, decoder) = (AnswerGatherer(), DaemonMessageDecoder())
@@ -69,7 +70,7 @@ import Testing
         return (whole, messages)
     }
 
-    @Test func `an answer is the same however it is cut`() throws {
+    @Test func `an answer is the same however it is chunked`() throws {
         for run in 0..<200 as Range<UInt64> {
             var random = MessageMaker(run)
             let answer = answer(&random)
@@ -79,20 +80,20 @@ import Testing
         }
     }
 
-    @Test func `a small answer is one message, a large one has parts of about so many bytes`()
+    @Test func `a small answer is one message, a large one has chunks of about the given size`()
         throws
     {
         let objects = StoredObjects((0..<100).map { stored($0, bytes: 81) })
         let answer = Fetched(position: 3, count: 100, objects: objects)
         #expect(try gathered(answer, partBytes: 10_000).messages == 1)
-        // Heads of 18 bytes and a byte of length: 10 objects of 100 bytes.
+        // Headers of 18 bytes and a length byte: 10 objects of 100 bytes per chunk.
         #expect(try gathered(answer, partBytes: 1_000).messages == 11)
-        // None is cut: each object is a part.
+        // No object is split: each one is a chunk.
         #expect(try gathered(answer, partBytes: 1).messages == 101)
         #expect(try gathered(Fetched(position: 3, count: 0), partBytes: 1).messages == 1)
     }
 
-    @Test func `places of a part that names what the list does not have are not taken`() {
+    @Test func `placements in a chunk that refer to elements missing in the list are refused`() {
         var random = MessageMaker()
         let whole = places(8, &random)
         for (sections, hops) in [(1, 2), (3, 1)] {
@@ -107,7 +108,7 @@ import Testing
         var answer = Fetched(position: 1, count: 8)
         let belongs = answer.append(FetchedPart(places: whole.part(0..<8), hasMore: false))
         #expect(!belongs)
-        // More than the answer says, and fewer.
+        // More objects than the answer announces, and fewer.
         for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
             var answer = Fetched(position: 1, count: count)
             let references = (1...8).map { ObjectReference(tag: 1, number: $0) }

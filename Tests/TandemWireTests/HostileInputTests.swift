@@ -5,7 +5,7 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// What a hostile or broken peer may send: an error or a message, never a trap.
+/// Input of a hostile or broken peer: it gives an error or a message, never a trap.
 struct HostileInputTests {
     @Test func law7TenThousandRandomInputsNeverTrap() {
         var maker = MessageMaker(7)
@@ -73,7 +73,7 @@ struct HostileInputTests {
         return output + payload
     }
 
-    /// Decodes as far as it goes, and what was decoded is well enough to be encoded again.
+    /// Decodes as much as possible; every decoded message must be encodable again.
     private func feed<Message: WireMessage>(_ input: [UInt8], _: Message.Type) {
         var decoder = FrameDecoder<Message>()
         decoder.append(input)

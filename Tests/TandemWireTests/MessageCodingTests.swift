@@ -97,7 +97,7 @@ struct MessageCodingTests {
     @Test func law8CountsBeyondALimitAreRefused() {
         var writer = ByteWriter()
         VerdictRequest(from: 0, items: []).encode(into: &writer)
-        // The number of items, that nothing comes alongside, and the position.
+        // Remove the number of items, the missing piggybacked read, and the position.
         writer.bytes.removeLast(10)
         writer.count(WireLimits.verdictItems + 1)
         writer.raw([UInt8](repeating: 0, count: 4 * WireLimits.verdictItems))

@@ -15,19 +15,19 @@ struct ProtocolPage {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The rows below the table header that begins with these cells.
+    /// Returns the rows below the table header that begins with these cells.
     func table(_ header: String...) -> [[String]] {
         let start = lines.firstIndex { Array(cells($0).prefix(header.count)) == header }
         guard let start else { return [] }
         return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map(cells)
     }
 
-    /// The names of the columns of such a table.
+    /// Returns the names of the columns of such a table.
     func columns(_ header: String...) -> [String] {
         lines.map(cells).first { Array($0.prefix(header.count)) == header } ?? []
     }
 
-    /// The lines of the block of code in some language.
+    /// Returns the lines of the code block in a language.
     func block(_ language: String) -> [String] {
         guard let start = lines.firstIndex(of: "```" + language) else { return [] }
         return Array(lines[(start + 1)...].prefix { $0 != "```" })
@@ -72,12 +72,12 @@ struct ProtocolPageTests {
         }
     }
 
-    /// What stands for the messages of a version: of their table, and of the forms that it names.
+    /// The fingerprints of each version's messages: of their table and of the forms that it names.
     private static let fingerprints: [UInt16: String] = [
         2: "378cc16243c2593f12d77a982517ab0d", 3: "459586a420b5ae8c230d2cb86e81fa9a",
     ]
 
-    @Test func `messages of other fields are those of another version`() throws {
+    @Test func `messages with other fields require another version`() throws {
         let page = try ProtocolPage()
         let rows = page.table("type", "name", "from", "id", "answer").map {
             $0.joined(separator: "|")

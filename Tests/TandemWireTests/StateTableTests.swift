@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 import Testing
 
-/// The tables of states on the protocol's page are what the machines do.
+/// The state tables on the protocol's page, compared with the state machines.
 struct StateTableTests {
     @Test func theClientsTableIsTheMachine() throws {
         let page = try ProtocolPage()
@@ -34,10 +34,10 @@ struct StateTableTests {
         }
     }
 
-    /// A cell without an action begins with the arrow.
+    /// Normalises a cell: one without an action begins with the arrow.
     private func spelled(_ cell: String) -> String { cell.hasPrefix("→") ? " " + cell : cell }
 
-    /// The name of an enum's case, without what it carries.
+    /// Returns the name of an enum case, without its associated values.
     private func name(_ action: Any) -> String {
         String("\(action)".prefix { $0 != "(" })
     }

@@ -9,11 +9,11 @@ let seed: UInt64 =
     TestSeed.value(or: UInt64.random(in: 0...UInt64(UInt32.max)))
 
 extension MessageMaker {
-    /// A maker of this run's messages.
+    /// Creates a maker of this run's messages.
     init(_ salt: UInt64 = 0) { self.init(seed: seed &+ salt) }
 }
 
-/// The frames of some messages, one after the other.
+/// Returns the frames of some messages, one after the other.
 func frames<Message: WireMessage>(_ envelopes: [Envelope<Message>]) throws -> [UInt8] {
     var output: [UInt8] = []
     for envelope in envelopes {
@@ -22,7 +22,7 @@ func frames<Message: WireMessage>(_ envelopes: [Envelope<Message>]) throws -> [U
     return output
 }
 
-/// All messages in some bytes that are appended in pieces.
+/// Returns all messages in the bytes of these pieces.
 func messages<Message: WireMessage>(
     _ type: Message.Type = Message.self, in pieces: some Sequence<[UInt8]>
 ) throws(WireError) -> [Envelope<Message>] {
