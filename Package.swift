@@ -11,6 +11,9 @@ let strict: [SwiftSetting] = [
 ]
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+// Values without I/O, which any module may use.
+let algorithms = Target.Dependency.product(name: "Algorithms", package: "swift-algorithms")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let configuration: [Target.Dependency] = [
     .product(name: "Configuration", package: "swift-configuration"),
     .product(name: "Yams", package: "Yams"),
@@ -70,7 +73,9 @@ let package = Package(
         .executable(name: "tandem", targets: ["tandem"]),
     ],
     dependencies: [
+        .package(url: "https://github.com/apple/swift-algorithms", from: "1.2.1"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -88,24 +93,30 @@ let package = Package(
             name: "CChecksum", path: "Sources/CChecksum",
             cSettings: [.treatAllWarnings(as: .error)]),
         // The kernel seam: files, sync, locks, sockets, peer credentials, clock; real and simulated.
-        .target(name: "TandemIO", path: "Sources/TandemIO", swiftSettings: strict),
+        .target(
+            name: "TandemIO", dependencies: [deque], path: "Sources/TandemIO",
+            swiftSettings: strict),
         // Values only: model, object ids, rows, change sets and their one binary coding.
-        .target(name: "TandemModel", path: "Sources/TandemModel", swiftSettings: strict),
+        .target(
+            name: "TandemModel", dependencies: [algorithms], path: "Sources/TandemModel",
+            swiftSettings: strict),
         // Predicates, sort orders, fetch requests: parse, print, evaluate; no I/O.
         .target(
-            name: "TandemQuery", dependencies: ["TandemModel"], path: "Sources/TandemQuery",
+            name: "TandemQuery", dependencies: ["TandemModel", algorithms],
+            path: "Sources/TandemQuery",
             swiftSettings: strict),
         // The sectioned ordered list and its change arithmetic; no I/O, never awaits.
         .target(
-            name: "TandemResults", dependencies: ["TandemModel", "TandemQuery"],
+            name: "TandemResults", dependencies: ["TandemModel", "TandemQuery", algorithms],
             path: "Sources/TandemResults", swiftSettings: strict),
         // Segmented append-only log of opaque payloads: write, read, tail, recover, retain.
         .target(
-            name: "TandemJournal", dependencies: ["TandemIO", "CChecksum"],
+            name: "TandemJournal", dependencies: ["TandemIO", "CChecksum", algorithms, deque],
             path: "Sources/TandemJournal", swiftSettings: strict),
         // LMDB: rows, indexes, planner, read snapshots, apply(transaction), checkpoints.
         .target(
-            name: "TandemStore", dependencies: ["TandemModel", "TandemQuery", "TandemIO", "CLMDB"],
+            name: "TandemStore",
+            dependencies: ["TandemModel", "TandemQuery", "TandemIO", "CLMDB", algorithms],
             path: "Sources/TandemStore", swiftSettings: strict),
         // Frames, messages, incremental decoder, the connection state machines; no sockets.
         .target(
@@ -116,7 +127,7 @@ let package = Package(
             name: "TandemDaemon",
             dependencies: [
                 "TandemIO", "TandemModel", "TandemQuery", "TandemJournal", "TandemStore",
-                "TandemWire",
+                "TandemWire", algorithms, deque,
             ], path: "Daemon/TandemDaemon", swiftSettings: strict),
         // The daemon's executable.
         .executableTarget(
@@ -127,6 +138,7 @@ let package = Package(
             name: "Tandem",
             dependencies: [
                 "TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire",
+                algorithms, deque,
             ],
             path: "Client/Tandem", swiftSettings: strict),
         // The same container with the daemon inside the process: single-process apps and tests.
@@ -135,7 +147,8 @@ let package = Package(
             path: "Client/TandemEmbedded", swiftSettings: strict),
         // The admin command, a file per verb.
         .executableTarget(
-            name: "tandem", dependencies: ["Tandem", "TandemJournal", "TandemStore", arguments],
+            name: "tandem",
+            dependencies: ["Tandem", "TandemJournal", "TandemStore", algorithms, arguments],
             path: "Sources/tandem", swiftSettings: strict),
         // The example app of README and demo.
         .executableTarget(

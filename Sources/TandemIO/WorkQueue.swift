@@ -1,3 +1,4 @@
+import DequeModule
 import Glibc
 
 /// A queue through which one thread passes elements to waiting threads.
@@ -11,7 +12,7 @@ import Glibc
 ///     thread.join()
 public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     // `elements` and `isClosed` are guarded by `mutex`.
-    private var elements: [Element] = []
+    private var elements: Deque<Element> = []
     private var isClosed = false
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

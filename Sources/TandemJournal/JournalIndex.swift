@@ -1,3 +1,4 @@
+import Algorithms
 import Synchronization
 import TandemIO
 
@@ -37,14 +38,9 @@ public final class JournalIndex: Sendable {
     func around(segment: UInt64, position: UInt64) -> (mark: Mark?, next: UInt64?) {
         marks.withLock { marks in
             guard let list = marks[segment] else { return (nil, nil) }
-            var low = 0
-            var high = list.count
-            while low < high {
-                let middle = (low + high) / 2
-                if list[middle].position <= position { low = middle + 1 } else { high = middle }
-            }
+            let next = list.partitioningIndex { $0.position > position }
             return (
-                low == 0 ? nil : list[low - 1], low == list.count ? nil : list[low].offset
+                next == 0 ? nil : list[next - 1], next == list.count ? nil : list[next].offset
             )
         }
     }

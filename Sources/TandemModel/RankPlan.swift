@@ -1,3 +1,5 @@
+import Algorithms
+
 /// An assignment of ranks to members of an ordered relationship that results in a wanted order.
 ///
 /// A longest run of members that are already in order keeps its ranks; the others get new ones in
@@ -83,17 +85,9 @@ public struct RankPlan: Sendable {
         var tails: [Int] = []
         var previous = [Int](repeating: -1, count: places.count)
         for at in places.indices where places[at].rank != nil {
-            var (low, high) = (0, tails.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if isBefore(places[tails[middle]], places[at]) {
-                    low = middle + 1
-                } else {
-                    high = middle
-                }
-            }
-            if low > 0 { previous[at] = tails[low - 1] }
-            if low == tails.count { tails.append(at) } else { tails[low] = at }
+            let length = tails.partitioningIndex { !isBefore(places[$0], places[at]) }
+            if length > 0 { previous[at] = tails[length - 1] }
+            if length == tails.count { tails.append(at) } else { tails[length] = at }
         }
         var at = tails.last ?? -1
         while at >= 0 {

@@ -1,3 +1,4 @@
+import Algorithms
 public import TandemModel
 
 /// The placements of a list's objects, without their values: sort key, section, and the objects at
@@ -212,12 +213,7 @@ extension [ListPlaces.Run] {
 
     /// Returns the index of an object's run.
     func index(of object: Int) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle].end <= object { low = middle + 1 } else { high = middle }
-        }
-        return low
+        partitioningIndex { $0.end > object }
     }
 }
 

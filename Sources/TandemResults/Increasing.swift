@@ -1,3 +1,5 @@
+import Algorithms
+
 /// Marks a longest increasing subsequence of distinct values; cost: O(n log n).
 ///
 /// The choice among several of the same length depends only on the relative order of the values.
@@ -9,7 +11,7 @@ func longestIncreasing(_ values: [Int]) -> [Bool] {
     var tails: [Int] = []
     var previous = [Int](repeating: -1, count: values.count)
     for (at, value) in values.enumerated() {
-        let length = tails.partition { values[$0] >= value }
+        let length = tails.partitioningIndex { values[$0] >= value }
         if length > 0 { previous[at] = tails[length - 1] }
         if length == tails.count { tails.append(at) } else { tails[length] = at }
     }
@@ -19,20 +21,6 @@ func longestIncreasing(_ values: [Int]) -> [Bool] {
         at = previous[at]
     }
     return kept
-}
-
-extension RandomAccessCollection where Index == Int {
-    /// Returns the first index for which `isBehind` is true, by binary search.
-    @inline(__always)
-    func partition(_ isBehind: (Element) -> Bool) -> Int {
-        var low = startIndex
-        var high = endIndex
-        while low < high {
-            let middle = low + (high - low) / 2
-            if isBehind(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
-    }
 }
 
 /// A movable pair: the indexes before and after of an element that can stay or move.
@@ -59,8 +47,8 @@ func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
     let sorted = pairs.indices.sorted { pairs[$0].old < pairs[$1].old }
     let candidates = sorted.filter { at in
         let pair = pairs[at]
-        let oldGap = pair.old - olds.partition { $0 >= pair.old }
-        let newGap = pair.new - news.partition { $0 >= pair.new }
+        let oldGap = pair.old - olds.partitioningIndex { $0 >= pair.old }
+        let newGap = pair.new - news.partitioningIndex { $0 >= pair.new }
         return oldGap == newGap
     }
     return spread(candidates, of: pairs.count, in: candidates.map { pairs[$0].new })
@@ -77,7 +65,7 @@ func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
     var gap = 0
     let candidates = news.indices.filter { at in
         if stays[at] { gap += 1 }
-        return !mandatory[at] && anchors.partition { $0 >= news[at] } == gap
+        return !mandatory[at] && anchors.partitioningIndex { $0 >= news[at] } == gap
     }
     for (at, kept) in zip(candidates, longestIncreasing(candidates.map { news[$0] })) where kept {
         stays[at] = true

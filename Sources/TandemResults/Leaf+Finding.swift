@@ -1,3 +1,5 @@
+import Algorithms
+
 extension Leaf {
     /// Returns the index of a number in the leaf, found without its key, as numbers are stored
     /// together.
@@ -72,7 +74,7 @@ extension Leaf {
                 UnsafeRawBufferPointer(rebasing: key[..<common]))
             if order != 0 { return order < 0 ? count : 0 }
             let rest = UnsafeRawBufferPointer(rebasing: key[common...])
-            return entries.indices.partition { at in
+            return entries.indices.partitioningIndex { at in
                 let mine = UnsafeRawBufferPointer(rebasing: keys[suffix(at)])
                 let order = compareKeys(mine, rest)
                 return order == 0 ? self.number(at) >= number : order > 0

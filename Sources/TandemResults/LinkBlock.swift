@@ -1,3 +1,5 @@
+import Algorithms
+
 /// A short sorted run of links: each object once, with the rows that refer to it.
 struct LinkBlock: Sendable {
     /// The number of links in a full block.
@@ -43,7 +45,7 @@ struct LinkBlock: Sendable {
 
     /// Returns whether any row of the block refers to an object.
     func reaches(_ object: UInt64) -> Bool {
-        let run = runs.partition { $0.object >= object }
+        let run = runs.partitioningIndex { $0.object >= object }
         return run < runs.count && runs[run].object == object
     }
 
@@ -52,7 +54,7 @@ struct LinkBlock: Sendable {
 
     /// Appends the rows that refer to an object.
     func append(rowsOf object: UInt64, to all: inout [UInt64]) {
-        let run = runs.partition { $0.object >= object }
+        let run = runs.partitioningIndex { $0.object >= object }
         guard run < runs.count, runs[run].object == object else { return }
         all.reserveCapacity(all.count + range(run).count)
         for at in range(run) { all.append(rows[at]) }
@@ -60,10 +62,10 @@ struct LinkBlock: Sendable {
 
     /// Inserts a link; returns whether it is the first in the block to its object.
     mutating func insert(_ link: LinkTable.Link) -> Bool {
-        let run = runs.partition { $0.object >= link.object }
+        let run = runs.partitioningIndex { $0.object >= link.object }
         let isNew = run == runs.count || runs[run].object != link.object
         if isNew { runs.insert(Run(object: link.object, end: start(run)), at: run) }
-        rows.insert(link.row, at: range(run).partition { rows[$0] >= link.row })
+        rows.insert(link.row, at: range(run).partitioningIndex { rows[$0] >= link.row })
         for at in run..<runs.count { runs[at].end += 1 }
         return isNew
     }
@@ -78,7 +80,7 @@ struct LinkBlock: Sendable {
     }
 
     /// Returns the run of the link at an index.
-    private func run(_ at: Int) -> Int { runs.partition { $0.end > UInt32(at) } }
+    private func run(_ at: Int) -> Int { runs.partitioningIndex { $0.end > UInt32(at) } }
 
     private func start(_ run: Int) -> UInt32 { run == 0 ? 0 : runs[run - 1].end }
 

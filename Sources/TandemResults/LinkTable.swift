@@ -1,3 +1,5 @@
+import Algorithms
+
 /// For one hop of a key path, the object to which each row of a list refers, and the rows that
 /// refer to an object.
 ///
@@ -135,7 +137,7 @@ public struct LinkTable: Sendable {
     /// Returns the index in `order` of the last block that does not begin after a link; 0 if there
     /// is none.
     private func index(of link: Link) -> Int {
-        max(0, order.partition { blocks[Int($0)].first > link } - 1)
+        max(0, order.partitioningIndex { blocks[Int($0)].first > link } - 1)
     }
 
     /// Returns whether the block at an index in `order` has rows that refer to an object.

@@ -1,3 +1,5 @@
+import Algorithms
+
 extension RowStore {
     /// Inserts a row; its number must not be in the list.
     mutating func insert(_ row: ResultRow) {
@@ -107,7 +109,9 @@ extension RowStore {
 
     private mutating func enterOrder(_ ref: SectionRef) {
         let slot = Int(ref.slot)
-        let index = order.partition { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
+        let index = order.partitioningIndex {
+            !firstRow(of: Int($0.slot), precedesFirstRowOf: slot)
+        }
         order.insert(ref, at: index)
         sections[slot].hint = index
     }

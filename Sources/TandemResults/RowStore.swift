@@ -1,3 +1,5 @@
+import Algorithms
+
 /// The rows of a list, by section; each section is a sequence of leaves.
 ///
 /// Invariants, also while sections are out of order:
@@ -149,7 +151,7 @@ struct RowStore: Sendable {
     private func leafIndex(in slot: Int, _ beginsBehind: (borrowing Leaf) -> Bool) -> Int {
         sections[slot].leaves.withUnsafeBufferPointer { refs in
             if refs.count == 1 { return 0 }
-            let behind = refs.partition { withLeaf(Int($0.leaf), beginsBehind) }
+            let behind = refs.partitioningIndex { withLeaf(Int($0.leaf), beginsBehind) }
             return max(behind - 1, 0)
         }
     }
@@ -167,7 +169,7 @@ struct RowStore: Sendable {
         let hint = sections[slot].hint
         if hint < order.count, order[hint].slot == UInt32(slot) { return hint }
         guard isSectioned else { return 0 }
-        return order.partition { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
+        return order.partitioningIndex { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
     }
 
     /// Returns whether one section begins before another one; both have rows.

@@ -27,7 +27,7 @@ import Testing
             var transaction = Transaction(content: .objects([]))
             transaction.position = position
             ring.append(EncodedTransaction(transaction))
-            #expect(ring.stored == min(10, Int(position)))
+            #expect(ring.count == min(10, Int(position)))
         }
         #expect(ring.first == 3 && ring.count == 10 && ring[2] == nil && ring[12] != nil)
     }

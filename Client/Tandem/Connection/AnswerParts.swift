@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 import TandemModel
 import TandemQuery
@@ -13,7 +14,7 @@ import TandemWire
 final class AnswerParts: Sendable {
     private struct Guarded {
         /// The chunks that arrived and were not taken.
-        var parts: [FetchedPart] = []
+        var parts: Deque<FetchedPart> = []
         /// The number of objects to come; nil if no chunked answer has begun or it was discarded.
         var left: Int?
         /// The head of a list answer, which tells what the placements of its chunks may refer to;

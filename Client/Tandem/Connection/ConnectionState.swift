@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 import TandemModel
 import TandemWire
@@ -49,7 +50,7 @@ struct ConnectionState: Sendable {
     /// The requests in flight.
     var requests = SentRequests()
     /// Requests that wait for a connection or for room, in order.
-    var queue: [PendingRequest] = []
+    var queue: Deque<PendingRequest> = []
     var lastID: UInt32 = 0
     var session: Session?
     var sessionWaiters: [(reply: Reply<Session>, deadline: UInt64)] = []

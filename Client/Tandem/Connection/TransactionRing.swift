@@ -1,3 +1,5 @@
+import Algorithms
+import DequeModule
 import TandemModel
 
 /// The most recent transactions of a connection, for contexts that have not merged them yet.
@@ -7,8 +9,7 @@ import TandemModel
 struct TransactionRing: Sendable {
     /// The position after which every transaction of interest, up to the cursor, is in the ring.
     private(set) var floor: UInt64
-    private var items: [Item] = []
-    private var head = 0
+    private var items: Deque<Item> = []
     private var bytes = 0
     private let maximumCount: Int
     private let maximumBytes: Int
@@ -25,34 +26,24 @@ struct TransactionRing: Sendable {
     }
 
     /// The number of transactions held.
-    var count: Int { items.count - head }
+    var count: Int { items.count }
 
     /// Appends a transaction; if a limit is exceeded, removes the oldest ones, but never this one.
     mutating func append(_ transaction: Transaction, bytes size: Int) {
         items.append(Item(transaction: transaction, bytes: size))
         bytes += size
         while count > 1, count > maximumCount || bytes > maximumBytes { dropFirst() }
-        compact()
     }
 
     /// Removes all transactions up to a position.
     mutating func drop(through position: UInt64) {
-        guard count > 0, items[head].transaction.position <= position else { return }
-        while count > 0, items[head].transaction.position <= position { dropFirst() }
-        compact()
+        while let first = items.first, first.transaction.position <= position { dropFirst() }
     }
 
     private mutating func dropFirst() {
-        floor = items[head].transaction.position
-        bytes -= items[head].bytes
-        items[head].transaction.content = .objects([])
-        head += 1
-    }
-
-    private mutating func compact() {
-        guard head == items.count || (head > 1_024 && head > items.count / 2) else { return }
-        items.removeFirst(head)
-        head = 0
+        let item = items.removeFirst()
+        floor = item.transaction.position
+        bytes -= item.bytes
     }
 
     /// Returns the transactions after `low` up to `high`, or nil if `low` is below the floor.
@@ -66,22 +57,11 @@ struct TransactionRing: Sendable {
     /// Removes everything; the ring continues after `floor`.
     mutating func restart(at floor: UInt64) {
         items.removeAll()
-        head = 0
         bytes = 0
         self.floor = floor
     }
 
     private func firstIndex(after position: UInt64) -> Int {
-        var low = head
-        var high = items.count
-        while low < high {
-            let middle = (low + high) / 2
-            if items[middle].transaction.position > position {
-                high = middle
-            } else {
-                low = middle + 1
-            }
-        }
-        return low
+        items.partitioningIndex { $0.transaction.position > position }
     }
 }

@@ -1,3 +1,4 @@
+import Algorithms
 import TandemModel
 
 /// The net changes of a group, indexed by object number; built once for all participants.
@@ -59,13 +60,12 @@ final class ChangeTable: Sendable {
     func index(of number: ObjectNumber) -> Int? {
         numbers.withUnsafeBufferPointer { numbers in
             for part in parts {
-                var (low, high) = (part.lowerBound, part.upperBound)
-                if numbers[high - 1] < number || numbers[low] > number { continue }
-                while low < high {
-                    let middle = (low + high) / 2
-                    if numbers[middle] < number { low = middle + 1 } else { high = middle }
-                }
-                if low < part.upperBound, numbers[low] == number { return low }
+                let slice = numbers[part]
+                guard let first = slice.first, let last = slice.last, first <= number,
+                    number <= last
+                else { continue }
+                let at = slice.partitioningIndex { $0 >= number }
+                if slice[at] == number { return at }
             }
             return nil
         }

@@ -1,3 +1,4 @@
+import DequeModule
 public import TandemModel
 public import TandemQuery
 import TandemWire
@@ -74,7 +75,7 @@ public final class ContextObserver {
     private var unfit: (model: CompiledModel, since: Position)?
     private let declaration: FetchRequest
     private let handler: (ObservedChange) -> Void
-    private var undelivered: [ObservedChange] = []
+    private var undelivered: Deque<ObservedChange> = []
     /// The last reported position; a context that moves back and forth reports each save once.
     private var last: UInt64
 

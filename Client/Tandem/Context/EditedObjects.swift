@@ -1,3 +1,5 @@
+import Algorithms
+
 /// The objects with pending edits, which it retains, in the order in which they were first changed.
 ///
 /// The order is given by the serial of a record's pending edits. An object is added after its
@@ -80,11 +82,6 @@ final class EditedObjects {
     /// Returns the index of the first entry with at least this serial.
     private func index(of serial: Int) -> Int {
         guard let last = entries.last, last.serial >= serial else { return entries.count }
-        var (low, high) = (0, entries.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].serial < serial { low = middle + 1 } else { high = middle }
-        }
-        return low
+        return entries.partitioningIndex { $0.serial >= serial }
     }
 }

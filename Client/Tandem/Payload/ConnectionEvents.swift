@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 
 /// The state changes of a container's connection since the sequence was created.
@@ -23,7 +24,7 @@ public struct ConnectionEvents: AsyncSequence, Sendable {
 /// The unread events of one sequence.
 final class ConnectionFeed: Sendable {
     private struct State {
-        var queue: [ConnectionEvent] = []
+        var queue: Deque<ConnectionEvent> = []
         var isEnded = false
         var reader: CheckedContinuation<ConnectionEvent?, Never>?
     }

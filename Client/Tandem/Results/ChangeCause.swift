@@ -1,3 +1,4 @@
+import Algorithms
 import TandemModel
 import TandemQuery
 import TandemResults
@@ -96,13 +97,9 @@ struct ChangeCauses: Sendable {
 
     private func slots(of number: ObjectNumber) -> PropertyMask {
         let slots = others[number] ?? PropertyMask()
-        var (low, high) = (0, merged.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if merged[middle].number < number { low = middle + 1 } else { high = middle }
-        }
-        return low < merged.count && merged[low].number == number
-            ? slots.union(merged[low].slots) : slots
+        let at = merged.partitioningIndex { $0.number >= number }
+        return at < merged.count && merged[at].number == number
+            ? slots.union(merged[at].slots) : slots
     }
 
     private static func usage(

@@ -1,3 +1,4 @@
+import Algorithms
 import TandemModel
 import TandemResults
 
@@ -67,12 +68,6 @@ struct HeldRows {
 
     /// Returns the index of the first row that does not precede this one.
     private func place(of row: ResultRow) -> Int {
-        var low = 0
-        var high = rows.count
-        while low < high {
-            let middle = (low + high) / 2
-            if rows[middle].precedes(row) { low = middle + 1 } else { high = middle }
-        }
-        return low
+        rows.partitioningIndex { !$0.precedes(row) }
     }
 }

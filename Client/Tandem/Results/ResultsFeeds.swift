@@ -1,3 +1,4 @@
+import DequeModule
 import Synchronization
 import TandemModel
 import TandemResults
@@ -93,7 +94,7 @@ final class ResultsFeeds {
 /// The unread changes of one sequence.
 final class ResultsFeed: Sendable {
     private struct State {
-        var queue: [ControllerChange] = []
+        var queue: Deque<ControllerChange> = []
         /// The list before the first unread change, if it was kept.
         var base: SectionedList?
         var isEnded = false

@@ -1,3 +1,4 @@
+import Algorithms
 import TandemModel
 
 /// A set of members that a save adds to or removes from a relationship.
@@ -58,11 +59,7 @@ struct MemberSet {
 
     private func place(of member: ObjectReference) -> Int? {
         guard let last = list.last, member.number <= last.number else { return nil }
-        var (low, high) = (0, list.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if list[middle].number < member.number { low = middle + 1 } else { high = middle }
-        }
-        return list[low] == member ? low : nil
+        let at = list.partitioningIndex { $0.number >= member.number }
+        return list[at] == member ? at : nil
     }
 }

@@ -1,11 +1,10 @@
+import DequeModule
 import TandemModel
 
 /// The newest transactions in memory, shared by all sessions at the tail; bounded in number and
 /// bytes.
 struct TransactionRing {
-    /// The transactions from index `start` on; elements before it are nil until they are removed.
-    private var transactions: [EncodedTransaction?] = []
-    private var start = 0
+    private var transactions: Deque<EncodedTransaction> = []
     /// The bytes of the transactions in the ring.
     private(set) var bytes = 0
     /// The bytes of all transactions ever added.
@@ -23,13 +22,10 @@ struct TransactionRing {
     }
 
     /// The number of transactions in the ring.
-    var count: Int { transactions.count - start }
-
-    /// The number of elements that take memory.
-    var stored: Int { transactions.count { $0 != nil } }
+    var count: Int { transactions.count }
 
     /// The position of the oldest transaction in the ring, or nil if it is empty.
-    var first: UInt64? { start < transactions.count ? transactions[start]?.position : nil }
+    var first: UInt64? { transactions.first?.position }
 
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     ///
@@ -42,17 +38,9 @@ struct TransactionRing {
         transactions.append(transaction)
         bytes += transaction.bytes.count
         addedBytes += UInt64(transaction.bytes.count)
-        while transactions.count - start > maximumCount
-            || (bytes > maximumBytes && transactions.count - start > 1)
-        {
-            reached = transactions.count - start > maximumCount ? .ringTransactions : .ringBytes
-            bytes -= transactions[start]?.bytes.count ?? 0
-            transactions[start] = nil
-            start += 1
-        }
-        if start > 1_024, start > transactions.count / 2 {
-            transactions.removeFirst(start)
-            start = 0
+        while count > maximumCount || (bytes > maximumBytes && count > 1) {
+            reached = count > maximumCount ? .ringTransactions : .ringBytes
+            bytes -= transactions.removeFirst().bytes.count
         }
         return reached
     }
@@ -60,7 +48,7 @@ struct TransactionRing {
     /// Returns the transaction at a position, or nil if the ring does not have it.
     subscript(position: UInt64) -> EncodedTransaction? {
         guard let first, position >= first else { return nil }
-        let index = start + Int(position - first)
-        return index < transactions.count ? transactions[index] : nil
+        let index = position - first
+        return index < UInt64(count) ? transactions[Int(index)] : nil
     }
 }

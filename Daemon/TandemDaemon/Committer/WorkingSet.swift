@@ -1,3 +1,4 @@
+import Algorithms
 import TandemModel
 
 /// The objects of a save while it is planned, by number.
@@ -56,11 +57,6 @@ struct WorkingSet {
 
     /// Returns the first index whose number is `number` or higher; there must be one.
     private func place(of number: ObjectNumber) -> Int {
-        var (low, high) = (0, run.count - 1)
-        while low < high {
-            let middle = (low + high) / 2
-            if run[middle].object.number < number { low = middle + 1 } else { high = middle }
-        }
-        return low
+        run.partitioningIndex { $0.object.number >= number }
     }
 }

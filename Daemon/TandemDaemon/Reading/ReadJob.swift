@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 import TandemModel
 import TandemStore
@@ -47,7 +48,7 @@ final class ReadJob: @unchecked Sendable {
     /// The state shared by both threads.
     private struct State: Sendable {
         var progress = Progress()
-        var messages: [EncodedMessage] = []
+        var messages: Deque<EncodedMessage> = []
         var encodedBytes = 0
         /// The approximate memory of the job without encoded messages, in bytes.
         var readBytes = 0

@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 
 /// An executor of reads on snapshots.
@@ -102,7 +103,7 @@ final class ReaderPool: ReadExecutor {
 ///
 /// It is meant for engines without a loop, and for simulations.
 final class ReadsInTurns: ReadExecutor {
-    private var queue: [ReadJob] = []
+    private var queue: Deque<ReadJob> = []
     private var news: [ReadJob] = []
     /// The maximum number of jobs.
     var capacity = 4

@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 import TandemModel
 import TandemWire
@@ -63,7 +64,7 @@ final class Session {
     private var arrival: UInt64 = 0
     private(set) var inbox: [Waiting] = []
     /// Chunks of batch inserts; requests that arrive after them may be handled first.
-    private var rows: [Waiting] = []
+    private var rows: Deque<Waiting> = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = BatchPace()
     /// The bytes of the requests in the inbox and of the batch-insert chunks.
@@ -74,7 +75,7 @@ final class Session {
     private(set) var askedAt: UInt64 = 0
     /// The number of saves in the inbox; the socket is not read while there are any.
     private(set) var waitingSaves = 0
-    var held: [(position: UInt64, id: UInt32, message: DaemonMessage)] = []
+    var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The running read; later requests wait for it.
     var read: PendingRead?

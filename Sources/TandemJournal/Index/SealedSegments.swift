@@ -1,3 +1,5 @@
+import Algorithms
+
 /// The positions of each sealed segment of a journal at one moment.
 ///
 /// Segments that were removed later are still listed; opening their files fails.
@@ -10,12 +12,8 @@ struct SealedSegments {
 
     /// Returns the positions of the sealed segment that holds a position, or nil if there is none.
     func positions(holding position: UInt64) -> Range<UInt64>? {
-        var (low, high) = (0, firsts.count)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if firsts[middle] <= position { low = middle + 1 } else { high = middle }
-        }
-        guard low > 0, low < firsts.count else { return nil }
-        return firsts[low - 1]..<firsts[low]
+        let next = firsts.partitioningIndex { $0 > position }
+        guard next > 0, next < firsts.count else { return nil }
+        return firsts[next - 1]..<firsts[next]
     }
 }

@@ -1,3 +1,4 @@
+import DequeModule
 import TandemIO
 
 /// The progress of index building.
@@ -75,7 +76,7 @@ final class SegmentIndexer {
 /// thread.
 final class IndexWork: Sendable {
     private struct State {
-        var queue: [JournalSegment] = []
+        var queue: Deque<JournalSegment> = []
         var failed: [JournalSegment] = []
         var isRunning = false
         var isCancelled = false
@@ -115,7 +116,7 @@ final class IndexWork: Sendable {
     /// Queues segments with unusable indexes at the front; the result is that of ``add(_:)``.
     func renew(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
-            state.queue = segments.filter { !state.queue.contains($0) } + state.queue
+            state.queue.insert(contentsOf: segments.filter { !state.queue.contains($0) }, at: 0)
             return Self.begins(&state)
         }
     }

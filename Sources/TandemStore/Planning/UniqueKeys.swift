@@ -1,3 +1,4 @@
+import Algorithms
 import TandemModel
 import TandemQuery
 
@@ -59,15 +60,7 @@ struct UniqueKeys {
 
     /// Returns whether a key is one of these.
     func contains(_ key: [UInt8]) -> Bool {
-        var (low, high) = (0, keys.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if keys[middle].lexicographicallyPrecedes(key) {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low < keys.count && keys[low] == key
+        let at = keys.partitioningIndex { !$0.lexicographicallyPrecedes(key) }
+        return at < keys.count && keys[at] == key
     }
 }

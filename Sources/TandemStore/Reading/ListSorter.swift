@@ -1,3 +1,4 @@
+import Algorithms
 import Glibc
 import TandemModel
 import TandemQuery
@@ -178,11 +179,6 @@ struct ListSorter {
 extension UnsafeBufferPointer<ListSegment> {
     /// Returns the segment that contains a record; segments must be in the order of their starts.
     fileprivate func holding(_ record: Int) -> ListSegment {
-        var (low, high) = (0, count)
-        while high - low > 1 {
-            let middle = (low + high) / 2
-            if self[middle].start <= record { low = middle } else { high = middle }
-        }
-        return self[low]
+        self[partitioningIndex { $0.start > record } - 1]
     }
 }

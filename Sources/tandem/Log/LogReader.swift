@@ -1,3 +1,4 @@
+import Algorithms
 import Tandem
 
 /// Reads a filtered range of a journal in either direction, in bounded memory.
@@ -105,15 +106,9 @@ struct LogReader {
     static func position(
         of time: Int64, in source: any LogSource, after floor: UInt64, through top: UInt64
     ) throws -> UInt64 {
-        var (low, high) = (floor + 1, top + 1)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if let found = try source.time(from: middle), found < time {
-                low = middle + 1
-            } else {
-                high = middle
-            }
+        try (floor + 1..<top + 1).partitioningIndex {
+            guard let found = try source.time(from: $0) else { return true }
+            return found >= time
         }
-        return low
     }
 }

@@ -1,3 +1,5 @@
+import Algorithms
+
 /// A histogram of durations, with buckets an eighth of an octave wide, for percentiles.
 struct Durations: Equatable {
     /// The upper bounds of the buckets in microseconds, ascending.
@@ -32,12 +34,7 @@ struct Durations: Equatable {
 
     /// Adds a duration.
     mutating func note(_ microseconds: Int64) {
-        var (low, high) = (0, bounds.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if bounds[middle] < microseconds { low = middle + 1 } else { high = middle }
-        }
-        counts[low] += 1
+        counts[bounds.partitioningIndex { $0 >= microseconds }] += 1
         longest = max(longest, microseconds)
     }
 
