@@ -1,4 +1,3 @@
-import ArgumentParser
 import Tandem
 import TandemIO
 
@@ -30,11 +29,6 @@ struct CommandFailure: Error {
     static func checkReached(_ position: UInt64, _ last: UInt64) throws {
         guard position > last else { return }
         throw CommandFailure("position \(position) is not reached; the last is \(last)")
-    }
-
-    func exit() -> Never {
-        printRemark(message)
-        TandemCommand.exit(withError: ExitCode(code))
     }
 }
 
