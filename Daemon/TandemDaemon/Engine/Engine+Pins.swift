@@ -1,13 +1,6 @@
 import TandemModel
 import TandemWire
 
-/// A position at which a client reads; the journal keeps later transactions until the pin ends.
-struct PinLease {
-    let position: UInt64
-    /// The end of the pin, in nanoseconds of the monotonic clock.
-    let ends: UInt64
-}
-
 /// The pins of sessions; they end with their sessions.
 extension Engine {
     /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
