@@ -1,12 +1,5 @@
 import TandemIO
 
-/// The location and options of a journal.
-struct JournalPlace {
-    var directory: String
-    var fileSystem: any FileSystem
-    var options: JournalOptions
-}
-
 /// A recovered log, ready for the writer.
 struct RecoveredLog {
     var sealed: [JournalSegment]

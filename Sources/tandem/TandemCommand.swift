@@ -177,6 +177,13 @@ enum Versions {
         + "protocol \(WireLimits.protocolVersion))"
 }
 
+extension CommandFailure {
+    func exit() -> Never {
+        printRemark(message)
+        TandemCommand.exit(withError: ExitCode(code))
+    }
+}
+
 extension ParsableCommand {
     /// Returns the direct subcommand with this name.
     fileprivate static func subcommand(named name: String) -> (any ParsableCommand.Type)? {

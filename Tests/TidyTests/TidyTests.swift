@@ -55,6 +55,22 @@ import Testing
         expectNone(SuiteRules.missing(page, tests: try Tree.sources.get().filter(\.isTest)))
     }
 
+    @Test func `no two folders of a module refer to each other`() throws {
+        let arrows = FolderRules.arrows(try Tree.sources.get())
+        #expect(arrows.count > 100)
+        expectNone(FolderRules.pairs(arrows, known: FolderRules.knownPairs))
+    }
+
+    @Test func `the page of a module lists its folders, each above those that it refers to`() throws
+    {
+        let files = try Tree.sources.get()
+        let pages = try Tree.files(".md", in: ["Sources", "Client", "Daemon"])
+        expectNone(FolderRules.unlisted(files, pages: pages))
+        expectNone(
+            FolderRules.upward(
+                FolderRules.arrows(files), pages: pages, known: FolderRules.knownPairs))
+    }
+
     @Test func `every source folder is a target`() throws {
         for folder in ["Sources", "Client", "Daemon"] {
             let expected = Layout.targets.filter { $0.folder == folder }.map(\.name).sorted()

@@ -1,0 +1,22 @@
+public import TandemModel
+
+/// Saves that were skipped by a restart of the context: their history expired, or a new epoch
+/// began.
+public struct MissedSaves: Hashable, Sendable {
+    /// The last position whose save was reported.
+    public var after: Position
+    /// The position after which saves are reported again.
+    ///
+    /// It has another epoch than ``after`` if the log was restored.
+    public var through: Position
+
+    /// Returns the part of the gap after a position up to which saves were reported, or nil if it
+    /// is empty.
+    ///
+    /// The position is of the log of ``through``.
+    func left(after told: UInt64) -> MissedSaves? {
+        guard after.isComparable(with: through) else { return self }
+        guard told < through.number else { return nil }
+        return MissedSaves(after: after.at(max(after.number, told)), through: through)
+    }
+}

@@ -1,0 +1,24 @@
+import TandemModel
+
+/// A cache of the contents that a context read last, limited by their total size in bytes.
+struct BlobCache {
+    private let limit: Int
+    private var contents: [BlobReference: [UInt8]] = [:]
+    /// The cached blobs, the oldest first.
+    private var order: [BlobReference] = []
+    private var bytes = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    subscript(blob: BlobReference) -> [UInt8]? { contents[blob] }
+
+    /// Adds a content, and removes the oldest ones while the limit is exceeded.
+    mutating func keep(_ content: [UInt8], _ blob: BlobReference) {
+        guard contents.updateValue(content, forKey: blob) == nil else { return }
+        order.append(blob)
+        bytes += content.count
+        while bytes > limit, order.count > 1 {
+            bytes -= contents.removeValue(forKey: order.removeFirst())?.count ?? 0
+        }
+    }
+}

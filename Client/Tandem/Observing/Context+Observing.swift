@@ -1,0 +1,169 @@
+import DequeModule
+public import TandemModel
+public import TandemQuery
+import TandemWire
+
+/// The effect of one save on the objects of an observer.
+public struct ObservedSave: Sendable {
+    /// An object that matched before the save or matches after it.
+    public struct Update: Hashable, Sendable {
+        /// The object.
+        public var object: ObjectID
+        /// The names of the changed properties.
+        public var changed: [String]
+        /// Whether the object matched before the save.
+        public var before: Bool
+        /// Whether the object matches after the save.
+        public var after: Bool
+    }
+
+    /// The save.
+    public var payload: SavePayload
+    /// New objects that match.
+    public var inserted: [ObjectID] = []
+    /// Changed objects that match before or after the save.
+    public var updated: [Update] = []
+    /// Deleted objects that matched.
+    public var deleted: [ObjectID] = []
+
+    /// Whether there is nothing to report.
+    public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+/// An event of an observer.
+public enum ObservedChange: Sendable {
+    /// A save that changed matching objects.
+    case saved(ObservedSave)
+    /// A gap of saves that can no longer be reported; the application should read its objects
+    /// again.
+    case missed(MissedSaves)
+    /// The model no longer has what the observer needs; the error has the reason.
+    ///
+    /// The observer receives no saves until a model has it again. Then it first receives the gap.
+    case failed(TandemError)
+}
+
+/// Reports every save that changes objects of an entity that match a predicate before or after it.
+///
+/// Use an observer if no list is needed. The observation ends when the observer is released, or
+/// with ``cancel()``.
+public final class ContextObserver {
+    private weak var context: ManagedObjectContext?
+    private var request: CompiledRequest?
+    /// The model that lacks what the observer needs, and the last position reported before it.
+    private var unfit: (model: CompiledModel, since: Position)?
+    private let declaration: FetchRequest
+    private let handler: (ObservedChange) -> Void
+    private var undelivered: Deque<ObservedChange> = []
+    /// The last reported position; a context that moves back and forth reports each save once.
+    private var last: UInt64
+
+    init(
+        _ context: ManagedObjectContext, _ request: CompiledRequest,
+        _ handler: @escaping (ObservedChange) -> Void
+    ) {
+        self.context = context
+        self.request = request
+        self.handler = handler
+        declaration = request.request
+        last = context.merged
+    }
+
+    /// Ends the observation.
+    public func cancel() { context?.remove(self) }
+}
+
+extension ContextObserver: ResultsParticipant {
+    var verdictItem: VerdictItem? { nil }
+
+    func needs(_ group: MergedGroup) -> Bool { false }
+
+    func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
+        guard let session = context?.session else { return }
+        let told = MissedSaves(
+            after: group.missed?.after ?? session.position(last),
+            through: session.position(group.to))
+        if unfit == nil, let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
+            undelivered.append(.missed(missed))
+        }
+        defer { last = group.isOtherLog ? group.to : max(last, group.to) }
+        fit(session.model, told)
+        guard let request else { return }
+        var rows = TouchedRows(group.transactions, request)
+        for transaction in group.transactions {
+            defer { rows.pass(transaction) }
+            guard transaction.position > last else { continue }
+            let payload = SavePayload(
+                transaction, session.model, session.position(transaction.position))
+            let observed = SaveJudge(request).judge(payload) {
+                // A touch leaves the row unchanged. If a later transaction of the group changes it,
+                // `rows` has the earlier version.
+                rows[$0] ?? context?.records[$0.number]?.row
+            }
+            if !observed.isEmpty { undelivered.append(.saved(observed)) }
+        }
+    }
+
+    /// Compiles the request for another model, or reports once per model why that is impossible.
+    private func fit(_ model: CompiledModel, _ told: MissedSaves) {
+        guard (unfit?.model ?? request?.model) !== model else { return }
+        do {
+            request = try SaveJudge(declaration, in: model).request
+        } catch {
+            request = nil
+            unfit = (model, unfit?.since ?? told.after)
+            return undelivered.append(.failed(error))
+        }
+        if let unfit {
+            undelivered.append(.missed(MissedSaves(after: unfit.since, through: told.through)))
+        }
+        unfit = nil
+    }
+
+    func deliver() {
+        while !undelivered.isEmpty { handler(undelivered.removeFirst()) }
+    }
+}
+
+extension ManagedObjectContext {
+    /// Calls `handler` for every merged save that changes matching objects; blocks until the
+    /// observation begins.
+    ///
+    /// The predicate may read only an object's own attributes and to-one relationships; otherwise
+    /// `usage` is thrown. The observation begins after the context's position on return.
+    ///
+    /// The handler is called in journal order, before the merging call returns. Saves that are
+    /// merged together are reported one by one. The handler is also called if saves were missed,
+    /// because history expired or a new epoch began, and if the model no longer has what the
+    /// observer needs.
+    ///
+    /// If the context can't decide whether an object matches, the object is reported. This concerns
+    /// texts that are too long for their rows. It also concerns objects of which only to-many
+    /// relationships changed, from the other end, if the row is neither loaded nor part of the
+    /// merged saves. For such an object `before` and `after` are true, as for any matching object
+    /// whose row is unchanged.
+    public func observe(
+        _ entity: String, where predicate: ObjectPredicate? = nil,
+        _ handler: @escaping (ObservedChange) -> Void
+    ) throws -> ContextObserver {
+        try root.observeStep(entity, predicate, handler).run(on: connection)
+    }
+
+    private func observeStep(
+        _ entity: String, _ predicate: ObjectPredicate?,
+        _ handler: @escaping (ObservedChange) -> Void
+    ) throws -> Step<ContextObserver> {
+        try sessionStep().then { session in
+            let declaration = FetchRequest(entity: entity, predicate: predicate)
+            let request = try SaveJudge(declaration, in: session.model).request
+            let read = try PersistentContainer.following([entity], session)
+            return try self.positionedStep(.read(read)) { part -> Objects? in
+                if case .objects(let answer) = part { answer } else { nil }
+            } use: { _ in
+                let observer = ContextObserver(self, request, handler)
+                self.add(observer)
+                return observer
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import TandemModel
+import TandemWire
+
+/// The pins of sessions; they end with their sessions.
+extension Engine {
+    /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
+    ///
+    /// Throws `limitExceeded` if there are too many pins or the position is too far back,
+    /// `historyExpired` if the state at that position can no longer be reconstructed.
+    func answer(_ request: PinRequest, _ session: Session) throws -> PinAnswer {
+        guard request.lease != 0 else { throw TandemError(.usage, "a pin has a number, not 0") }
+        endPins(of: session)
+        guard request.position != 0 else {
+            if session.pins.removeValue(forKey: request.lease) != nil { letGo() }
+            return PinAnswer(position: 0, seconds: 0)
+        }
+        try Answerer(committer: committer, session: session, engine: self)
+            .check(readingAt: request.position)
+        guard session.pins[request.lease] != nil || session.pins.count < limits.pinsPerConnection
+        else {
+            throw limitCounts.refusal(
+                .pinsPerConnection, limits, "this connection has too many pins, give one up")
+        }
+        let isMove = session.pins[request.lease] != nil
+        let ends = clock.monotonicNanoseconds + UInt64(limits.pinSeconds) * 1_000_000_000
+        session.pins[request.lease] = PinLease(position: request.position, ends: ends)
+        if isMove { letGo() }
+        return PinAnswer(position: request.position, seconds: UInt64(limits.pinSeconds))
+    }
+
+    /// Throws `historyExpired` for a read at a pin that has ended.
+    func check(_ lease: UInt32, at position: UInt64, _ session: Session) throws(TandemError) {
+        guard lease != 0 else { return }
+        endPins(of: session)
+        if let pin = session.pins[lease], pin.position <= position { return }
+        throw TandemError(
+            .historyExpired,
+            "the pin at position \(position) has ended, as pins do after limits.pinSeconds "
+                + "(\(limits.pinSeconds)), with their connection, or when what they hold back has to go"
+        )
+    }
+
+    /// The positions of pins that have not ended.
+    var pinned: [UInt64] {
+        for session in sessions.values { endPins(of: session) }
+        return sessions.values.flatMap { $0.pins.values.map(\.position) }
+    }
+
+    /// The earliest end of a pin, in nanoseconds of the monotonic clock.
+    var nextPinEnd: UInt64? {
+        sessions.values.lazy.compactMap { $0.pins.values.map(\.ends).min() }.min()
+    }
+
+    /// Ends pins whose transactions are being removed.
+    func endPins(below position: UInt64) {
+        for session in sessions.values {
+            let before = session.pins.count
+            session.pins = session.pins.filter { $0.value.position >= position }
+            retention.counters.expiredPins += UInt64(before - session.pins.count)
+        }
+    }
+
+    /// Ends the expired pins of a session.
+    private func endPins(of session: Session) {
+        guard !session.pins.isEmpty else { return }
+        let now = clock.monotonicNanoseconds
+        let live = session.pins.filter { $0.value.ends > now }
+        let ended = session.pins.count - live.count
+        guard ended > 0 else { return }
+        session.pins = live
+        limitCounts.note(.pinSeconds, UInt64(ended))
+        retention.counters.expiredPins += UInt64(ended)
+    }
+
+    /// Schedules retention now that a pin, reset or session no longer holds segments.
+    ///
+    /// Without saves there may be no checkpoint soon, and those segments may have kept the disk
+    /// full.
+    func letGo() { retention.lookSoon(clock.monotonicNanoseconds) }
+}

@@ -1,0 +1,56 @@
+import TandemIO
+import TandemWire
+
+extension Engine {
+    /// Serves an idle session with a shared push batch; returns false if it must be served
+    /// separately.
+    func serveAlike(_ session: Session) throws -> Bool {
+        guard session.isAtRest, session.toldAbility == told.changes,
+            let run = try run(for: session)
+        else { return false }
+        let taken: Int
+        switch session.offer(run) {
+        case .bytes(let count): taken = count
+        case .wouldBlock: taken = 0
+        case .closed:
+            disconnect(session, because: nil)
+            return true
+        }
+        sliceBytes += taken
+        guard taken == run.bytes.count else {
+            try goOn(session, behind: taken)
+            return true
+        }
+        session.took(run)
+        audiences.reachedEnd(session)
+        rewatch(session)
+        return true
+    }
+
+    /// Queues the rest of a batch, by reference, after the socket accepted only `taken` bytes.
+    private func goOn(_ session: Session, behind taken: Int) throws {
+        try queuePushes(session)
+        session.drop(taken)
+        finish(session)
+        schedule(session)
+    }
+
+    /// Returns the batch that takes a session to the tail.
+    ///
+    /// Returns nil if there is none, or no other session to share it with.
+    private func run(for session: Session) throws -> PushRun? {
+        guard let place = session.place else { return nil }
+        let end = committer.position
+        if let run, run.place == place, run.end == end { return run.isWhole ? run : nil }
+        guard let audience = session.audience, audience.count > 1, place.behind < end,
+            end - place.behind <= DaemonLimits.turnTransactions,
+            let first = committer.ring.first, place.behind + 1 >= first
+        else { return nil }
+        let limit = min(DaemonLimits.runBytes, limits.outboundBytes)
+        let made = try PushRun(from: place, to: end, atMost: limit) {
+            try body(at: $0, for: session)
+        }
+        run = made
+        return made.isWhole ? made : nil
+    }
+}

@@ -1,0 +1,8 @@
+import TandemIO
+
+/// The location and options of a journal.
+struct JournalPlace {
+    var directory: String
+    var fileSystem: any FileSystem
+    var options: JournalOptions
+}

@@ -1,0 +1,26 @@
+import Tandem
+
+/// The value of a unique attribute, by which a link finds its object.
+///
+/// Texts are compared byte by byte, as in the store; Swift's `==` also accepts canonically
+/// equivalent texts.
+struct LinkKey: Hashable, Sendable {
+    let value: Value
+
+    static func == (a: LinkKey, b: LinkKey) -> Bool {
+        switch (a.value, b.value) {
+        case (.string(let a), .string(let b)), (.url(let a), .url(let b)):
+            a.utf8.elementsEqual(b.utf8)
+        default: a.value == b.value
+        }
+    }
+
+    func hash(into hasher: inout Hasher) {
+        switch value {
+        case .string(let text), .url(let text):
+            var text = text
+            text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        default: hasher.combine(value)
+        }
+    }
+}
