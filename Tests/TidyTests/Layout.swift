@@ -12,6 +12,9 @@ enum Layout {
         var hasFrontPage = true
     }
 
+    /// Modules of other packages that hold values and no I/O; any module may import them.
+    static let valuePackages: Set<String> = ["Algorithms", "DequeModule"]
+
     static let topLevel: Set<String> = [
         "Package.swift", "README.md", "Makefile", "Sources", "Client", "Daemon", "Tests", "systemd",
     ]

@@ -17,7 +17,9 @@ enum Rules {
             if module == "Glibc" {
                 return target.mayUseKernel ? nil : "the kernel's interface belongs into TandemIO"
             }
-            if platform.contains(module) || target.isEdge { return nil }
+            if platform.contains(module) || Layout.valuePackages.contains(module) || target.isEdge {
+                return nil
+            }
             return module == "Dispatch" && target.name == "TandemEmbedded"
                 ? nil : "\(module) may only be imported by programs"
         }
