@@ -104,7 +104,7 @@ import Testing
 
     @Test(arguments: ["empty", "filled"])
     func `a whole export is the same world after an import into any store`(_ kind: String) throws {
-        let count = Volume.of(400, deep: 180_000)
+        let count = Volume.of(150, deep: 180_000)
         let path = try file("rows.ndjson", rows(count).joined(separator: "\n") + "\n")
         let first = try tandem("import", path)
         expect(first, 0, "imported \(count) objects of Person")
@@ -187,32 +187,6 @@ import Testing
         #expect(try world(other) == before)
     }
 
-    /// Runs an import that is killed before one of its messages reaches the daemon, which gets the
-    /// message or not.
-    private func importKilling(
-        _ path: String, into other: Place, beforeMessage number: Int, isForwarded: Bool
-    ) throws -> (messages: Int, isKilled: Bool) {
-        let relay = try RefusingRelay(other.path + "/relay \(number)", to: other.socket)
-        let (messages, child) = (Locked(0), Locked<ChildProcess?>(nil))
-        relay.beforeForwarding { message in
-            let isDue = messages.withLock {
-                $0 += 1
-                return $0 == number
-            }
-            guard isDue else { return }
-            // The first message may come before `start` has returned.
-            while child.withLock({ $0 == nil }) { KernelThread.sleep(nanoseconds: 1_000_000) }
-            child.withLock { $0?.kill() }
-            if !isForwarded { throw TandemError(.disconnected, "the import was killed") }
-        }
-        let started = try ChildProcess.start(
-            DaemonProcess.products + "/tandem",
-            ["import", path, "--id", "import \(number)", "--socket", relay.path], output: .null)
-        child.withLock { $0 = started }
-        let status = started.wait()
-        return (messages.withLock { $0 }, status == .signalled(SIGKILL))
-    }
-
     @Test(arguments: [true, false])
     func `law 3: an import that is killed at any message is the same world when it is resumed`(
         _ isForwarded: Bool
@@ -226,7 +200,7 @@ import Testing
         let before = try world(place)
         let filled = try filledStore()
         // Some messages, other ones for each seed and for each case; all of them in a deep run.
-        let step = Volume.of(20, deep: 1)
+        let step = Volume.of(28, deep: 1)
         var number = 1 + Int(seed % UInt64(step))
         if !isForwarded { number = (number + step / 2 - 1) % step + 1 }
         var kills = 0
@@ -234,14 +208,16 @@ import Testing
             let other = try Place()
             try FileManager.default.copyItem(atPath: filled.store, toPath: other.store)
             try other.serve()
-            let run = try importKilling(
-                path, into: other, beforeMessage: number, isForwarded: isForwarded)
+            let run = try KilledImport(
+                [path, "--id", "mine"],
+                relay: try RefusingRelay(other.path + "/relay", to: other.socket),
+                before: number, isForwarded: isForwarded)
             guard run.isKilled else {
                 #expect(run.messages >= 8 && kills >= 3, "\(run.messages) messages")
                 break
             }
             kills += 1
-            let options = ["import", path, "--id", "import \(number)", "--socket", other.socket]
+            let options = ["import", path, "--id", "mine", "--socket", other.socket]
             expect(try CommandRun("tandem", options), 0)
             #expect(try world(other) == before, "killed at message \(number)")
             #expect(!FileManager.default.fileExists(atPath: path + ".rejects.ids"))
