@@ -51,7 +51,7 @@ import Testing
             var (isWhole, last) = (false, 0)
             while !isWhole {
                 // Each of the first calls, then fewer and fewer.
-                last += 1 + last / 8
+                last += 1 + last / Volume.of(3, deep: 8)
                 var calls = 0
                 let budget = snapshot.readBudget { _ throws(StoreError) in
                     calls += 1
