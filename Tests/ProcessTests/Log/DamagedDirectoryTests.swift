@@ -59,7 +59,8 @@ import Testing
     }
 
     @Test func `a damaged beginning of the newest segment is told whatever is asked`() throws {
-        let journal = try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
+        let journal = try MadeJournal(
+            transactions: Volume.of(1_600, deep: 3_000), bytes: 100, segmentBytes: 64 << 10)
         try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
         let newest = try #require(try segments(journal).last)
         try flip(newest, at: 3)
