@@ -5,6 +5,17 @@ import TestSupport
 import Testing
 
 @Suite(.ownThread) struct BridgeWireTests {
+    /// A bridge whose request waits for a daemon, beside the other tests, because that takes some
+    /// seconds.
+    private static let lonely = Result {
+        let place = try Place()
+        let bridge = try BridgeProcess(place.socket)
+        try bridge.send(#"{"do": "count", "entity": "Team"}"#)
+        return (place: place, bridge: Locked(bridge))
+    }
+
+    init() throws { _ = try Self.lonely.get() }
+
     @Test func `wrong input gets an answer and changes nothing`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
@@ -54,16 +65,6 @@ import Testing
         bridge.write(#"{"id": "x", "do": "count", "entity": "Team"}"#)
         #expect(try bridge.read() == .of(#"{"id": "x", "ok": {"count": 0, "position": 1}}"#))
         #expect(try bridge.finish() == .exited(0))
-    }
-
-    @Test func `without a daemon a request is refused in time, and the bridge goes on`() throws {
-        let place = try Place()
-        let bridge = try BridgeProcess(place.socket)
-        #expect(try bridge.refusal(#"{"do": "count", "entity": "Team"}"#) == "disconnected")
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-        defer { daemon.end(SIGTERM) }
-        #expect(try bridge.ask(#"{"do": "schema"}"#)["position"] == .int(0))
-        #expect(bridge.takeEvents().isEmpty)
     }
 
     @Test func `a context that can't merge is a failure before the answer, and follows later`()
@@ -313,6 +314,17 @@ import Testing
             #expect(
                 saves.compactMap { $0["position"]?.int } == Array((first + 1)...position),
                 "seed \(seed)")
+        }
+    }
+    @Test func `without a daemon a request is refused in time, and the bridge goes on`() throws {
+        let (place, lonely) = try Self.lonely.get()
+        try lonely.withLock { bridge in
+            let answer = try bridge.read()
+            #expect(answer["error"]?["code"] == .string("disconnected"), "\(answer)")
+            let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+            defer { daemon.end(SIGTERM) }
+            #expect(try bridge.ask(#"{"do": "schema"}"#)["position"] == .int(0))
+            #expect(bridge.takeEvents().isEmpty)
         }
     }
 }

@@ -44,17 +44,19 @@ import Testing
     }
 
     /// A hash of every file but the locks, into which a daemon writes its number.
-    private func hashes(_ place: Place) throws -> [String: StableHash] {
+    private func hashes(_ place: Place) throws -> [String: Int] {
         let files = RealFileSystem()
-        var found: [String: StableHash] = [:]
+        var found: [String: Int] = [:]
         for directory in ["", "/journal", "/store"] {
             for name in try files.list(place.store + directory) {
                 let path = "\(directory)/\(name)"
                 guard !["lock", "lock.mdb", "journal", "store", "spare.new"].contains(name) else {
                     continue
                 }
-                found[path] = StableHash(
-                    try files.contents(of: place.store + path, maximumBytes: 64 << 20))
+                let bytes = try files.contents(of: place.store + path, maximumBytes: 64 << 20)
+                var hasher = Hasher()
+                bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+                found[path] = hasher.finalize()
             }
         }
         return found

@@ -77,7 +77,7 @@ private let pages = Model {
             if number % 7 == 0 { try bench.crash() }
             if number % 11 == 0 { try bench.store.sweepBlobs(below: bench.committer.position) }
         }
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         let copy = try Store.open(
             path: scratch.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
         for transaction in try bench.transactions() { try copy.apply(transaction) }
@@ -206,7 +206,7 @@ private let pages = Model {
             }
             if number % 9 == 0 { try bench.crash() }
         }
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         let copy = try Store.open(
             path: scratch.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
         for transaction in try bench.transactions() { try copy.apply(transaction) }

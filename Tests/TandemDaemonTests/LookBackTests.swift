@@ -50,12 +50,12 @@ import Testing
     @Test func `law 6: a fetch at a position returns what it returned at that time`()
         throws
     {
-        for round in UInt64(0)..<3 {
+        for round in UInt64(0)..<Volume.of(1, deep: 3) {
             var random = SplitMix64(seed: seed &+ round)
             var graph = try RandomGraph(seed: seed &+ 300 &+ round)
             for _ in 0..<20 { try graph.step() }
             var moments: [Moment] = []
-            for _ in 0..<6 {
+            for _ in 0..<Volume.of(3, deep: 6) {
                 moments.append(try moment(graph.bench))
                 for _ in 0..<Int.random(in: 1...8, using: &random) { try graph.step() }
             }

@@ -113,7 +113,7 @@ import Testing
             #expect(bench.store.appliedPosition == bench.committer.position)
         }
         #expect(answered.count > 100)
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         let rebuilt = try Store.open(
             path: scratch.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
         for transaction in try bench.transactions() { try rebuilt.apply(transaction) }

@@ -81,7 +81,7 @@ private struct Placed: Equatable {
     ) throws {
         var limits = DaemonLimits()
         limits.partBytes = partBytes
-        for round in UInt64(0)..<3 {
+        for round in UInt64(0)..<Volume.of(1, deep: 3) {
             var random = SplitMix64(seed: seed &+ round)
             var graph = try RandomGraph(seed: seed &+ 900 &+ round, limits: limits)
             for _ in 0..<30 { try graph.step() }

@@ -80,7 +80,7 @@ final class CommitBench {
         quotaBytes: Int = 1 << 40, clock: any Clock = SystemClock(),
         limits: DaemonLimits = DaemonLimits(), indexes: Bool = false
     ) throws {
-        scratch = try Scratch()
+        scratch = try Scratch(inMemory: true)
         settings = Settings(
             quotaBytes: quotaBytes, segmentBytes: segmentBytes,
             durability: durability, savesKept: savesKept, clock: clock, limits: limits,

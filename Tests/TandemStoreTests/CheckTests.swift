@@ -323,7 +323,7 @@ import Testing
 
     @Test func `a salvage keeps all readable rows`() throws {
         var random = SplitMix64(seed: seed)
-        for round in 0..<10 {
+        for round in 0..<Volume.of(4, deep: 10) {
             let bench = try StoreBench.league(120, seed: random.next())
             let keys = try bench.keys(.rows)
             let lost = Set(keys.filter { _ in Int.random(in: 0..<10, using: &random) == 0 })
@@ -362,7 +362,7 @@ import Testing
         throws
     {
         var random = SplitMix64(seed: seed)
-        for round in 0..<20 {
+        for round in 0..<Volume.of(8, deep: 20) {
             let bench = try StoreBench.league(120, seed: random.next())
             #expect(try bench.store.check().findings == [], "seed \(seed) round \(round)")
             let before = try bench.everything()

@@ -203,7 +203,7 @@ extension StoreBench {
     }
     /// Returns the dump of a store to which every transaction was applied.
     func dumpOfRebuilt() throws -> [String] {
-        let scratch = try Scratch()
+        let scratch = try Scratch(inMemory: true)
         let rebuilt = try openStore(scratch.path)
         defer { rebuilt.close() }
         for transaction in log {

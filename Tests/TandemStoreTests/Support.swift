@@ -39,7 +39,7 @@ final class StoreBench {
     let options: StoreOptions
 
     init(model: Model? = leagueModel, options: StoreOptions = StoreOptions()) throws {
-        scratch = try Scratch()
+        scratch = try Scratch(inMemory: true)
         self.options = options
         store = try openStore(scratch.path, options)
         if let model { try install(CompiledModel(model)) }

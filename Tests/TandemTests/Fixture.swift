@@ -3,6 +3,7 @@ import TandemDaemon
 import TandemEmbedded
 import TandemIO
 import TandemModel
+import TestSupport
 import Testing
 
 @testable import Tandem
@@ -50,9 +51,7 @@ final class Fixture: Sendable {
         limits: DaemonLimits = DaemonLimits(),
         _ change: @escaping @Sendable (inout DaemonConfiguration) -> Void = { _ in }
     ) throws {
-        directory =
-            FileManager.default.temporaryDirectory.path
-            + "/tandem-test-\(UUID().uuidString)"
+        directory = Scratch.memoryFolder + "/tandem-test-\(UUID().uuidString)"
         settings = { configuration in
             configuration.segmentBytes = 1 << 20
             configuration.limits = limits

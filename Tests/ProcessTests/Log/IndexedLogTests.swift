@@ -12,9 +12,12 @@ import Testing
     private let journal: MadeJournal
     private var folder: String { journal.store + "/journal" }
 
-    init() throws {
-        journal = try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
+    /// What each test has a copy of.
+    private static let made = Result {
+        try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
     }
+
+    init() throws { journal = try MadeJournal(copyOf: try Self.made.get()) }
 
     /// Makes the indexes as a daemon does.
     private func makeIndexes(_ reading: @escaping PayloadReading = PayloadKeys.ofTransaction) throws

@@ -59,12 +59,26 @@ import Testing
     /// More transactions than a page of the journal has, and than a pipe holds.
     private static let many = 1_300
 
+    /// A store with that many transactions after its model.
+    private static let filled = Result {
+        let journal = try MadeJournal(transactions: many, bytes: 100)
+        try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
+        return journal
+    }
+
+    /// Serves a copy of the store with many transactions; returns their last position.
+    private func serveMany() throws -> UInt64 {
+        try FileManager.default.copyItem(
+            atPath: try Self.filled.get().store, toPath: place.store)
+        try place.serve()
+        return UInt64(Self.many) + 1
+    }
+
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGKILL])
     func `a follower that is ended in the middle of a page has kept the cursor of its last line`(
         signal: Int32
     ) throws {
-        try place.serve()
-        let last = try save(Self.many)
+        let last = try serveMany()
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let (child, pipe) = try start(["-f", "--cursor-file", file])
         var reader = pipe
@@ -89,8 +103,7 @@ import Testing
     func `what does not follow keeps the cursor of what was flushed when a signal ends it`(
         signal: Int32
     ) throws {
-        try place.serve()
-        try save(Self.many)
+        _ = try serveMany()
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let (child, pipe) = try start(["--cursor-file", file])
         var reader = pipe
@@ -106,8 +119,7 @@ import Testing
     }
 
     @Test func `a follower into a closed pipe keeps no cursor beyond what it wrote`() throws {
-        try place.serve()
-        let last = try save(Self.many)
+        let last = try serveMany()
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let tandem = "'\(DaemonProcess.products)/tandem' log -f -o json"
         let run = try CommandRun(

@@ -6,10 +6,15 @@ import TandemJournal
 import Testing
 
 /// `tandem log -f` goes on whatever becomes of the daemon and the journal.
-@Suite(.ownThread) struct LogFollowTests {
+@Suite(.ownThread) @MainActor struct LogFollowTests {
     let place: Place
 
-    init() throws { place = try Place() }
+    init() throws {
+        place = try Place()
+        _ = try Self.left.get()
+    }
+
+    private init(_ place: Place) { self.place = place }
 
     private static let model = """
         {"entities": {"Note": {"attributes": {"text": {"type": "string"}}}}}
@@ -20,7 +25,7 @@ import Testing
         try place.serve(store, options: ["--segment-kibibytes", "64"])
     }
 
-    @MainActor @discardableResult
+    @discardableResult
     private func save(_ count: Int, bytes: Int = 10) throws -> Position {
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "saver")
@@ -61,25 +66,7 @@ import Testing
         }
     }
 
-    @Test @MainActor func `following survives a daemon that stays away longer than any patience`()
-        throws
-    {
-        let daemon = try serve()
-        let first = try save(2)
-        let follower = try Follower(place)
-        defer { follower.end() }
-        #expect(try follower.position() == Int64(first.number))
-        daemon.end(SIGTERM)
-        // Longer than a connection is waited for: nothing but time tells that.
-        let away = try ChildProcess.start("/bin/sleep", ["6"])
-        away.wait()
-        #expect(follower.child.status == nil)
-        try serve()
-        let second = try save(1)
-        #expect(try follower.position() == Int64(second.number))
-    }
-
-    @Test @MainActor func `following begins at a cursor, a position or a time`() throws {
+    @Test func `following begins at a cursor, a position or a time`() throws {
         try serve()
         let last = try save(30)
         let starts: [(arguments: [String], first: UInt64)] = [
@@ -95,7 +82,7 @@ import Testing
         }
     }
 
-    @Test @MainActor func `a follower resumes from its cursor file, losing and repeating nothing`()
+    @Test func `a follower resumes from its cursor file, losing and repeating nothing`()
         throws
     {
         try serve()
@@ -120,7 +107,7 @@ import Testing
         return UInt64(text) ?? Position(text)?.number
     }
 
-    @Test @MainActor func `a daemon killed while a page is printed makes no line come twice`()
+    @Test func `a daemon killed while a page is printed makes no line come twice`()
         throws
     {
         let daemon = try serve()
@@ -136,8 +123,7 @@ import Testing
         }
     }
 
-    @Test @MainActor func `following tells of what was given up, and goes on at the oldest`() throws
-    {
+    @Test func `following tells of what was given up, and goes on at the oldest`() throws {
         let daemon = try serve()
         try save(2)
         let follower = try Follower(place)
@@ -169,7 +155,7 @@ import Testing
         return journal.bounds.first
     }
 
-    @Test @MainActor
+    @Test
     func `following a log that was restored tells so, and goes on in the new epoch`()
         throws
     {
@@ -198,7 +184,7 @@ import Testing
         }
     }
 
-    @Test @MainActor func `a directory whose journal was given up is read by the store's model`()
+    @Test func `a directory whose journal was given up is read by the store's model`()
         throws
     {
         let daemon = try serve()
@@ -215,5 +201,32 @@ import Testing
         }
         let unknown = try CommandRun("tandem", ["log", "-D", place.store, "-E", "Nope"])
         #expect(unknown.code == 2 && unknown.lines.count == 1, "\(unknown.output)")
+    }
+
+    /// A follower whose daemon has ended, and a process that runs longer than a connection is
+    /// waited for, beside the other tests: nothing but time tells that.
+    private static let left = Result {
+        let tests = LogFollowTests(try Place())
+        let daemon = try tests.serve()
+        let first = try tests.save(2)
+        let follower = try Follower(tests.place)
+        #expect(try follower.position() == Int64(first.number))
+        daemon.end(SIGTERM)
+        return (
+            tests: tests, follower: follower, away: try ChildProcess.start("/bin/sleep", ["6"])
+        )
+    }
+
+    @Test func `following survives a daemon that stays away longer than any patience`()
+        throws
+    {
+        let (tests, follower, away) = try Self.left.get()
+        defer { follower.end() }
+        away.wait()
+        #expect(follower.child.status == nil)
+        let daemon = try tests.serve()
+        defer { daemon.end(SIGTERM) }
+        let second = try tests.save(1)
+        #expect(try follower.position() == Int64(second.number))
     }
 }

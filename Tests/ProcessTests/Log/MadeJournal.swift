@@ -56,6 +56,13 @@ struct MadeJournal {
         try write(inserts, segmentBytes: segmentBytes)
     }
 
+    /// A copy of the store of another one, which may be changed.
+    init(copyOf other: MadeJournal) throws {
+        place = try Place()
+        model = other.model
+        try FileManager.default.copyItem(atPath: other.store, toPath: store)
+    }
+
     /// Goes on with a later model, in which clubs are teams, and so many clubs: what no store has applied yet.
     func addClubs(_ count: Int, segmentBytes: Int) throws {
         let text = Self.text.replacingOccurrences(

@@ -11,43 +11,8 @@ import Testing
     init() throws {
         place = try Place()
         daemon = try place.serve()
-    }
-
-    @Test func `every verb ends with the exit code of a missing daemon`() throws {
-        let rows = try file("rows.ndjson", #"{"entity":"Team","values":{}}"# + "\n")
-        let model = try file("model.json", #"{"entities": {"Team": {}}}"#)
-        try stand(daemon.processID)
-        defer { kill(daemon.processID, SIGCONT) }
-        let verbs = [
-            "status", "health", "clients", "consumers", "subscriptions", "config", "metrics", "log",
-            "blame Team/1", "history Team/1", "show Team/1", "diff 1 2", "fetch Team", "count Team",
-            "explain Team", "schema", "wait 1 --timeout 0", "wait 1 --timeout 1", "watch Team",
-            "top", "disk-usage", "vacuum --size 1 --yes", "reload", "export Team", "delete Team/1",
-            "revert 1", "insert Team name=A", "update Team/1 name=A", "import \(rows)",
-            "schema apply \(model)", "consumers register mirror",
-        ]
-        // Beside one another, for each waits some seconds.
-        let runs = verbs.map {
-            "(r=$('\(DaemonProcess.products)/tandem' \($0) --socket '\(place.socket)' 2>&1); "
-                + #"echo "\#($0): $? $r") & "#
-        }
-        let lines = try CommandRun(shell: runs.joined() + "wait").lines
-        for verb in verbs {
-            let line = try #require(lines.first { $0.hasPrefix("\(verb): ") }, "\(lines)")
-            #expect(line.hasPrefix("\(verb): 3 tandem: "), "\(line)")
-            #expect(line.contains("did not answer"), "\(line)")
-        }
-        #expect(lines.count == verbs.count, "\(lines)")
-    }
-
-    @Test func `metrics says in its file that the daemon is not up`() throws {
-        let file = place.path + "/tandem.prom"
-        #expect(try tandem("metrics", "-O", file).code == 0)
-        try stand(daemon.processID)
-        defer { kill(daemon.processID, SIGCONT) }
-        expectLine(try tandem("metrics", "-O", file), 3, "did not answer")
-        let text = try String(contentsOfFile: file, encoding: .utf8)
-        #expect(text.hasSuffix("\ntandem_up 0\n"), "\(text)")
+        // Runs beside the first test.
+        _ = try Self.asked.get()
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed"))
@@ -70,5 +35,67 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         #expect(read(until: "tandem: "))
         top.wait()
+    }
+
+    private static let verbs = [
+        "status", "health", "clients", "consumers", "subscriptions", "config", "metrics", "log",
+        "blame Team/1", "history Team/1", "show Team/1", "diff 1 2", "fetch Team", "count Team",
+        "explain Team", "schema", "wait 1 --timeout 0", "wait 1 --timeout 1", "watch Team", "top",
+        "disk-usage", "vacuum --size 1 --yes", "reload", "export Team", "delete Team/1",
+        "revert 1", "insert Team name=A", "update Team/1 name=A", "import rows.ndjson",
+        "schema apply model.json", "consumers register mirror", "metrics -O tandem.prom",
+    ]
+
+    /// The place of a stopped daemon, and a shell that runs the verbs on it.
+    ///
+    /// All at once and beside the other tests, because each waits some seconds.
+    private static let asked = Result {
+        let place = try Place()
+        let daemon = try place.serve()
+        for (name, text) in [
+            ("rows.ndjson", #"{"entity":"Team","values":{}}"# + "\n"),
+            ("model.json", #"{"entities": {"Team": {}}}"#),
+        ] { try text.write(toFile: place.path + "/" + name, atomically: true, encoding: .utf8) }
+        let tandem = "'\(DaemonProcess.products)/tandem'"
+        let metrics = "\(tandem) metrics -O tandem.prom --socket socket"
+        try CommandRun(shell: "cd '\(place.path)' && \(metrics)").check()
+        try stand(daemon.processID)
+        let runs = verbs.map {
+            "(r=$(\(tandem) \($0) --socket socket 2>&1); " + #"echo "\#($0): $? $r") & "#
+        }
+        // The shell ends the daemon, also if the tests end earlier.
+        let shell = try ChildProcess.start(
+            "/bin/sh",
+            ["-c", "cd '\(place.path)'; \(runs.joined()) wait; kill -KILL \(daemon.processID)"],
+            output: .pipe)
+        return (place: place, shell: shell)
+    }
+
+    /// The lines that the verbs printed.
+    private static let answers = Result {
+        var reader = LineReader(try #require(try asked.get().shell.output))
+        var lines: [String] = []
+        while let line = reader.next() { lines.append(line) }
+        return lines
+    }
+
+    private func expectNoAnswer(_ verb: String) throws {
+        let lines = try Self.answers.get()
+        let line = try #require(lines.first { $0.hasPrefix("\(verb): ") }, "\(lines)")
+        #expect(line.hasPrefix("\(verb): 3 tandem: "), "\(line)")
+        #expect(line.contains("did not answer"), "\(line)")
+    }
+
+    @Test func `every verb ends with the exit code of a missing daemon`() throws {
+        for verb in Self.verbs { try expectNoAnswer(verb) }
+        let lines = try Self.answers.get()
+        #expect(lines.count == Self.verbs.count, "\(lines)")
+    }
+
+    @Test func `metrics says in its file that the daemon is not up`() throws {
+        try expectNoAnswer("metrics -O tandem.prom")
+        let file = try Self.asked.get().place.path + "/tandem.prom"
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(text.hasSuffix("\ntandem_up 0\n"), "\(text)")
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Tandem
 import TandemIO
 import TestSupport
@@ -36,13 +37,14 @@ import Testing
                 #""inverse": "country"}, "people": {"to": "Person", "toMany": true, "inverse": "home"}},"#
         )
 
-    /// The rows of a random world, with ids of their own.
-    private func rows(_ count: Int) -> [String] {
+    /// The rows of a random world of so many people and, of each other entity, `few` objects, with
+    /// ids of their own.
+    private func rows(_ count: Int, few: Int? = nil) -> [String] {
         var random = SplitMix64(seed: seed)
         func any(_ entity: String, _ count: Int) -> String {
             "\"\(entity)/\(Int.random(in: 1...count, using: &random))\""
         }
-        let few = max(1, count / 20)
+        let few = few ?? max(1, count / 20)
         var rows: [String] = []
         func add(_ entity: String, _ number: Int, _ values: String) {
             rows.append(
@@ -102,7 +104,7 @@ import Testing
 
     @Test(arguments: ["empty", "filled"])
     func `a whole export is the same world after an import into any store`(_ kind: String) throws {
-        let count = Volume.of(400, deep: 180_000)
+        let count = Volume.of(150, deep: 180_000)
         let path = try file("rows.ndjson", rows(count).joined(separator: "\n") + "\n")
         let first = try tandem("import", path)
         expect(first, 0, "imported \(count) objects of Person")
@@ -166,7 +168,7 @@ import Testing
         throws
     {
         let path = try file(
-            "rows.ndjson", rows(Volume.of(1_500, deep: 4_000)).joined(separator: "\n") + "\n")
+            "rows.ndjson", rows(Volume.of(1_050, deep: 4_000)).joined(separator: "\n") + "\n")
         expect(try tandem("import", path), 0)
         let before = try world(place)
         let other = try Place.serving(Self.model)
@@ -185,64 +187,57 @@ import Testing
         #expect(try world(other) == before)
     }
 
-    /// Runs an import that is killed before one of its messages reaches the daemon, which gets the
-    /// message or not.
-    private func importKilling(
-        _ path: String, into other: Place, beforeMessage number: Int, isForwarded: Bool
-    ) throws -> (messages: Int, isKilled: Bool) {
-        let relay = try RefusingRelay(other.path + "/relay \(number)", to: other.socket)
-        let (messages, child) = (Locked(0), Locked<ChildProcess?>(nil))
-        relay.beforeForwarding { message in
-            let isDue = messages.withLock {
-                $0 += 1
-                return $0 == number
-            }
-            guard isDue else { return }
-            // The first message may come before `start` has returned.
-            while child.withLock({ $0 == nil }) { KernelThread.sleep(nanoseconds: 1_000_000) }
-            child.withLock { $0?.kill() }
-            if !isForwarded { throw TandemError(.disconnected, "the import was killed") }
-        }
-        let started = try ChildProcess.start(
-            DaemonProcess.products + "/tandem",
-            ["import", path, "--id", "import \(number)", "--socket", relay.path], output: .null)
-        child.withLock { $0 = started }
-        let status = started.wait()
-        return (messages.withLock { $0 }, status == .signalled(SIGKILL))
-    }
-
     @Test(arguments: [true, false])
     func `law 3: an import that is killed at any message is the same world when it is resumed`(
         _ isForwarded: Bool
     ) throws {
-        // More rows than a transaction has, so that both the rows and the links are sent in several
-        // messages.
-        let path = try file("rows.ndjson", rows(1_100).joined(separator: "\n") + "\n")
+        // More people than a transaction has, so that both the rows and the links are sent in
+        // several messages.
+        let (people, few) = Volume.of((1_001, 20), deep: (1_100, 55))
+        let lines = rows(people, few: few)
+        let path = try file("rows.ndjson", lines.joined(separator: "\n") + "\n")
         expect(try tandem("import", path), 0)
         let before = try world(place)
-        let others = (1...50).map { number in
-            let entity = ["Country", "Airport", "Person"][number % 3]
-            return #"{"entity": "\#(entity)", "values": {"label": "other \#(number)"}}"#
-        }
-        let otherRows = try file("others.ndjson", others.joined(separator: "\n"))
-        // Some messages, other ones for each seed; all of them in a deep run.
-        let step = Volume.of(10, deep: 1)
+        let filled = try filledStore()
+        // Some messages, other ones for each seed and for each case; all of them in a deep run.
+        let step = Volume.of(28, deep: 1)
         var number = 1 + Int(seed % UInt64(step))
+        if !isForwarded { number = (number + step / 2 - 1) % step + 1 }
+        var kills = 0
         while true {
-            let other = try Place.serving(Self.model)
-            expect(try CommandRun("tandem", ["import", otherRows, "--socket", other.socket]), 0)
-            let run = try importKilling(
-                path, into: other, beforeMessage: number, isForwarded: isForwarded)
+            let other = try Place()
+            try FileManager.default.copyItem(atPath: filled.store, toPath: other.store)
+            try other.serve()
+            let run = try KilledImport(
+                [path, "--id", "mine"],
+                relay: try RefusingRelay(other.path + "/relay", to: other.socket),
+                before: number, isForwarded: isForwarded)
             guard run.isKilled else {
-                #expect(run.messages >= 8, "\(run.messages) messages")
+                #expect(run.messages >= 8 && kills >= 2, "\(run.messages) messages")
                 break
             }
-            let options = ["import", path, "--id", "import \(number)", "--socket", other.socket]
+            kills += 1
+            let options = ["import", path, "--id", "mine", "--socket", other.socket]
             expect(try CommandRun("tandem", options), 0)
             #expect(try world(other) == before, "killed at message \(number)")
             #expect(!FileManager.default.fileExists(atPath: path + ".rejects.ids"))
             number += step
         }
+    }
+
+    /// A store with 50 other objects, which no daemon serves any more.
+    private func filledStore() throws -> Place {
+        let place = try Place()
+        let daemon = try place.serve()
+        try place.install(Self.model)
+        let rows = (1...50).map { number in
+            let entity = ["Country", "Airport", "Person"][number % 3]
+            return #"{"entity": "\#(entity)", "values": {"label": "other \#(number)"}}"#
+        }
+        let path = try file("others.ndjson", rows.joined(separator: "\n"))
+        expect(try CommandRun("tandem", ["import", path, "--socket", place.socket]), 0)
+        #expect(daemon.end(SIGTERM) == 0)
+        return place
     }
 
     @Test func `of rows whose links are refused, the others keep theirs`() throws {
@@ -253,8 +248,9 @@ import Testing
             """
         expect(try tandem("schema", "apply", try file("model.json", model)), 0)
         // Two rows in the middle of the second save have one boss.
-        let rows = (1...2_500).map { number in
-            let boss = number == 1_400 ? 1_301 : number % 2_500 + 1
+        let count = Volume.of(1_500, deep: 2_500)
+        let rows = (1...count).map { number in
+            let boss = number == 1_400 ? 1_301 : number % count + 1
             return
                 #"{"id": "Person/\#(number)", "values": {"label": "\#(number)", "boss": "Person/\#(boss)"}}"#
         }
@@ -266,11 +262,11 @@ import Testing
         let exported = try tandem("export").json
         var labels: [String: String] = [:]
         for row in exported { labels[row["id"]?.string ?? ""] = row["values"]?["label"]?.string }
-        #expect(exported.count == 2_500)
+        #expect(exported.count == count)
         for row in exported {
             let number = row["values"]?["label"]?.string.flatMap { Int($0) } ?? 0
             let boss = row["values"]?["boss"]?.string.flatMap { labels[$0] }
-            #expect(boss == (number == 1_400 ? nil : "\(number % 2_500 + 1)"), "\(number)")
+            #expect(boss == (number == 1_400 ? nil : "\(number % count + 1)"), "\(number)")
         }
     }
 }

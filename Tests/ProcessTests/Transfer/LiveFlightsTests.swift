@@ -1,12 +1,13 @@
 import Foundation
 import Tandem
 import TandemIO
+import TestSupport
 import TestWorlds
 import Testing
 
 /// A list of the flights by airline and day, that somebody looks at while `tandem import` brings them in.
 @MainActor @Suite struct LiveFlightsTests: StoreSuite {
-    private static let flights = 9_000
+    private static let flights = Volume.of(4_500, deep: 9_000)
     private static let airlines = ["AA", "UA", "DL", "B6"]
     let place: Place
 

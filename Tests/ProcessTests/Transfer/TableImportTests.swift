@@ -318,10 +318,10 @@ import Testing
         try install(map: Self.map.replacing("MISSING", with: "create"))
         let seed = Seed.value(0)
         var random = SplitMix(seed)
-        let count = Volume.of(3_000, deep: 12_000)
+        let (count, teams) = Volume.of((2_000, 1_050), deep: (12_000, 1_500))
         try file(
             "data/teams.csv",
-            "Name,Zone,Wins\n" + (0..<1_500).map { "team \($0),Asia,\($0)\n" }.joined())
+            "Name,Zone,Wins\n" + (0..<teams).map { "team \($0),Asia,\($0)\n" }.joined())
         // The daemon refuses a second player of a name.
         let names = (0..<count).map { $0 % 1_777 == 1_776 ? "p \($0 - 1_000)" : "p \($0)" }
         let rows = names.enumerated().map { index, name in
@@ -351,7 +351,7 @@ import Testing
             run, 1, "imported \(count - refused - unfit) objects of Player",
             "\(refused + unfit) rows were rejected")
         #expect(try counted("Player") == count - refused - unfit)
-        #expect(try counted("Team") == max(1_500, count / 3))
+        #expect(try counted("Team") == max(teams, count / 3))
         let names2 = try tandem(["fetch", "Player", "--select", "@count", "--where", "team = nil"])
         #expect(names2.output.contains("@count=0"))
         #expect(try rejects().count == refused + unfit)
