@@ -25,11 +25,20 @@ package final class Scratch: Sendable {
     deinit { if isOwner { try? FileManager.default.removeItem(atPath: path) } }
 
     /// A folder in memory, or the temporary folder if the system has none.
-    package static var memoryFolder: String {
-        let memory = "/dev/shm"
-        return FileManager.default.isWritableFile(atPath: memory)
-            ? memory : FileManager.default.temporaryDirectory.path
-    }
+    ///
+    /// It is removed when the process exits, with all that is left in it.
+    package static let memoryFolder: String = {
+        guard FileManager.default.isWritableFile(atPath: memory) else {
+            return FileManager.default.temporaryDirectory.path
+        }
+        try? FileManager.default.createDirectory(
+            atPath: ownMemory, withIntermediateDirectories: true)
+        atexit { try? FileManager.default.removeItem(atPath: Scratch.ownMemory) }
+        return ownMemory
+    }()
+
+    private static let memory = "/dev/shm"
+    private static let ownMemory = "\(memory)/tandem-\(ThisProcess.processID)"
 
     /// Creates a directory inside, and returns its path.
     package func directory(_ name: String) throws -> String {
