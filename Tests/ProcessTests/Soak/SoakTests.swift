@@ -2,7 +2,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Everything at once, for a long time: `TANDEM_SOAK=3600` for an hour, without it twelve.
+/// Everything at once, for a long time: `TANDEM_SOAK=3600` for an hour.
 ///
 /// Its mix has saves, lists, fetches, observers, kills, restarts and backups; no batches, pins, reads at earlier positions,
 /// consumers, long values or roles.

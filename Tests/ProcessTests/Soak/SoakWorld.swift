@@ -22,8 +22,9 @@ final class SoakWorld {
     let files = RealFileSystem()
     private let clock = SystemClock()
     private var sizes = SoakSizes()
-    /// The watcher that stands still, and the bytes of journal after which it goes on.
-    private var stopped: (watcher: SoakWatcher, until: Int)?
+    /// The stopped watcher, the recorded bytes after which its buffers are full, and the newest
+    /// segment at that time.
+    private var stopped: (watcher: SoakWatcher, bytes: Int, segment: String?)?
     var expiries = 0
     var backups = 0
 
@@ -101,7 +102,7 @@ final class SoakWorld {
                 let now = (clock.monotonicNanoseconds - begin) / 1_000_000
                 if now >= step.at { break }
                 _ = traffic.ends(within: Int(min(step.at - now, 200)))
-                resumeWhenExpired()
+                try resumeWhenExpired()
             }
             try carryOut(step.event)
             if isTold, step.at >= told + 30_000 {
@@ -126,16 +127,21 @@ final class SoakWorld {
     private func stop(_ watcher: SoakWatcher) {
         guard stopped == nil else { return }
         watcher.target.signal(SIGSTOP)
-        // The journal's cap, and what lies in queues and segments begun.
-        stopped = (watcher, recorder.bytes + SoakDaemon.capBytes * 3 / 2)
+        stopped = (watcher, recorder.bytes + SoakDaemon.capBytes / 2, nil)
         traffic.isHeavy.withLock { $0 = true }
     }
 
-    private func resumeWhenExpired() {
-        if let stopped, recorder.bytes > stopped.until {
-            expiries += 1
-            resume()
+    /// Resumes the stopped watcher when the journal has no segment that it could continue with.
+    private func resumeWhenExpired() throws {
+        guard let stopped, recorder.bytes > stopped.bytes else { return }
+        let segments = try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
+        guard let last = stopped.segment else {
+            self.stopped?.segment = segments.max()
+            return
         }
+        guard let oldest = segments.min(), oldest > last else { return }
+        expiries += 1
+        resume()
     }
 
     private func resume() {
