@@ -4,7 +4,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// The command that a message names is run, and has to leave a store that a daemon serves.
+/// Recovery commands suggested by error messages: each is run, and must leave a store that a daemon
+/// serves.
 @Suite(.ownThread) struct AdviceTests {
     let place: Place
     private let files = RealFileSystem()
@@ -26,7 +27,7 @@ import Testing
         }
     }
 
-    /// What the daemon says before it ends with a code.
+    /// Returns the output of a daemon that fails to start, and expects its exit code.
     private func refusal(_ code: Int32 = 78, shell limits: String? = nil) throws -> String {
         let daemon = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket], shell: limits)
@@ -35,7 +36,9 @@ import Testing
         return output
     }
 
-    /// Runs the command of a message, with real directories for DIR and NEW; returns the store that it made or mended.
+    /// Runs the command that a message suggests, with real directories for DIR and NEW.
+    ///
+    /// Returns the store that the command created or repaired.
     private func follow(_ message: String, _ verb: String) throws -> String {
         let commands = message.split(separator: "`").filter { $0.hasPrefix("tandem \(verb)") }
         let command = try #require(commands.first, "\(message)")
@@ -49,7 +52,7 @@ import Testing
         return verb == "salvage" ? new : place.store
     }
 
-    /// Expects that a daemon serves a store with the ten pages and takes another.
+    /// Expects that a daemon serves a store with the ten pages and accepts another page.
     @MainActor private func expectWhole(_ store: String) throws {
         let daemon = try place.serve(store)
         let count = try CommandRun("tandem", ["count", "Page", "--socket", place.socket])
@@ -102,7 +105,7 @@ import Testing
         try fill()
         try CommandRun(shell: "truncate -s \(bytes) '\(data)'").check()
         let message = try refusal()
-        // Reading what is cut off ends any process.
+        // Reading a truncated map raises a signal that ends the process.
         if message.contains("move that file away") {
             let rebuild = try CommandRun("tandem", ["rebuild", "-D", place.store])
             #expect(rebuild.code == 1 && rebuild.lines.count == 1, "\(rebuild.output)")

@@ -5,7 +5,7 @@ import TandemStore
 import TestSupport
 import Testing
 
-/// What `tandem backup` copies can be restored, and `tandem verify` says the same of stores, backups and restored stores.
+/// Restored backups of `tandem backup`, and `tandem verify` of stores, backups and restored stores.
 @Suite(.ownThread) struct BackupCareTests {
     let place: Place
     private let files = RealFileSystem()
@@ -51,7 +51,7 @@ import Testing
 
     @Test @MainActor func `a backup is refused if anything that it copies is damaged`() throws {
         try fill()
-        // In the first transaction of the segment that is copied, which the store has applied.
+        // In the first transaction of the copied segment, which the store has applied.
         let last = try #require(try segments(place.store).last)
         try flip(last, at: 4_096 + 200)
         expect(
@@ -126,7 +126,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("verify", "-D", restored), 0, "no problems")
         expect(try tandem("salvage", place.store, "--to", restored), 1, "exists")
-        // Without the store only what is before the damage is left.
+        // Without the store, only the transactions before the damage are left.
         try files.removeTree(place.store + "/store")
         let other = place.path + "/other"
         expect(
@@ -154,7 +154,7 @@ import Testing
     @Test @MainActor func `a store that is cut off is salvaged from its journal`() throws {
         try fill()
         try CommandRun(shell: "truncate -s 30000 '\(place.store)/store/data.mdb'").check()
-        // What an attempt left that was killed.
+        // The remains of an attempt that was killed.
         try files.createDirectory(restored + ".salvaging/copy", mode: 0o700)
         expect(
             try tandem("salvage", place.store, "--to", restored), 0,
@@ -172,7 +172,7 @@ import Testing
         try files.removeTree(place.store + "/store")
         let run = try tandem("salvage", place.store, "--to", restored)
         expect(run, 1, "lost: positions \(first) to 11\n")
-        // Without a journal nothing can be built of it.
+        // Without a journal nothing can be rebuilt.
         try CommandRun(
             shell: "rm -r '\(restored)/journal' && truncate -s 5000 '\(restored)/store/data.mdb'"
         ).check()

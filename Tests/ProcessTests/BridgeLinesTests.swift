@@ -5,7 +5,7 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// Lines that are nearly requests.
+/// Mutated requests, sent to the bridge as lines.
 @Suite(.ownThread) struct BridgeLinesTests {
     private static let requests = [
         #"{"id": 1, "do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "a", "wins": 3}}]}"#,
@@ -32,7 +32,7 @@ import Testing
         var mutator = Mutator(Self.requests.map { Array($0.utf8) }, seed: seed)
         for round in 0..<600 {
             let line = String(decoding: mutator.next(), as: UTF8.self).filter { !$0.isNewline }
-            // A wait for a position that is far away is a wait.
+            // A wait for a position far ahead would block.
             if line.contains("reach") { continue }
             bridge.write(line)
             bridge.write(#"{"id": "end \#(round)", "do": "count", "entity": "Tag"}"#)
@@ -47,7 +47,7 @@ import Testing
         #expect(check.code == 0, "\(check.output)")
     }
 
-    /// Each of them is refused at once, without a daemon.
+    /// Each line is refused at once, without a daemon.
     @Test(arguments: [
         "18446744073709551615", "9223372036854775807", "-9223372036854775809", "1.50", "-0.0",
         "1e400", "123456789012345678901234567890.5", "true", "null", #""a\"b""#,
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// How many answers come before the one of an id; events are no answers.
+    /// Returns the number of answers before the one with this id; events are not counted.
     private func answers(of bridge: BridgeProcess, until id: JSON) throws -> Int {
         var count = 0
         while true {

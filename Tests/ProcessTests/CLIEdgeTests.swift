@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem` where it is easily led astray: migrated stores, numbers out of range, directories that hold no store.
+/// Edge cases of `tandem`: migrated stores, numbers out of range, directories without a store.
 @Suite(.ownThread) struct CLIEdgeTests: StoreSuite {
     let place: Place
 
@@ -17,7 +17,7 @@ import Testing
         try Model(parsing: text(attributes))
     }
 
-    /// Saves under one model, then installs another in which every slot has moved, and saves again.
+    /// Saves with one model, then installs a model that moves every slot, and saves again.
     @MainActor private func migrate() throws -> (old: Model, new: Model) {
         let old = #""name": {"type": "string"}, "wins": {"type": "int"}"#
         let new = #""a": {"type": "string"}, "b": {"type": "double"}, "#

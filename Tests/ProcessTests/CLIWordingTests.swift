@@ -5,7 +5,7 @@ import Testing
 
 @testable import tandem
 
-/// One code and one text for one condition, in every verb.
+/// One exit code and one text per condition, in every verb.
 @Suite(.ownThread) struct CLIWordingTests: StoreSuite {
     let place: Place
 

@@ -8,7 +8,8 @@ import TandemStore
 import TandemWire
 import Testing
 
-/// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as people run them, on a real daemon's directory.
+/// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as run from a shell, on a real
+/// daemon's directory.
 @Suite(.ownThread, .serialized) struct CareTests {
     let place: Place
     let files = RealFileSystem()
@@ -34,7 +35,7 @@ import Testing
         #expect(saver.answered.count >= 20)
     }
 
-    /// A store with some notes, and no daemon.
+    /// Creates a store with some notes, without a daemon.
     private func fill() throws {
         try saving(on: try place.serve())
     }
@@ -120,7 +121,8 @@ import Testing
         #expect(
             try tandem("dump", "--hash", "-D", restored).output
                 == "\(manifest.position) \(manifest.stateHash)\n")
-        // The daemon applies the tail; the store is then what the live journal gives up to there.
+        // The daemon applies the tail; then the store equals the live journal applied up to that
+        // position.
         let second = try place.serve(restored)
         #expect(second.end(SIGTERM) == 0)
         let expected = try Self.dump(of: end.encoded.prefix(Int(manifest.last)), in: place)
@@ -130,7 +132,7 @@ import Testing
         expect(try tandem("backup", backup, "-D", place.store), 1, "exists")
     }
 
-    /// An update of a small number ends in zeros, as the room behind it does.
+    /// An update to a small number ends in zeros, like the free space after it.
     @Test @MainActor func `law 3: a backup has the last save, though that ends in zeros`() throws {
         var daemon = try place.serve()
         let model = Model { Entity("Page") { Attribute("number", .int, default: .int(0)) } }
@@ -152,7 +154,7 @@ import Testing
         }
         #expect(daemon.end(SIGTERM) == 0)
         let dump = try tandem("dump", "-D", place.store).output
-        // The save is in the journal alone, as it is until a checkpoint comes.
+        // The save is in the journal alone, as it is until the next checkpoint.
         try behind.write(to: checkpoint)
         expect(try tandem("backup", backup, "-D", place.store), 0, "journal to \(last.number)")
         #expect(try StoreBackup.verify(backup).last == last.number)
@@ -244,7 +246,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    /// Starts `tandem` and kills it as soon as a path is there.
+    /// Starts `tandem` and kills it as soon as a path exists.
     private func kill(_ arguments: [String], when path: String) throws {
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem", arguments, output: .null)

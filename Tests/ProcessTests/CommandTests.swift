@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem` and `tandemd` as people run them: what they print, and the exit code.
+/// `tandem` and `tandemd` as run from a shell: their output and exit codes.
 @Suite(.ownThread) struct CommandTests: StoreSuite {
     let place: Place
     let daemon: DaemonProcess
@@ -51,7 +51,7 @@ import Testing
         #expect(try tandem("consumers").lines.count == 1)
         let first = try tandem("consumers", "register", "mirror", "--at", "1")
         #expect(first.output.hasPrefix("1@"))
-        // Registered once more it keeps its place.
+        // Registering the consumer again keeps its position.
         #expect(try tandem("consumers", "register", "mirror").output.hasPrefix("1@"))
         let moved = try tandem("consumers", "acknowledge", "mirror", "--at", end.description)
         #expect(moved.lines == [end.description])
@@ -264,14 +264,14 @@ import Testing
     }
 }
 
-/// Reads lines from a descriptor as they come.
+/// Reads lines from a descriptor as they arrive.
 struct LineReader {
     private let descriptor: Int32
     private var bytes: [UInt8] = []
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// The next line; nil at the end.
+    /// Returns the next line, or nil at the end.
     mutating func next() -> String? {
         while true {
             if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {

@@ -4,7 +4,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// The configuration of a real `tandemd`, and what the roles in it do to real processes.
+/// The configuration of a real `tandemd`, and the effect of its roles on real processes.
 @Suite(.ownThread, .serialized) struct ConfigurationTests {
     private func file(_ text: String, in place: Place) throws -> String {
         let path = place.store + ".yaml"
@@ -120,7 +120,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    /// Runs something as another user, in a supplementary group.
+    /// Arguments that run a program as another user, in a supplementary group.
     private static func prefix(group: Int) -> [String] {
         ["--reuid", "65534", "--regid", "65534", "--groups", "\(group)"]
     }
@@ -143,7 +143,7 @@ import Testing
         func run(_ words: String...) throws -> CommandRun {
             try CommandRun(path: "/usr/bin/setpriv", Self.prefix(group: 4_243) + [tool] + words)
         }
-        // Verbs that wait for a daemon fail at once as well.
+        // Verbs that wait for a daemon fail at once too.
         for verb in [["status"], ["health"], ["log"], ["log", "-f"], ["wait", "1"]] {
             let words = [tool] + verb + ["--socket", place.socket]
             let denied = try CommandRun(

@@ -2,7 +2,7 @@ import Tandem
 import TestSupport
 import Testing
 
-/// `tandem insert`, `update` and `delete`: one object from the shell.
+/// `tandem insert`, `update` and `delete`, which edit one object from the shell.
 @Suite(.ownThread) struct EditTests: StoreSuite {
     let place: Place
 
@@ -93,7 +93,7 @@ import Testing
         #expect(try values("Team")[0]["wins"]?.int == 3)
         expect(try tandem("revert", update), 0, "reverted \(update) by ")
         #expect(try values("Team") == before)
-        // A deleted object comes back with its links, under a new id.
+        // A deleted object is restored with its links, under a new id.
         expect(try tandem("delete", team), 0)
         #expect(try values("Player")[0]["team"] == .null)
         expect(try tandem("revert", try position()), 0, "insert Team/", "which was \(team)")
@@ -160,7 +160,7 @@ import Testing
             #expect(!run.output.contains("update "))
         }
         #expect(try position() == end)
-        // The last change is nobody's but its own.
+        // The last transaction has no later changes and can be reverted.
         expect(try tandem("revert", end), 0, "update \(fans[0])", "reverted \(end)")
         #expect(try values("Fan")[0]["friends"]?.array?.count == 0)
     }

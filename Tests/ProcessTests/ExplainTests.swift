@@ -2,7 +2,7 @@ import Foundation
 import Tandem
 import Testing
 
-/// `tandem explain` as people run it.
+/// `tandem explain` as run from a shell.
 @Suite(.ownThread) struct ExplainTests {
     private static let model = """
         {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}, \
@@ -20,7 +20,7 @@ import Testing
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
         let context = container.makeContext(name: "seeds")
-        // More than 256 players are read by a reader.
+        // More than 256 players, so that a reader thread answers.
         for number in 0..<100 {
             let team = try context.insert("Team")
             team["zone"] = .string(number < 3 ? "Africa" : "Europe")

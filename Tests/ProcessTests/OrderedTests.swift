@@ -3,7 +3,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// Ordered relationships through the bridge and the tool: arrays in, the same arrays out, wherever they are read.
+/// Ordered relationships through the bridge and the tool, which keep the order of arrays in every
+/// read.
 @Suite(.ownThread) struct OrderedTests {
     private static let model = """
         {"entities": {

@@ -7,9 +7,9 @@ import TandemStore
 import TandemWire
 import Testing
 
-/// What a daemon does not start on, and that it leaves everything as it found it.
+/// Conditions in which a daemon refuses to start; it must leave the disk unchanged.
 @Suite(.ownThread, .serialized) struct RefusedStartTests {
-    /// A store with some segments of journal, left by a daemon that was killed.
+    /// Returns a copy of a store with some journal segments.
     private func world() throws -> Place {
         let place = try Place()
         try FileManager.default.copyItem(atPath: try Self.made.get().store, toPath: place.store)
@@ -32,7 +32,7 @@ import Testing
             last = saved["position"]?.int ?? 0
         }
         _ = try bridge.finish()
-        // Its last checkpoint has everything.
+        // The last checkpoint has every save.
         #expect(daemon.end(SIGTERM) == 0)
         #expect(last == 61)
         return place
@@ -43,7 +43,8 @@ import Testing
             .map { place.store + "/journal/" + $0 }
     }
 
-    /// A hash of every file but the locks, into which a daemon writes its number.
+    /// Returns a hash of every file except the lock files, into which a daemon writes its process
+    /// id.
     private func hashes(_ place: Place) throws -> [String: Int] {
         let files = RealFileSystem()
         var found: [String: Int] = [:]
@@ -62,7 +63,7 @@ import Testing
         return found
     }
 
-    /// Starts a daemon that must refuse, with nothing changed on the disk.
+    /// Starts a daemon that must refuse, and expects that nothing changed on the disk.
     private func refusal(_ place: Place, _ code: Int32 = 78) throws -> String {
         let before = try hashes(place)
         #expect(before.count >= 1)

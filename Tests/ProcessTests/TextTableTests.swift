@@ -2,7 +2,7 @@ import Testing
 
 @testable import tandem
 
-/// Tables on a terminal: columns stay below their headings, however wide a value is.
+/// Tables on a terminal: columns stay below their headings, whatever the width of the values.
 @Suite(.ownThread) struct TextTableTests {
     @Test func `a column is as wide as its widest value`() {
         let table = TextTable(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import tandem
 
-/// `tandem top` beside a daemon.
+/// `tandem top` with a running daemon.
 @Suite(.ownThread) struct TopTests {
     let place: Place
     let daemon: DaemonProcess

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem vacuum` and `disk-usage` as people run them, beside a daemon and without one.
+/// `tandem vacuum` and `disk-usage` as run from a shell, with and without a daemon.
 @Suite(.ownThread) struct VacuumCommandTests: StoreSuite {
     let place: Place
 

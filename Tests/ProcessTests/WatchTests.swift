@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem watch` beside a daemon: lines and objects elsewhere, a drawn list on a terminal.
+/// `tandem watch` with a daemon: lines and JSON in a pipe, a drawn list on a terminal.
 @Suite(.ownThread) struct WatchTests {
     let place: Place
 
@@ -18,7 +18,7 @@ import Testing
             "zone": {"type": "string"}}}}}
         """
 
-    /// A small story: what is there before, and what happens while somebody looks.
+    /// A short sequence of saves: the initial teams, and four changes for a watcher.
     @MainActor private final class Story {
         let context: ManagedObjectContext
         private let container: PersistentContainer
@@ -46,7 +46,7 @@ import Testing
             try context.save()
         }
 
-        /// A change, a move, a new section, and one that goes.
+        /// Saves one of four changes: an update, a move, a new section, or a removed section.
         func save(_ step: Int) throws -> Position {
             switch step {
             case 0: teams["Malta"]?["wins"] = .int(1)
@@ -58,7 +58,10 @@ import Testing
         }
     }
 
-    /// A watcher's lines, read as the story goes on: each save when the one before is shown, for what is behind is shown at once.
+    /// Returns a watcher's lines over all steps.
+    ///
+    /// Each save waits until the one before is shown, because a lagging watcher shows several at
+    /// once.
     @MainActor private func read(
         _ reader: inout LineReader, _ story: Story, isShown: (String, Position) -> Bool
     ) throws -> [String] {
@@ -97,7 +100,7 @@ import Testing
         ["watch", "Team", "--section", "zone", "--sort=-wins", "--socket", place.socket]
     }
 
-    /// Runs a watcher over the story, up to its end.
+    /// Runs a watcher over all steps, and returns its output.
     @MainActor private func watch(_ options: String...) throws -> String {
         let story = try Story(place)
         try story.begin()

@@ -9,7 +9,7 @@ struct PackageManifest: Decodable {
         let dependencies: [LossyDependency]
     }
 
-    /// A dependency on a target of the package; others have no name here.
+    /// A dependency on a target of the package; `name` is nil for other dependencies.
     struct LossyDependency: Decodable {
         let name: String?
 
@@ -29,7 +29,7 @@ struct PackageManifest: Decodable {
 
     let targets: [Target]
 
-    /// The folders of a target and of all that it depends on.
+    /// Returns the folders of a target and of all its dependencies.
     func folders(of name: String) -> Set<String> {
         var (found, open): (Set<String>, [String]) = ([], [name])
         var seen: Set<String> = []

@@ -3,13 +3,13 @@ import Testing
 
 @testable import TestRunner
 
-/// The rule that ends tests: by their own progress, whatever else the machine does.
+/// The rule that ends tests by their own progress, independently of the load of the machine.
 @Suite(.ownThread) struct ProgressWatchTests {
     private typealias Sample = ProgressWatch.Sample
     private let limits = ProgressWatch.Limits(
         idleSeconds: 10, processorSeconds: 50, idleShare: 0.02)
 
-    /// The verdict after samples of one second each, with this share of a core.
+    /// Returns the verdict after samples of one second each, with this share of a core.
     private func verdict(
         seconds: Int, share: Double, isWaitingForDisk: Bool = false, eventEvery: Int = .max
     ) -> ProgressWatch.Verdict? {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestRunner
 
-/// The division of tests into processes: each test in exactly one.
+/// The division of tests into processes, each test in exactly one.
 @Suite(.ownThread) struct TestPlanTests {
     private let listing = """
         ATests.One/`a name. with (marks) and / too`()
@@ -16,7 +16,7 @@ import Testing
         not a test
         """
 
-    /// The ids that the arguments of a group select, as Swift Testing does: suites are ids too.
+    /// Returns the ids that a group's arguments select; as in Swift Testing, suites are ids too.
     private func selected(_ group: TestGroup, _ ids: [String]) throws -> [String] {
         let expressions = try group.selection.filter { $0 != "--filter" }.map { try Regex($0) }
         let suites = Set(ids.compactMap { TestCatalog.suite(ofTest: $0) })

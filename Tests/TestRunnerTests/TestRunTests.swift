@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestRunner
 
-/// Whole runs over bundles that are shell scripts and write the events that Swift Testing would.
+/// Whole runs over bundles that are shell scripts and write events in the format of Swift Testing.
 @Suite(.ownThread, .serialized) struct TestRunTests {
     private let scratch: Scratch
 
@@ -26,7 +26,7 @@ import Testing
             + #""messages":[{"symbol":"fail","text":"\#(text)"}]}}"#
     }
 
-    /// Runs a group whose bundle writes these events and then does this.
+    /// Runs a group whose bundle writes these events and then runs a shell command.
     private func run(
         _ events: [String], then command: String = "exit 0", idleSeconds: Double = 30,
         testCount: Int? = nil
@@ -58,7 +58,7 @@ import Testing
         return try #require(results.first)
     }
 
-    /// Whether the process runs whose number is in a file.
+    /// Returns whether the process runs whose id is in a file.
     private func isRunning(_ path: String) throws -> Bool {
         let id = try String(contentsOfFile: path, encoding: .utf8).prefix { $0.isNumber }
         let state = ProcessSession.Stat("/proc/\(id)/stat")?.state

@@ -1,6 +1,6 @@
 import Testing
 
-/// Every rule bites on a sample that breaks it and leaves one alone that does not.
+/// Samples for every rule: one that breaks the rule and one that does not.
 @Suite struct RuleTests {
     private func file(_ path: String, _ text: String) -> SourceFile {
         SourceFile(path: path, text: text)
@@ -106,7 +106,7 @@ import Testing
 
     // MARK: Folders
 
-    /// A module of two folders; `Frames` refers to `Messages`.
+    /// A module of two folders, in which `Frames` refers to `Messages`.
     private let wire = [
         SourceFile(
             path: "Sources/TandemWire/Frames/Frame.swift",
@@ -173,7 +173,7 @@ import Testing
             ])
     }
 
-    /// The page of `TandemWire` with rows for folders.
+    /// Returns the page of `TandemWire` with rows for these folders.
     private func page(_ folders: String...) -> [SourceFile] {
         let rows = folders.map { "| `\($0)/` | words |\n" }.joined()
         let text = """

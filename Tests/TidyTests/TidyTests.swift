@@ -2,7 +2,7 @@ import Testing
 
 @testable import TestRunner
 
-/// The tree itself; how each rule bites is shown in `RuleTests`.
+/// The rules applied to the whole tree; `RuleTests` shows what each rule finds.
 @Suite struct TidyTests {
     @Test func `imports follow the arrows of the design`() throws {
         try expectNone(swift(Rules.imports))
