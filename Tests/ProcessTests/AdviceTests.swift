@@ -61,7 +61,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test @MainActor func `a damaged journal beside a whole store is salvaged`() throws {
+    @Test @MainActor func `a damaged journal next to an intact store is salvaged`() throws {
         try fill()
         let file = try files.open(try segments[1], .readWrite)
         try file.write([0x55, 0xaa], at: 4_096 + 200)
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [false, true]) @MainActor
-    func `where backup refuses a journal, it is salvaged`(_ isLost: Bool) throws {
+    func `a journal that backup refuses is salvaged`(_ isLost: Bool) throws {
         try fill()
         for segment in try segments.suffix(isLost ? 10 : 1) { try files.remove(segment) }
         let backup = try CommandRun("tandem", ["backup", place.path + "/b", "-D", place.store])
@@ -92,7 +92,7 @@ import Testing
         try expectWhole(try follow(backup.output, "salvage"))
     }
 
-    @Test @MainActor func `a store's file that is no store is rebuilt`() throws {
+    @Test @MainActor func `a store file with foreign contents is rebuilt`() throws {
         try fill()
         let file = try files.open(data, .readWrite)
         try file.write([UInt8](repeating: 7, count: 8_192), at: 0)
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: [100, 20_000]) @MainActor
-    func `a store's file that was cut off is rebuilt`(_ bytes: Int) throws {
+    func `a truncated store file is rebuilt`(_ bytes: Int) throws {
         try fill()
         try CommandRun(shell: "truncate -s \(bytes) '\(data)'").check()
         let message = try refusal()
@@ -126,7 +126,7 @@ import Testing
         try expectWhole(try follow(try refusal(), "rebuild"))
     }
 
-    @Test @MainActor func `a start without memory may be repeated`() throws {
+    @Test @MainActor func `a start that fails for lack of memory may be repeated`() throws {
         try fill()
         let message = try refusal(75, shell: "ulimit -v 100000")
         #expect(message.contains("allow the process more"), "\(message)")

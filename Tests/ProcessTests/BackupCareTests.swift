@@ -37,7 +37,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test @MainActor func `a restored store is whole before and after its daemon's first start`()
+    @Test @MainActor func `a restored store is intact before and after its daemon's first start`()
         throws
     {
         try fill()
@@ -91,7 +91,8 @@ import Testing
         expect(try tandem("verify", backup, "-D", place.store), 2, "verified alone")
     }
 
-    @Test @MainActor func `backup and restore make no parents and remove nothing of others`() throws
+    @Test @MainActor func `backup and restore create no parents and remove no foreign files`()
+        throws
     {
         try fill()
         let deep = place.path + "/none/deep"
@@ -108,7 +109,7 @@ import Testing
         #expect(files.exists(restored + ".restoring/photos") && !files.exists(restored))
     }
 
-    @Test @MainActor func `what a damaged directory still gives is a store that a daemon serves`()
+    @Test @MainActor func `a damaged directory is salvaged into a store that a daemon serves`()
         throws
     {
         try fill()
@@ -137,7 +138,7 @@ import Testing
         #expect(try files.list(place.path).allSatisfy { !$0.hasSuffix(".salvaging") })
     }
 
-    @Test @MainActor func `a slash after the name of what is made makes no difference`() throws {
+    @Test @MainActor func `a slash after the name of a target makes no difference`() throws {
         try fill()
         expect(try tandem("backup", backup + "/", "-D", place.store), 0)
         expect(try tandem("restore", backup, "--store", restored + "//"), 0)
@@ -151,7 +152,7 @@ import Testing
         #expect(!files.exists(inside))
     }
 
-    @Test @MainActor func `a store that is cut off is salvaged from its journal`() throws {
+    @Test @MainActor func `a truncated store is salvaged from its journal`() throws {
         try fill()
         try CommandRun(shell: "truncate -s 30000 '\(place.store)/store/data.mdb'").check()
         // The remains of an attempt that was killed.
@@ -164,7 +165,7 @@ import Testing
         #expect(!files.exists(restored + ".salvaging"))
     }
 
-    @Test @MainActor func `a salvage names the positions that are lost, and no rebuild`() throws {
+    @Test @MainActor func `salvage names the lost positions, and suggests no rebuild`() throws {
         try fill()
         let segments = try segments(place.store)
         let first = try #require(UInt64(segments[2].suffix(24).prefix(16), radix: 16))

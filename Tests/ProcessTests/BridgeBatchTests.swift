@@ -41,7 +41,7 @@ import Testing
         #expect(try other.finish() == .exited(0))
     }
 
-    @Test func `batch takes relationships and aliases, and merges into other contexts when asked`()
+    @Test func `batch takes relationships and aliases, and merges into a context on request`()
         throws
     {
         let daemon = try BridgedDaemon()
@@ -74,7 +74,7 @@ import Testing
         #expect(try bridge.finish() == .exited(0))
     }
 
-    @Test func `what batch can't do is refused, with how far it came`() throws {
+    @Test func `an impossible batch is refused, with the number of rows done`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()

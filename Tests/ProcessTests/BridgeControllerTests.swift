@@ -140,7 +140,7 @@ import Testing
             ])
     }
 
-    @Test func `a paused context says nothing, and resuming is one change`() throws {
+    @Test func `a paused context reports nothing, and resuming reports one change`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())
@@ -169,8 +169,7 @@ import Testing
         #expect(try two.event()["position"] == .int(6))
     }
 
-    @Test func `a save of a context that lags behind is one change, whatever its ops read`() throws
-    {
+    @Test func `a save of a lagging context is one change, whatever its ops read`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (bridge, other) = (try daemon.first(), try daemon.bridge("other"))

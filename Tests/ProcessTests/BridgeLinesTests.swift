@@ -23,7 +23,7 @@ import Testing
         #"{"id": 1, "do": "schema", "apply": {"entities": {"Team": {"attributes": {"n": {"type": "int"}}}}}}"#,
     ]
 
-    @Test func `law 7: a line that is nearly a request has one answer, and the bridge goes on`()
+    @Test func `law 7: a line that is nearly a request has one answer, and the bridge continues`()
         throws
     {
         let world = try BridgedDaemon()
@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: [
         "18446744073709551615", "9223372036854775807", "-9223372036854775809", "1.50", "-0.0",
         "1e400", "123456789012345678901234567890.5", "true", "null", #""a\"b""#,
-    ]) func `an id comes back as it was written`(_ id: String) throws {
+    ]) func `an id is returned exactly as it was written`(_ id: String) throws {
         let program = DaemonProcess.products + "/tandem"
         let lines = [
             #"{"id": \#(id), "do": "nope"}"#, #"{"do": {"id": 5}, "id" :\#(id)}"#,

@@ -4,7 +4,7 @@ import TandemModel
 import Testing
 
 @Suite(.ownThread, .serialized) struct BridgeTests {
-    @Test func `schema reads an empty store, installs a model and tells others`() throws {
+    @Test func `schema reads an empty store, installs a model and notifies others`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.bridge(), try daemon.bridge())
@@ -24,7 +24,7 @@ import Testing
         #expect(try two.finish() == .exited(0))
     }
 
-    @Test func `values of every type come back as they went in`() throws {
+    @Test func `values of every type are returned as they were saved`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()
@@ -45,7 +45,7 @@ import Testing
         #expect(try born.firstValues == .of(#"{"born": 60.0, "players": []}"#))
     }
 
-    @Test func `fetch and count look back to a position`() throws {
+    @Test func `fetch and count read the past at a position`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (bridge, other) = (try daemon.first(), try daemon.bridge())
@@ -160,7 +160,7 @@ import Testing
         #expect(try bridge.ask(#"{"do": "save", "ops": []}"#)["position"] == .int(2))
     }
 
-    @Test func `what is derived is refused, also beside what it follows from`() throws {
+    @Test func `setting a derived attribute is refused, even together with its source`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.bridge()
@@ -186,7 +186,7 @@ import Testing
         #expect(teams.ids == ["Team/1"] && teams.firstValues?["folded"] == .string("a"))
     }
 
-    @Test func `a stale context has a conflict, value by value, and policies settle it`() throws {
+    @Test func `a stale context has a conflict, value by value, and policies resolve it`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())
@@ -210,7 +210,7 @@ import Testing
             #"{"do": "save", "context": "v", "ops": [{"update": "Team/1", "set": {"wins": 6}}]}"#)
     }
 
-    @Test func `law 3: a repeat under its save id answers the first position and ids`() throws {
+    @Test func `law 3: a retry with its save id returns the first position and ids`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())

@@ -68,7 +68,7 @@ import Testing
         #expect(try bridge.finish() == .exited(0))
     }
 
-    @Test func `a context that can't merge is a failure before the answer, and follows later`()
+    @Test func `a context that can't merge reports a failure first, and catches up later`()
         throws
     {
         let daemon = try BridgedDaemon()
@@ -100,7 +100,7 @@ import Testing
         #expect(try reader.finish() == .exited(0))
     }
 
-    @Test func `a merge that fails is a failure without any request, once until it succeeds`()
+    @Test func `a failed merge is reported without a request, once until it succeeds`()
         throws
     {
         let daemon = try BridgedDaemon()
@@ -143,7 +143,7 @@ import Testing
         #expect(try reader.finish() == .exited(0))
     }
 
-    @Test func `a killed daemon comes back, and no change is missed or told twice`() throws {
+    @Test func `a killed daemon is restarted, and no change is missed or repeated`() throws {
         let place = try Place()
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let (one, two) = (try BridgeProcess(place.socket), try BridgeProcess(place.socket))
@@ -186,7 +186,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 2: an observer whose history is gone hears of it with the restored connection`()
+    @Test func `law 2: an observer whose history expired is notified on reconnection`()
         throws
     {
         let world = try BridgedDaemon()
@@ -222,8 +222,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 3: a save without an answer leaves nothing behind and may be repeated`() throws
-    {
+    @Test func `law 3: a save without an answer leaves no state and may be retried`() throws {
         let place = try Place()
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let bridge = try BridgeProcess(place.socket)
@@ -250,8 +249,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `laws 2 and 4: writer and readers, one of them killed, tell the same story`() throws
-    {
+    @Test func `laws 2 and 4: writer and readers agree, even if a reader is killed`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let writer = try daemon.first("writer")
@@ -318,7 +316,7 @@ import Testing
                 "seed \(seed)")
         }
     }
-    @Test func `without a daemon a request is refused in time, and the bridge goes on`() throws {
+    @Test func `without a daemon a request is refused in time, and the bridge continues`() throws {
         let (place, lonely) = try Self.lonely.get()
         try lonely.withLock { bridge in
             let answer = try bridge.read()

@@ -28,12 +28,12 @@ import Testing
             }
         }
 
-        /// Renames one player and moves it to another team.
+        /// Makes one player a star or an ordinary player, and moves it to another team.
         ///
         /// Teams enter and leave the list through their players alone.
         private func save(_ bridge: BridgeProcess, _ round: Int) throws {
             let player = BusyWriterTests.teams + 1 + round % BusyWriterTests.teams
-            // In each round another player is the star, and every player changes its team.
+            // In each lap other players are stars, and every player moves to another team.
             let lap = round / BusyWriterTests.teams
             let team = 1 + (round * 7 + lap) % BusyWriterTests.teams
             let name = (round + lap) % 3 == 0 ? "star" : "other"

@@ -40,8 +40,7 @@ import Testing
         try saving(on: try place.serve())
     }
 
-    @Test func `check finds nothing beside a daemon, and what is damaged is mended offline`() throws
-    {
+    @Test func `check finds nothing while a daemon runs, and damage is repaired offline`() throws {
         try fill()
         let daemon = try place.serve()
         expect(try tandem("check", "-D", place.store), 0, "no faults")
@@ -91,7 +90,7 @@ import Testing
         #expect(try Journaled(place).storeDump() == Journaled(place).replayedDump())
     }
 
-    @Test func `a rebuild is refused when the journal has lost what the store had`() throws {
+    @Test func `a rebuild is refused if the journal lost transactions that the store has`() throws {
         try fill()
         let names = try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
         let path = place.store + "/journal/" + (try #require(names.last))
@@ -109,7 +108,8 @@ import Testing
         expect(try tandem("rebuild", "-D", place.path), 1, "there is no journal in")
     }
 
-    @Test func `law 6: a backup under a stream of saves is the store at its position`() throws {
+    @Test func `law 6: a backup during a stream of saves equals the store at its position`() throws
+    {
         let daemon = try place.serve()
         var run: CommandRun?
         try saving(on: daemon) { run = try tandem("backup", backup, "-D", place.store) }
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// An update to a small number ends in zeros, like the free space after it.
-    @Test @MainActor func `law 3: a backup has the last save, though that ends in zeros`() throws {
+    @Test @MainActor func `law 3: a backup has the last save, even if that ends in zeros`() throws {
         var daemon = try place.serve()
         let model = Model { Entity("Page") { Attribute("number", .int, default: .int(0)) } }
         func save(_ edit: (ManagedObjectContext) throws -> Void) throws -> Position {
@@ -177,7 +177,7 @@ import Testing
         return lines
     }
 
-    @Test @MainActor func `law 2: a position from before a restore is of an expired history`()
+    @Test @MainActor func `law 2: a position from before a restore belongs to an expired history`()
         throws
     {
         try fill()
@@ -221,7 +221,8 @@ import Testing
         expect(try tandem("restore", backup, "--store", restored), 0)
     }
 
-    @Test func `law 3: a kill during backup or restore leaves nothing that looks whole`() throws {
+    @Test func `law 3: a kill during backup or restore leaves nothing that looks complete`() throws
+    {
         try fill()
         let unfinished = backup + ".unfinished"
         for stage in ["", "/store/data.mdb", "/journal", "/manifest.json"] {

@@ -55,7 +55,7 @@ import Testing
         #expect(try processes(naming: place.path).isEmpty)
     }
 
-    @Test func `make demo runs just that`() throws {
+    @Test func `make demo runs the demo`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let run = try CommandRun(path: "/usr/bin/env", ["make", "-C", "/" + root, "-n", "demo"])
         #expect(run.code == 0)

@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: Scarcity.possible)
-    func `laws 3, 7 and 8: without room saves are refused, the rest goes on, and room mends it`(
+    func `laws 3, 7 and 8: without space only saves are refused, until there is space again`(
         _ scarcity: Scarcity
     ) throws {
         let world = try World(scarcity)
@@ -156,7 +156,7 @@ import Testing
             [], deep: Scarcity.possible.enumerated().map { ($1, $0 % 2 == 0 ? SIGTERM : SIGKILL) })
 
     @Test(arguments: ends)
-    func `law 3: a daemon that ends without room starts without room and has everything`(
+    func `law 3: a daemon that ends without space starts without space and lost nothing`(
         _ scarcity: Scarcity, _ signal: Int32
     ) throws {
         let world = try World(scarcity)
@@ -183,11 +183,11 @@ import Testing
     }
 
     @Test(arguments: Scarcity.possible)
-    func `law 3: a change of the model without room is refused, and made when there is some`(
+    func `law 3: a model change without space is refused, and succeeds once there is some`(
         _ scarcity: Scarcity
     ) throws {
-        // The store keeps pages that a checkpoint reserved and did not use. Small checkpoints leave
-        // too few for three megabytes of rows.
+        // The store keeps pages that a checkpoint reserved and did not use. With small checkpoints,
+        // whenever they occur, these pages are too few for three megabytes of rows.
         let world = try World(scarcity, options: ["--set", "limits.checkpointPages=64"])
         for _ in 0..<120 { #expect(try world.save() == nil) }
         let watcher = try WireClient(world.place.socket, Hello(author: "watcher"))
@@ -218,7 +218,7 @@ import Testing
     }
 
     @Test(.enabled(if: SmallDisk.canMount(.tmpfs), "mounting takes root"))
-    func `an I/O error is a full disk where it is full, and nowhere else`() throws {
+    func `an I/O error means a full disk only if the disk is full`() throws {
         let disk = try SmallDisk(.tmpfs, mebibytes: 16)
         let store = try Store.open(
             path: disk.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
@@ -235,7 +235,7 @@ import Testing
 
     @Test(
         .enabled(if: SmallDisk.canMount(.tmpfs), "mounting takes root"))
-    func `a store can't be begun without room, and the exit code says that this may pass`() throws {
+    func `without space no store is created, and the exit code marks this as temporary`() throws {
         let disk = try SmallDisk(.tmpfs, mebibytes: 2)
         let place = try Place(store: disk.path + "/store")
         let daemon = try DaemonProcess(
@@ -246,7 +246,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("strace"), "strace is not installed"))
-    func `law 3: a quota that is used up is a full disk`() throws {
+    func `law 3: an exhausted quota is treated as a full disk`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let bridge = try BridgeProcess(place.socket)

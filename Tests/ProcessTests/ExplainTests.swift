@@ -13,7 +13,7 @@ import Testing
         "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
 
-    @Test @MainActor func `explain shows the plan, the rows and what can't be done`() throws {
+    @Test @MainActor func `explain shows the plan, the rows and errors`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         defer { daemon.end(SIGTERM) }

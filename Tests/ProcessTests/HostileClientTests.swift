@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test
-    func `laws 7 and 8: a thousand connections are what a user may have, and more are refused`()
+    func `laws 7 and 8: a user may have a thousand connections, and more are refused`()
         throws
     {
         var limit = rlimit()
@@ -69,7 +69,7 @@ import Testing
     }
 
     @Test
-    func `laws 7 and 8: who asks for everything at once and reads nothing costs bounded memory`()
+    func `laws 7 and 8: a client that requests everything and reads nothing costs bounded memory`()
         throws
     {
         let world = try HostileWorld()
@@ -101,7 +101,7 @@ import Testing
         try world.finish()
     }
 
-    @Test func `laws 7 and 8: descriptors that are sent along are not kept`() throws {
+    @Test func `laws 7 and 8: descriptors sent with a message are not kept`() throws {
         let world = try HostileWorld()
         let before = try world.descriptors()
         let stranger = try world.guest()

@@ -30,14 +30,14 @@ enum Interruption: String, CaseIterable, Sendable {
 /// The changes and saves that an interrupted client receives: laws 2, 4 and 5.
 @MainActor @Suite(.serialized) struct InterruptionTests {
     @Test(arguments: Interruption.plain)
-    func `laws 2, 4 and 5: behind an interruption a list has one change, and no save is missed`(
+    func `laws 2, 4 and 5: after an interruption a list has one change, and no save is missed`(
         _ interruption: Interruption
     ) async throws {
         try await interrupt(interruption)
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2, 4 and 5: behind jumps of the daemon's clock too, across a new start`()
+    func `laws 2, 4 and 5: also after jumps of the daemon's clock, across a restart`()
         async throws
     {
         try await interrupt(.clock)

@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test
-    func `law 6: after a kill without restart the store and the journal's tail are its replay`()
+    func `law 6: after a kill the store with the journal's tail equals a full replay`()
         throws
     {
         let place = try Place()
@@ -90,7 +90,7 @@ import Testing
         #expect(try journal.storeDump() == journal.replayedDump())
     }
 
-    @Test func `a second daemon on the same store is refused and the first goes on`() throws {
+    @Test func `a second daemon on the same store is refused and the first continues`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         for socket in [place.socket, place.socket + "2"] {
@@ -107,7 +107,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 7: more connections than descriptors are refused, and the daemon goes on`()
+    @Test func `law 7: more connections than descriptors are refused, and the daemon continues`()
         throws
     {
         let place = try Place()

@@ -8,7 +8,7 @@ import Testing
 /// Random worlds whose daemon process is killed or stopped while lists are observed (laws 4 and 5).
 @MainActor @Suite(.serialized) struct KilledListsTests {
     @Test(arguments: 0..<Seed.worlds(2, deep: 2))
-    func `laws 4 and 5: lists live through a daemon that is killed in the middle of saves`(
+    func `laws 4 and 5: lists survive a daemon that is killed in the middle of saves`(
         _ run: Int
     ) async throws {
         let seed = Seed.value(run)

@@ -16,7 +16,7 @@ import Testing
     private static let calls = "%network,write,writev,poll,ppoll,epoll_wait,epoll_ctl,close"
 
     @Test(.enabled(if: isThere, "strace is not installed or may not trace"))
-    func `laws 3 and 7: a client killed at any call saved all or nothing, and nobody else notices`()
+    func `laws 3 and 7: a client killed at any call saved all or nothing, and affects no other`()
         throws
     {
         // A write to a killed client must not end this process.

@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `every merge policy leaves alone what the older app does not know`(
+    func `every merge policy preserves properties that the older app does not know`(
         _ policy: MergePolicy
     ) throws {
         let (old, new) = try migrated()
@@ -128,7 +128,8 @@ import Testing
         #expect(seen["wins"] == .int(wins))
     }
 
-    @Test func `a list of an app that a migration shuts out says so`() async throws {
+    @Test func `a list reports an error if a migration makes its model incompatible`() async throws
+    {
         let context = container(Self.newer, "app").viewContext
         try context.insert("Team")["name"] = .string("old")
         try await context.save()
@@ -199,7 +200,7 @@ import Testing
         try context.save()
     }
 
-    @Test @MainActor func `diff and check say what differs, and change nothing`() throws {
+    @Test @MainActor func `diff and check list the differences, and change nothing`() throws {
         try seed()
         let more = try model("more.json", Self.plain + #", "city": {"type": "string"}"#)
         let stricter = try model(
@@ -216,7 +217,7 @@ import Testing
         #expect(try tandem("log").lines.count == 2)
     }
 
-    @Test @MainActor func `migrate shows what it loses, asks, and the journal shows what it did`()
+    @Test @MainActor func `migrate shows its losses, asks, and is shown in the journal`()
         throws
     {
         try seed()
@@ -258,7 +259,7 @@ import Testing
         #expect(try CommandRun("tandem", ["check", "-D", place.store]).code == 0)
     }
 
-    @Test @MainActor func `what breaks a rule is named, and nothing is changed`() throws {
+    @Test @MainActor func `objects that break a rule are named, and nothing is changed`() throws {
         try seed()
         let next = try model(
             "next.json", Self.plain.replacing(#""name": {"#, with: #""name": {"values": ["A"], "#))

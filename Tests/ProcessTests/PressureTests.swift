@@ -10,7 +10,7 @@ import Testing
 /// Daemons under pressure: too little memory, jumping clocks, and clients that do not read.
 @Suite(.ownThread, .serialized) struct PressureTests {
     @Test(.enabled(if: isInstalled("prlimit"), "prlimit is not installed"))
-    func `laws 2 and 3: a daemon that runs out of memory is as one that was killed`() throws {
+    func `laws 2 and 3: a daemon that runs out of memory is like a killed one`() throws {
         let world = try PressedWorld()
         // From here on the daemon gets no more memory; long messages make it allocate.
         try #require(try limit(world.daemon.processID, "--as=1048576:"))
@@ -23,7 +23,7 @@ import Testing
 
     @Test(
         .enabled(if: MemoryGroup.isPossible, "no control group for memory that this user may make"))
-    func `laws 2 and 3: the kernel's memory killer is as a kill`() throws {
+    func `laws 2 and 3: an out-of-memory kill is like any kill`() throws {
         let world = try PressedWorld()
         let group = try MemoryGroup(world.daemon.processID, bytes: 1 << 20)
         try #require(world.eatUntilTheEnd(), "the daemon has enough memory for 64 long messages")
@@ -51,7 +51,7 @@ import Testing
         return last
     }
 
-    @Test func `laws 2, 7 and 8: a reader that stands still costs nobody anything`() throws {
+    @Test func `laws 2, 7 and 8: a stopped reader costs the others nothing`() throws {
         let world = try BridgedDaemon(Self.smallRing)
         let saver = try world.first("saver")
         let reader = try world.bridge("reader")
@@ -77,7 +77,7 @@ import Testing
         #expect(world.daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `laws 2, 7 and 8: a hundred readers that stand still hold a transaction once`()
+    @Test func `laws 2, 7 and 8: a hundred readers that read nothing share each transaction`()
         throws
     {
         let world = try BridgedDaemon(Self.smallRing)

@@ -4,7 +4,7 @@ import Testing
 
 /// The line of a progress bar, which fits the terminal and shows the remaining time.
 @Suite(.ownThread) struct ProgressBarTests {
-    @Test func `a bar fits its width, and tells share and rest`() {
+    @Test func `a bar fits its width, and shows percentage and remaining time`() {
         let line = { (done: UInt64, seconds: Double, width: Int) in
             ProgressBar.line("check", done, of: 200, seconds: seconds, width: width)
         }

@@ -42,8 +42,7 @@ final class Team: ManagedObject, ManagedEntity {
 
 /// The README's observed list, with the writer in a process of its own.
 @MainActor @Suite struct ReadmeTests {
-    @Test func `the README's list is drawn again after each save of another process`() async throws
-    {
+    @Test func `the README's list is redrawn after each save of another process`() async throws {
         let place = try Place()
         try place.serve()
         let container = PersistentContainer(

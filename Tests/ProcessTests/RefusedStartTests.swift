@@ -77,7 +77,7 @@ import Testing
         return output
     }
 
-    @Test func `a log that ends before what the store has applied is refused`() throws {
+    @Test func `a journal that ends before the store's position is refused`() throws {
         let place = try world()
         let last = try #require(try segments(place).last)
         try RealFileSystem().remove(last)
@@ -138,7 +138,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
     }
 
-    @Test func `a path that is too long for a socket is refused as that`() throws {
+    @Test func `a path that is too long for a socket is refused with a remedy`() throws {
         let place = try Place()
         let socket = place.path + "/" + String(repeating: "x", count: 120)
         let daemon = try DaemonProcess("tandemd", ["--store", place.store, "--socket", socket])
@@ -147,14 +147,14 @@ import Testing
         #expect(output.contains("(ENAMETOOLONG); choose a shorter path\""), "\(output)")
     }
 
-    @Test func `a journal that is gone is refused`() throws {
+    @Test func `a missing journal is refused`() throws {
         let place = try world()
         for segment in try segments(place) { try RealFileSystem().remove(segment) }
         let output = try refusal(place)
         #expect(output.contains("there is no segment"), "\(output)")
     }
 
-    @Test func `a lost data file of the store is refused with what to do`() throws {
+    @Test func `a missing data file of the store is refused with a remedy`() throws {
         let place = try world()
         try RealFileSystem().remove(place.store + "/store/data.mdb")
         let output = try refusal(place)
@@ -162,7 +162,7 @@ import Testing
         #expect(!RealFileSystem().exists(place.store + "/store/data.mdb"))
     }
 
-    @Test func `a store of a newer format is refused, and both directories stay as they are`()
+    @Test func `a store of a newer format is refused, and both directories are unchanged`()
         throws
     {
         let place = try world()
@@ -182,7 +182,7 @@ import Testing
         #expect(output.contains("newer program"), "\(output)")
     }
 
-    @Test func `a journal of a newer format is refused, and both directories stay as they are`()
+    @Test func `a journal of a newer format is refused, and both directories are unchanged`()
         throws
     {
         let place = try world()
@@ -255,7 +255,7 @@ import Testing
         #expect(try journal.storeDump() == journal.replayedDump())
     }
 
-    @Test func `a limit on address space makes the map smaller, not the start fail`() throws {
+    @Test func `a limit on address space shrinks the map and does not fail the start`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(
             store: place.store, socket: place.socket, limits: "ulimit -v 4000000")
@@ -266,7 +266,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `a position that retention gave up is answered with historyExpired`() throws {
+    @Test func `a position that retention removed is answered with historyExpired`() throws {
         let place = try world()
         let files = RealFileSystem()
         var options = JournalOptions()

@@ -84,7 +84,7 @@ final class RepeatWorld {
     }
 
     @Test(arguments: ["error", "storeTrump", "objectTrump", "overwrite", "rollback"])
-    func `law 3: a repeat answers what became of every insert`(policy: String) throws {
+    func `law 3: a retry reports the outcome of every insert`(policy: String) throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(
@@ -120,7 +120,7 @@ final class RepeatWorld {
         #expect(try world.bridge.refusal(other) == "usage")
     }
 
-    @Test func `law 3: aliases in a repeat mean what they meant`() throws {
+    @Test func `law 3: aliases in a retry mean the same objects as before`() throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(
@@ -145,7 +145,7 @@ final class RepeatWorld {
         #expect(names["objects"]?.array?.map { $0["values"]?["name"]?.string } == ["$t", "A"])
     }
 
-    @Test func `law 3: a save without effect is answered as the first time`() throws {
+    @Test func `law 3: a retried save without effect gets its first answer`() throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(#"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "A"}}]}"#)
@@ -167,7 +167,7 @@ final class RepeatWorld {
         #expect(try world.bridge.refusal(save("e", "error", #"{"insert": "Tag"}"#)) == "usage")
     }
 
-    @Test func `law 3: random saves repeated anywhere at any time are answered as the first time`()
+    @Test func `law 3: random saves retried anywhere at any time get their first answers`()
         throws
     {
         let world = try RepeatWorld()

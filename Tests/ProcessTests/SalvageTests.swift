@@ -163,7 +163,7 @@ import Testing
         #expect(try dump(target) == before)
     }
 
-    @Test func `a journal that has everything is used instead of a store with losses`() throws {
+    @Test func `a complete journal is used instead of a store with losses`() throws {
         _ = try fill()
         let before = try dump(place.store)
         let store = try openStore()

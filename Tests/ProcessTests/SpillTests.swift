@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test(.enabled(if: isWanted, "TANDEM_SPILL is not set"))
-    func `law 3: a disk that fills up while a change of the model is applied is one without room`()
+    func `law 3: a disk that fills up during a model change is reported as full`()
         throws
     {
         let disk = try SmallDisk(.tmpfs, mebibytes: 1_600)

@@ -27,13 +27,13 @@ func stand(_ process: pid_t) throws {
         return daemon
     }
 
-    @Test func `laws 2 and 3: a machine that sleeps amid saves loses none and doubles none`() throws
+    @Test func `laws 2 and 3: a machine that sleeps during saves loses none, repeats none`() throws
     {
         try suspend(nil)
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2 and 3: nor does it when the wall clock has gone on meanwhile`() throws {
+    func `laws 2 and 3: nor does it if the wall clock advances during the sleep`() throws {
         try suspend(try FakeTime(place))
     }
 

@@ -35,7 +35,7 @@ import Testing
         try file.write([byte[0] ^ 4], at: offset)
     }
 
-    @Test @MainActor func `law 6: what is whole is found whole, beside a daemon and without one`()
+    @Test @MainActor func `law 6: an intact store has no problems, with and without a daemon`()
         throws
     {
         let daemon = try serve()
@@ -72,7 +72,7 @@ import Testing
         expect(try verify("--deep"), 1, "store and journal were not compared")
     }
 
-    @Test @MainActor func `garbage behind a finished segment, and a lost segment, are found`()
+    @Test @MainActor func `garbage after a finished segment and a missing segment are found`()
         throws
     {
         let daemon = try serve()
@@ -92,7 +92,7 @@ import Testing
         expect(try verify(), 1, "gap: ", "2 problems in", "are missing")
     }
 
-    @Test @MainActor func `segments that something else than retention removed are reported`()
+    @Test @MainActor func `segments removed by something other than retention are reported`()
         throws
     {
         var daemon = try serve()
@@ -123,7 +123,7 @@ import Testing
         #expect(files.exists(place.store + "/journal/oldest"))
     }
 
-    @Test @MainActor func `law 6: a store that is another than its journal is told apart`() throws {
+    @Test @MainActor func `law 6: a store that differs from its journal is reported`() throws {
         let daemon = try serve()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
@@ -145,7 +145,7 @@ import Testing
         expect(run, 1, "the store does not have it", "store: at position 11, compared at 11")
     }
 
-    @Test @MainActor func `a store beyond its journal, or without one, is told`() throws {
+    @Test @MainActor func `a store ahead of its journal and a missing store are reported`() throws {
         let daemon = try serve()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// Dumps contain no indexes, so a comparison with the journal can't find a wrong index.
-    @Test @MainActor func `deep finds what contradicts the rows, too`() throws {
+    @Test @MainActor func `verify --deep also finds entries that contradict the rows`() throws {
         let daemon = try serve()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)

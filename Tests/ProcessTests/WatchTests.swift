@@ -78,7 +78,7 @@ import Testing
         return lines
     }
 
-    @Test @MainActor func `watch ends when its reader has gone, without another save`() throws {
+    @Test @MainActor func `watch ends when its reader is gone, without another save`() throws {
         let story = try Story(place)
         try story.begin()
         for sort in ["--sort=-wins", "--sort -wins"] {
@@ -120,7 +120,7 @@ import Testing
         try Golden.expect(try watch(), "watch.short")
     }
 
-    @Test @MainActor func `objects have what changed, where, and the row as it is`() throws {
+    @Test @MainActor func `JSON events have the change, its location and the current row`() throws {
         let lines = try watch("-o", "json").split(separator: "\n")
         let events = try lines.map { try JSON(parsing: String($0)) }
         #expect(
@@ -140,7 +140,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed")) @MainActor
-    func `on a terminal the list is drawn, what changed is marked`() throws {
+    func `on a terminal the list is drawn and changes are marked`() throws {
         let story = try Story(place)
         try story.begin()
         let command =
@@ -163,7 +163,7 @@ import Testing
         #expect(screens.contains { $0.contains("+ Team/") })
     }
 
-    @Test @MainActor func `wrong input is told before anything is shown`() throws {
+    @Test @MainActor func `wrong input is reported before anything is shown`() throws {
         try Story(place).begin()
         func tandem(_ arguments: String...) throws -> CommandRun {
             try CommandRun("tandem", ["watch"] + arguments + ["--socket", place.socket])

@@ -1,7 +1,8 @@
 import Foundation
 import TandemIO
 
-/// The targets of a package with their folders and dependencies, as `swift package dump-package` prints them.
+/// The targets of a package with their folders and dependencies, as printed by
+/// `swift package dump-package`.
 struct PackageManifest: Decodable {
     struct Target: Decodable {
         let name: String

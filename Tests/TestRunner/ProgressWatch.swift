@@ -1,8 +1,8 @@
 /// The rule that decides when to end a test, by the test's own progress and not by elapsed time.
 ///
 /// On a busy machine a test may take ten times as long, but it still uses processor time or waits
-/// for the disk. A test is ended if its processes do neither for a while, because they wait in
-/// vain. It is also ended if they use much more processor time than any test needs.
+/// for the disk. A test is ended if its processes do neither for a while: they wait for an event
+/// that never happens. It is also ended if they use much more processor time than any test needs.
 struct ProgressWatch {
     struct Limits {
         /// The seconds without progress after which a test has stalled.

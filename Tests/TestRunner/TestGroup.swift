@@ -14,7 +14,6 @@ struct TestGroup: Equatable {
 /// The division of a catalog into groups, longest first.
 ///
 /// A long suite has a process of its own. Short suites of the same target share a process, because
-/// starting one costs a tenth of a second.
 /// starting a process costs a tenth of a second.
 struct TestPlan {
     /// The expected duration from which on a suite has a process of its own, in seconds.

@@ -51,7 +51,7 @@ import Testing
             ])
     }
 
-    @Test func `suites that take long have a process of their own and begin first`() {
+    @Test func `long suites have a process of their own and begin first`() {
         let plan = TestPlan(
             TestCatalog(listing: listing), durations: ["BTests.Inner": 20, "ATests.OneMore": 10])
         #expect(plan.groups.map(\.name).prefix(2) == ["BTests.Inner", "ATests.OneMore"])
@@ -78,7 +78,7 @@ import Testing
             #expect(isSame == (files[index].path == "Sources/BB/b"), "\(files[index].path)")
             files[index].hash = "1"
         }
-        // The tool's tests read the whole tree.
+        // The process tests read the whole tree.
         let whole = PassedTargets.digest(of: "ProcessTests", manifest, files)
         files[2].hash = "2"
         #expect(PassedTargets.digest(of: "ProcessTests", manifest, files) != whole)

@@ -9,8 +9,8 @@ enum PackageRules {
         }
     }
 
-    /// Returns the differences between the manifest and the design's targets, folders and
-    /// dependencies.
+    /// Returns a finding for each target that is missing, unknown, in the wrong folder, or has a
+    /// forbidden dependency.
     static func manifest(_ text: String) -> [Finding] {
         let declared = targets(in: text)
         var findings: [Finding] = []
