@@ -4,7 +4,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// The command that a message names is run, and has to leave a store that a daemon serves.
+/// Recovery commands suggested by error messages: each is run, and must leave a store that a daemon
+/// serves.
 @Suite(.ownThread) struct AdviceTests {
     let place: Place
     private let files = RealFileSystem()
@@ -26,7 +27,7 @@ import Testing
         }
     }
 
-    /// What the daemon says before it ends with a code.
+    /// Returns the output of a daemon that fails to start, and expects its exit code.
     private func refusal(_ code: Int32 = 78, shell limits: String? = nil) throws -> String {
         let daemon = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket], shell: limits)
@@ -35,7 +36,9 @@ import Testing
         return output
     }
 
-    /// Runs the command of a message, with real directories for DIR and NEW; returns the store that it made or mended.
+    /// Runs the command that a message suggests, with real directories for DIR and NEW.
+    ///
+    /// Returns the store that the command created or repaired.
     private func follow(_ message: String, _ verb: String) throws -> String {
         let commands = message.split(separator: "`").filter { $0.hasPrefix("tandem \(verb)") }
         let command = try #require(commands.first, "\(message)")
@@ -49,7 +52,7 @@ import Testing
         return verb == "salvage" ? new : place.store
     }
 
-    /// Expects that a daemon serves a store with the ten pages and takes another.
+    /// Expects that a daemon serves a store with the ten pages and accepts another page.
     @MainActor private func expectWhole(_ store: String) throws {
         let daemon = try place.serve(store)
         let count = try CommandRun("tandem", ["count", "Page", "--socket", place.socket])
@@ -58,7 +61,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test @MainActor func `a damaged journal beside a whole store is salvaged`() throws {
+    @Test @MainActor func `a damaged journal next to an intact store is salvaged`() throws {
         try fill()
         let file = try files.open(try segments[1], .readWrite)
         try file.write([0x55, 0xaa], at: 4_096 + 200)
@@ -81,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [false, true]) @MainActor
-    func `where backup refuses a journal, it is salvaged`(_ isLost: Bool) throws {
+    func `a journal that backup refuses is salvaged`(_ isLost: Bool) throws {
         try fill()
         for segment in try segments.suffix(isLost ? 10 : 1) { try files.remove(segment) }
         let backup = try CommandRun("tandem", ["backup", place.path + "/b", "-D", place.store])
@@ -89,7 +92,7 @@ import Testing
         try expectWhole(try follow(backup.output, "salvage"))
     }
 
-    @Test @MainActor func `a store's file that is no store is rebuilt`() throws {
+    @Test @MainActor func `a store file with foreign contents is rebuilt`() throws {
         try fill()
         let file = try files.open(data, .readWrite)
         try file.write([UInt8](repeating: 7, count: 8_192), at: 0)
@@ -98,11 +101,11 @@ import Testing
     }
 
     @Test(arguments: [100, 20_000]) @MainActor
-    func `a store's file that was cut off is rebuilt`(_ bytes: Int) throws {
+    func `a truncated store file is rebuilt`(_ bytes: Int) throws {
         try fill()
         try CommandRun(shell: "truncate -s \(bytes) '\(data)'").check()
         let message = try refusal()
-        // Reading what is cut off ends any process.
+        // Reading a truncated map raises a signal that ends the process.
         if message.contains("move that file away") {
             let rebuild = try CommandRun("tandem", ["rebuild", "-D", place.store])
             #expect(rebuild.code == 1 && rebuild.lines.count == 1, "\(rebuild.output)")
@@ -123,7 +126,7 @@ import Testing
         try expectWhole(try follow(try refusal(), "rebuild"))
     }
 
-    @Test @MainActor func `a start without memory may be repeated`() throws {
+    @Test @MainActor func `a start that fails for lack of memory may be repeated`() throws {
         try fill()
         let message = try refusal(75, shell: "ulimit -v 100000")
         #expect(message.contains("allow the process more"), "\(message)")

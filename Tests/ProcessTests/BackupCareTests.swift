@@ -5,7 +5,7 @@ import TandemStore
 import TestSupport
 import Testing
 
-/// What `tandem backup` copies can be restored, and `tandem verify` says the same of stores, backups and restored stores.
+/// Restored backups of `tandem backup`, and `tandem verify` of stores, backups and restored stores.
 @Suite(.ownThread) struct BackupCareTests {
     let place: Place
     private let files = RealFileSystem()
@@ -37,7 +37,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test @MainActor func `a restored store is whole before and after its daemon's first start`()
+    @Test @MainActor func `a restored store is intact before and after its daemon's first start`()
         throws
     {
         try fill()
@@ -51,7 +51,7 @@ import Testing
 
     @Test @MainActor func `a backup is refused if anything that it copies is damaged`() throws {
         try fill()
-        // In the first transaction of the segment that is copied, which the store has applied.
+        // In the first transaction of the copied segment, which the store has applied.
         let last = try #require(try segments(place.store).last)
         try flip(last, at: 4_096 + 200)
         expect(
@@ -91,7 +91,8 @@ import Testing
         expect(try tandem("verify", backup, "-D", place.store), 2, "verified alone")
     }
 
-    @Test @MainActor func `backup and restore make no parents and remove nothing of others`() throws
+    @Test @MainActor func `backup and restore create no parents and remove no foreign files`()
+        throws
     {
         try fill()
         let deep = place.path + "/none/deep"
@@ -108,7 +109,7 @@ import Testing
         #expect(files.exists(restored + ".restoring/photos") && !files.exists(restored))
     }
 
-    @Test @MainActor func `what a damaged directory still gives is a store that a daemon serves`()
+    @Test @MainActor func `a damaged directory is salvaged into a store that a daemon serves`()
         throws
     {
         try fill()
@@ -126,7 +127,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("verify", "-D", restored), 0, "no problems")
         expect(try tandem("salvage", place.store, "--to", restored), 1, "exists")
-        // Without the store only what is before the damage is left.
+        // Without the store, only the transactions before the damage are left.
         try files.removeTree(place.store + "/store")
         let other = place.path + "/other"
         expect(
@@ -137,7 +138,7 @@ import Testing
         #expect(try files.list(place.path).allSatisfy { !$0.hasSuffix(".salvaging") })
     }
 
-    @Test @MainActor func `a slash after the name of what is made makes no difference`() throws {
+    @Test @MainActor func `a slash after the name of a target makes no difference`() throws {
         try fill()
         expect(try tandem("backup", backup + "/", "-D", place.store), 0)
         expect(try tandem("restore", backup, "--store", restored + "//"), 0)
@@ -151,10 +152,10 @@ import Testing
         #expect(!files.exists(inside))
     }
 
-    @Test @MainActor func `a store that is cut off is salvaged from its journal`() throws {
+    @Test @MainActor func `a truncated store is salvaged from its journal`() throws {
         try fill()
         try CommandRun(shell: "truncate -s 30000 '\(place.store)/store/data.mdb'").check()
-        // What an attempt left that was killed.
+        // The remains of an attempt that was killed.
         try files.createDirectory(restored + ".salvaging/copy", mode: 0o700)
         expect(
             try tandem("salvage", place.store, "--to", restored), 0,
@@ -164,7 +165,7 @@ import Testing
         #expect(!files.exists(restored + ".salvaging"))
     }
 
-    @Test @MainActor func `a salvage names the positions that are lost, and no rebuild`() throws {
+    @Test @MainActor func `salvage names the lost positions, and suggests no rebuild`() throws {
         try fill()
         let segments = try segments(place.store)
         let first = try #require(UInt64(segments[2].suffix(24).prefix(16), radix: 16))
@@ -172,7 +173,7 @@ import Testing
         try files.removeTree(place.store + "/store")
         let run = try tandem("salvage", place.store, "--to", restored)
         expect(run, 1, "lost: positions \(first) to 11\n")
-        // Without a journal nothing can be built of it.
+        // Without a journal nothing can be rebuilt.
         try CommandRun(
             shell: "rm -r '\(restored)/journal' && truncate -s 5000 '\(restored)/store/data.mdb'"
         ).check()

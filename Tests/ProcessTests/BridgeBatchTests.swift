@@ -3,7 +3,7 @@ import TandemIO
 import TandemModel
 import Testing
 
-/// The verb `batch` of the bridge.
+/// The bridge's verb `batch`.
 @Suite(.ownThread, .serialized) struct BridgeBatchTests {
     @Test func `batch inserts, updates and deletes, and lists follow before the answer`() throws {
         let daemon = try BridgedDaemon()
@@ -41,7 +41,7 @@ import Testing
         #expect(try other.finish() == .exited(0))
     }
 
-    @Test func `batch takes relationships and aliases, and merges into other contexts when asked`()
+    @Test func `batch takes relationships and aliases, and merges into a context on request`()
         throws
     {
         let daemon = try BridgedDaemon()
@@ -66,7 +66,7 @@ import Testing
         let players = try bridge.ask(
             #"{"do": "fetch", "entity": "Team", "where": "name = nil", "properties": ["players"]}"#)
         #expect(players.firstValues?["players"]?.array?.count == 2)
-        // And the other end takes them along.
+        // The cascade deletes the players at the other end.
         #expect(
             try bridge.ask(#"{"do": "batch", "delete": "Team", "where": "name = nil"}"#)["count"]
                 == .int(1))
@@ -74,7 +74,7 @@ import Testing
         #expect(try bridge.finish() == .exited(0))
     }
 
-    @Test func `what batch can't do is refused, with how far it came`() throws {
+    @Test func `an impossible batch is refused, with the number of rows done`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()
@@ -106,10 +106,10 @@ import Testing
         let error = try bridge.answer(
             #"{"do": "batch", "context": "w", "insert": "Team", "rows": [\#(rows.joined(separator: ","))]}"#
         )["error"]
-        // The error names a position, so what happened up to there is told before it.
+        // The error names a position, so the changes up to it are reported before the error.
         #expect(bridge.takeEvents().last?["position"] == error?["position"])
         #expect(error?["code"] == .string("uniqueness"))
-        // All before the row that can't be inserted, which the message names.
+        // All rows before the one that can't be inserted, which the message names.
         #expect(error?["count"] == .int(1_499))
         #expect(error?["message"]?.string?.hasPrefix("row 1499: ") == true)
         #expect(try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(1_499))

@@ -75,7 +75,7 @@ import Testing
         let writer = try daemon.first()
         try writer.ask(contents)
         let told = daemon.place.path + "/told"
-        /// How often rows were fetched, and how often it was asked what became of cached ones.
+        /// Returns the number of fetches of rows and of verdict requests about cached rows.
         func fetches() throws -> [Int] {
             let lines = try String(contentsOfFile: told, encoding: .utf8).split(separator: "\n")
                 .filter { $0.hasPrefix("tandem fetch:") }
@@ -106,7 +106,7 @@ import Testing
             bridge.kill()
         }
         #expect(try fetches() == [2, 2])
-        // Without a name nothing is kept, and a refused one leaves the request as it was.
+        // Without a name no list is cached, and a refused name leaves the request unchanged.
         let (bridge, _) = try open("two")
         #expect(try bridge.refusal(#"{"do": "refetch", "controller": "c", "cache": 3}"#) == "usage")
         let refetched = try bridge.ask(#"{"do": "refetch", "controller": "c", "cache": null}"#)
@@ -140,7 +140,7 @@ import Testing
             ])
     }
 
-    @Test func `a paused context says nothing, and resuming is one change`() throws {
+    @Test func `a paused context reports nothing, and resuming reports one change`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())
@@ -169,8 +169,7 @@ import Testing
         #expect(try two.event()["position"] == .int(6))
     }
 
-    @Test func `a save of a context that lags behind is one change, whatever its ops read`() throws
-    {
+    @Test func `a save of a lagging context is one change, whatever its ops read`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (bridge, other) = (try daemon.first(), try daemon.bridge("other"))
@@ -187,7 +186,7 @@ import Testing
             #"{"update": "Team/1", "remove": {"tags": ["Tag/5"]}}"#,
             #"{"insert": "Team", "set": {"name": "D", "tags": ["Tag/5"]}}"#,
         ].enumerated() {
-            // A context of its own for each: it knows the row, and none of its members.
+            // Each has its own context, which has the row but none of its members.
             let name = "w\(place)"
             try bridge.ask(
                 open.replacing(

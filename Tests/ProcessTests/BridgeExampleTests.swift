@@ -4,9 +4,10 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The page of examples for other languages: each is run as it stands there, and prints what stands below it.
+/// The documentation page with examples in other languages: each is run, and prints the output
+/// below it.
 @Suite(.ownThread) struct BridgeExampleTests {
-    /// A piece of a program, and what it prints.
+    /// A piece of a program and its expected output.
     struct Example: CustomTestStringConvertible, Sendable {
         var language: String
         var number: Int
@@ -15,13 +16,13 @@ import Testing
         var testDescription: String { "\(language) \(number)" }
     }
 
-    /// The examples of the page: blocks of code, each with a block of text behind it.
+    /// The examples of the page: code blocks, each followed by a text block with its output.
     static let examples: [Example] = {
         let parts = #filePath.split(separator: "/").dropLast(3)
         let page =
             "/" + parts.joined(separator: "/") + "/Client/Tandem/Tandem.docc/BridgeExamples.md"
         let text = (try? String(contentsOfFile: page, encoding: .utf8)) ?? ""
-        // Every second piece is inside of a block.
+        // Every second piece is inside a block.
         let blocks = text.components(separatedBy: "\n```").enumerated()
             .filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
         return zip(blocks, blocks.dropFirst()).enumerated().compactMap { number, pair in
@@ -37,7 +38,7 @@ import Testing
         return (String(language), block.dropFirst(language.count + 1) + "\n")
     }
 
-    @Test func `the page has examples for each language, and nothing that is not run`() throws {
+    @Test func `the page has examples for each language, and all of them are run`() throws {
         let languages = Self.examples.map(\.language)
         #expect(Set(languages) == ["sh", "python", "javascript"])
         #expect(languages.filter { $0 == "sh" }.count == 2)

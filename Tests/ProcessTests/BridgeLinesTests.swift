@@ -5,7 +5,7 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// Lines that are nearly requests.
+/// Mutated requests, sent to the bridge as lines.
 @Suite(.ownThread) struct BridgeLinesTests {
     private static let requests = [
         #"{"id": 1, "do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "a", "wins": 3}}]}"#,
@@ -23,7 +23,7 @@ import Testing
         #"{"id": 1, "do": "schema", "apply": {"entities": {"Team": {"attributes": {"n": {"type": "int"}}}}}}"#,
     ]
 
-    @Test func `law 7: a line that is nearly a request has one answer, and the bridge goes on`()
+    @Test func `law 7: a line that is nearly a request has one answer, and the bridge continues`()
         throws
     {
         let world = try BridgedDaemon()
@@ -32,7 +32,7 @@ import Testing
         var mutator = Mutator(Self.requests.map { Array($0.utf8) }, seed: seed)
         for round in 0..<600 {
             let line = String(decoding: mutator.next(), as: UTF8.self).filter { !$0.isNewline }
-            // A wait for a position that is far away is a wait.
+            // A wait for a position far ahead would block.
             if line.contains("reach") { continue }
             bridge.write(line)
             bridge.write(#"{"id": "end \#(round)", "do": "count", "entity": "Tag"}"#)
@@ -47,11 +47,11 @@ import Testing
         #expect(check.code == 0, "\(check.output)")
     }
 
-    /// Each of them is refused at once, without a daemon.
+    /// Each line is refused at once, without a daemon.
     @Test(arguments: [
         "18446744073709551615", "9223372036854775807", "-9223372036854775809", "1.50", "-0.0",
         "1e400", "123456789012345678901234567890.5", "true", "null", #""a\"b""#,
-    ]) func `an id comes back as it was written`(_ id: String) throws {
+    ]) func `an id is returned exactly as it was written`(_ id: String) throws {
         let program = DaemonProcess.products + "/tandem"
         let lines = [
             #"{"id": \#(id), "do": "nope"}"#, #"{"do": {"id": 5}, "id" :\#(id)}"#,
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// How many answers come before the one of an id; events are no answers.
+    /// Returns the number of answers before the one with this id; events are not counted.
     private func answers(of bridge: BridgeProcess, until id: JSON) throws -> Int {
         var count = 0
         while true {

@@ -2,15 +2,18 @@ import TandemIO
 import TandemModel
 import Testing
 
-/// A `tandem bridge` of this build in a process of its own, and what it wrote.
+/// A `tandem bridge` of this build in a process of its own, and its output.
 final class BridgeProcess {
     private let child: ChildProcess
     private let lines: StandardInput
     private var lastID: Int64 = 0
-    /// The events that were read and not taken yet.
+    /// The events that were read and not yet taken by the test.
     private var events: [JSON] = []
 
-    /// Starts one; `debug` is the file into which it tells what it does, beside which it caches lists.
+    /// Starts a bridge.
+    ///
+    /// `debug` is the path of a file for its debug trace; its cached lists are stored next to that
+    /// file.
     init(
         _ socket: String, author: String = "bridge", cachedRows: Int? = nil, debug: String? = nil
     ) throws {
@@ -33,15 +36,15 @@ final class BridgeProcess {
 
     var processID: Int32 { child.processID }
 
-    /// Writes a line as it is.
+    /// Writes a line unchanged.
     func write(_ line: String) { child.write(line + "\n") }
 
-    /// The next line that it writes.
+    /// Returns the next line that the bridge writes.
     func read() throws -> JSON {
         try #require(try readUnlessEnded(), "the bridge ended")
     }
 
-    /// The next line; nil when it has ended, a line that was cut off then included.
+    /// Returns the next line, or nil if the bridge has ended, even in the middle of a line.
     func readUnlessEnded() throws -> JSON? {
         guard let line = try lines.readLine() else { return nil }
         do {
@@ -57,7 +60,7 @@ final class BridgeProcess {
         try #require(try answerUnlessEnded(try JSON(parsing: request)), "the bridge ended")
     }
 
-    /// As ``answer(_:)``; nil when it ended first.
+    /// Like ``answer(_:)``, but returns nil if the bridge ends first.
     func answerUnlessEnded(_ request: JSON) throws -> JSON? {
         try send(request)
         while let json = try readUnlessEnded() {
@@ -77,28 +80,29 @@ final class BridgeProcess {
         write(JSON.object(members).text)
     }
 
-    /// Sends a request that has to succeed.
+    /// Sends a request that must succeed, and returns the result.
     @discardableResult
     func ask(_ request: String, _ place: SourceLocation = #_sourceLocation) throws -> JSON {
         let answer = try answer(request)
         return try #require(answer["ok"], "\(answer)", sourceLocation: place)
     }
 
-    /// Sends a request that has to fail, and returns the code.
+    /// Sends a request that must fail, and returns the error code.
     func refusal(_ request: String) throws -> String? {
         try answer(request)["error"]?["code"]?.string
     }
 
-    /// The events that came before the answers read so far.
+    /// Returns and removes the events that were read before the answers so far.
     func takeEvents() -> [JSON] {
         defer { events = [] }
         return events
     }
 
-    /// Waits for an event.
+    /// Returns the next event, and waits for it if necessary.
     func event() throws -> JSON { events.isEmpty ? try read() : events.removeFirst() }
 
-    /// Ends its input and waits for the end; what it still writes are events.
+    /// Closes the bridge's input and waits for its end; lines that it still writes are kept as
+    /// events.
     func finish() throws -> ChildProcess.Status {
         child.closeInput()
         while let line = try lines.readLine() {
@@ -107,13 +111,13 @@ final class BridgeProcess {
         return child.wait()
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL and waits for the end.
     func kill() {
         child.kill()
         child.wait()
     }
 
-    /// What a killed bridge had written and nobody had read; a line that was cut off is left out.
+    /// Returns the unread output of a killed bridge, without a line that was cut off.
     func rest() throws -> [JSON] {
         while let line = try lines.readLine() {
             if let json = try? JSON(parsing: String(decoding: line, as: UTF8.self)) {
@@ -124,7 +128,7 @@ final class BridgeProcess {
     }
 }
 
-/// The model of the conversations.
+/// The model of the bridge tests.
 let bridgeModel = """
     {"entities": {"Team": {"attributes": {"name": {"type": "string"}, "zone": {"type": "string"},
     "wins": {"type": "int", "default": 0}, "born": {"type": "date"}, "logo": {"type": "data"},
@@ -139,13 +143,13 @@ let bridgeModel = """
     """
 
 extension JSON {
-    /// A JSON text in a test.
+    /// Parses a JSON text.
     static func of(_ text: String) throws -> JSON { try JSON(parsing: text) }
 
-    /// The ids of an answer to a fetch.
+    /// The object ids in the answer to a fetch.
     var ids: [String] { self["objects"]?.array?.compactMap { $0["id"]?.string } ?? [] }
 
-    /// The values of the first object of an answer to a fetch.
+    /// The values of the first object in the answer to a fetch.
     var firstValues: JSON? { self["objects"]?.array?.first?["values"] }
 }
 
@@ -164,7 +168,7 @@ struct BridgedDaemon {
         try BridgeProcess(place.socket, author: author)
     }
 
-    /// A bridge that installed the model.
+    /// Returns a bridge that has installed the model.
     func first(_ author: String = "bridge") throws -> BridgeProcess {
         let bridge = try bridge(author)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)

@@ -4,7 +4,7 @@ import TandemModel
 import Testing
 
 @Suite(.ownThread, .serialized) struct BridgeTests {
-    @Test func `schema reads an empty store, installs a model and tells others`() throws {
+    @Test func `schema reads an empty store, installs a model and notifies others`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.bridge(), try daemon.bridge())
@@ -17,14 +17,14 @@ import Testing
             #expect(events.map { $0["event"]?.string } == ["schema"])
             #expect(events.first?["hash"] == answer["hash"])
         }
-        // A context of the time before the model knows it.
+        // A paused context, which is at a position before the model, knows the model.
         #expect(try two.ask(#"{"do": "fetch", "entity": "Team"}"#).ids.isEmpty)
         #expect(try one.refusal(#"{"do": "schema", "apply": {"entities": 1}}"#) == "usage")
         #expect(try one.finish() == .exited(0))
         #expect(try two.finish() == .exited(0))
     }
 
-    @Test func `values of every type come back as they went in`() throws {
+    @Test func `values of every type are returned as they were saved`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.first()
@@ -45,7 +45,7 @@ import Testing
         #expect(try born.firstValues == .of(#"{"born": 60.0, "players": []}"#))
     }
 
-    @Test func `fetch and count look back to a position`() throws {
+    @Test func `fetch and count read the past at a position`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (bridge, other) = (try daemon.first(), try daemon.bridge())
@@ -74,7 +74,7 @@ import Testing
             let answer = try bridge.ask(#"{"do": "count", "entity": "Team", "at": \#(at)}"#)
             #expect(try answer == .of(#"{"count": \#(count), "position": \#(at)}"#))
         }
-        // A context that merges nothing unprompted gets there first.
+        // A context that merges only on request is moved to the position first.
         let late = try other.ask(
             #"{"do": "count", "entity": "Team", "context": "late", "at": 2}"#)
         #expect(try late == .of(#"{"count": 1, "position": 2}"#))
@@ -106,7 +106,7 @@ import Testing
         }
         #expect(
             try lists() == .of(#"{"players":["Player/2","Player/3"],"tags":["Tag/4"],"wins":2}"#))
-        // Another context, which holds nothing.
+        // Another context, which holds no objects.
         try bridge.ask(
             """
             {"do": "save", "context": "w", "ops": [{"insert": "Team", "as": "u", "set": {"name": "B"}},
@@ -118,7 +118,7 @@ import Testing
         #expect(try lists() == .of(#"{"players": ["Player/3"], "tags": [], "wins": 2}"#))
         try bridge.ask(#"{"do": "save", "ops": [{"delete": "$t"}]}"#)
         #expect(try bridge.ask(#"{"do": "fetch", "entity": "Player"}"#).ids == ["Player/2"])
-        // Nothing to do, no transaction.
+        // An empty save makes no transaction.
         let position = try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["position"]
         #expect(try bridge.ask(#"{"do": "save", "ops": []}"#)["position"] == position)
     }
@@ -160,7 +160,7 @@ import Testing
         #expect(try bridge.ask(#"{"do": "save", "ops": []}"#)["position"] == .int(2))
     }
 
-    @Test func `what is derived is refused, also beside what it follows from`() throws {
+    @Test func `setting a derived attribute is refused, even together with its source`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let bridge = try daemon.bridge()
@@ -186,7 +186,7 @@ import Testing
         #expect(teams.ids == ["Team/1"] && teams.firstValues?["folded"] == .string("a"))
     }
 
-    @Test func `a stale context has a conflict, value by value, and policies settle it`() throws {
+    @Test func `a stale context has a conflict, value by value, and policies resolve it`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())
@@ -205,12 +205,12 @@ import Testing
         #expect(try two.refusal(#"{"policy": "none", \#(save)}"#) == "usage")
         try two.ask(#"{"policy": "objectTrump", \#(save)}"#)
         #expect(try one.ask(#"{"do": "fetch", "entity": "Team"}"#).firstValues?["wins"] == .int(5))
-        // A context that does not hold the object has nothing to be stale.
+        // A context that does not hold the object can't have a stale version of it.
         try two.ask(
             #"{"do": "save", "context": "v", "ops": [{"update": "Team/1", "set": {"wins": 6}}]}"#)
     }
 
-    @Test func `law 3: a repeat under its save id answers the first position and ids`() throws {
+    @Test func `law 3: a retry with its save id returns the first position and ids`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let (one, two) = (try daemon.first(), try daemon.bridge())

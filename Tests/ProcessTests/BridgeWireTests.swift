@@ -5,8 +5,9 @@ import TestSupport
 import Testing
 
 @Suite(.ownThread) struct BridgeWireTests {
-    /// A bridge whose request waits for a daemon, beside the other tests, because that takes some
-    /// seconds.
+    /// A bridge whose request waits for a daemon.
+    ///
+    /// It is started before the other tests, because the wait takes some seconds.
     private static let lonely = Result {
         let place = try Place()
         let bridge = try BridgeProcess(place.socket)
@@ -67,7 +68,7 @@ import Testing
         #expect(try bridge.finish() == .exited(0))
     }
 
-    @Test func `a context that can't merge is a failure before the answer, and follows later`()
+    @Test func `a context that can't merge reports a failure first, and catches up later`()
         throws
     {
         let daemon = try BridgedDaemon()
@@ -85,7 +86,7 @@ import Testing
             #"{"do": "save", "ops": [{"insert": "Player", "set": {"name": "x", "team": "Team/1"}}]}"#
         )
         #expect(save["position"] == .int(3))
-        // Its answer names a position that the context does not come to.
+        // The answer names a position that the context can't reach.
         #expect(try reader.ask(#"{"do": "schema"}"#)["position"] == .int(3))
         let failure = try JSON.of(
             #"{"event": "failure", "context": "main", "position": 2, "error": {"code": "timeout", "message": "too busy"}}"#
@@ -99,7 +100,7 @@ import Testing
         #expect(try reader.finish() == .exited(0))
     }
 
-    @Test func `a merge that fails is a failure without any request, once until it succeeds`()
+    @Test func `a failed merge is reported without a request, once until it succeeds`()
         throws
     {
         let daemon = try BridgedDaemon()
@@ -131,7 +132,8 @@ import Testing
             relay.refuse(nil)
             let saved = try saver.ask(
                 #"{"do": "save", "ops": [{"update": "Team/1", "set": {"name": "\#(player)"}}]}"#)
-            // It may have merged the other save before, with another change.
+            // The reader may already have merged the other save and reported it in an earlier
+            // change.
             var change = try reader.event()
             while change["event"] == .string("change"), change["position"] != saved["position"] {
                 change = try reader.event()
@@ -141,7 +143,7 @@ import Testing
         #expect(try reader.finish() == .exited(0))
     }
 
-    @Test func `a killed daemon comes back, and no change is missed or told twice`() throws {
+    @Test func `a killed daemon is restarted, and no change is missed or repeated`() throws {
         let place = try Place()
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let (one, two) = (try BridgeProcess(place.socket), try BridgeProcess(place.socket))
@@ -155,7 +157,7 @@ import Testing
             daemon.end(SIGKILL)
             #expect(try one.event()["state"] == .string("lost"))
             daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
-            // Asked at once: it waits for the connection.
+            // Sent at once: the request waits for the connection.
             try one.ask(
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)b"}}]}"#)
             // Both have seen this loss before the next one.
@@ -177,14 +179,14 @@ import Testing
         }
         #expect(inserted.count == 6 && Set(inserted).count == 6)
         let states = events.compactMap { $0["state"]?.string }
-        // It may still have been on its way back when the daemon was killed again.
+        // A reader may still have been reconnecting when the daemon was killed again.
         let pairs = states.count / 2
         #expect((1...3).contains(pairs))
         #expect(states == Array(repeating: ["lost", "restored"], count: pairs).flatMap { $0 })
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 2: an observer whose history is gone hears of it with the restored connection`()
+    @Test func `law 2: an observer whose history expired is notified on reconnection`()
         throws
     {
         let world = try BridgedDaemon()
@@ -199,7 +201,7 @@ import Testing
         for name in ["a", "b", "c"] { _ = try save(name) }
         try reader.ask(#"{"do": "reach", "position": 4}"#)
         #expect(reader.takeEvents().count == 3)
-        // Another epoch: nothing of before can be gone on with.
+        // The restored store has another epoch, so no earlier history can be resumed.
         let (backup, again) = (world.place.path + "/backup", world.place.path + "/again")
         try CommandRun("tandem", ["backup", backup, "-D", world.place.store]).check()
         #expect(world.daemon.end(SIGTERM) == 0)
@@ -207,7 +209,7 @@ import Testing
         let daemon = try DaemonProcess.serving(store: again, socket: world.place.socket)
         #expect(try reader.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(3))
         let events = reader.takeEvents()
-        // Of the kinds that the contract has, in which there may be more keys.
+        // Only event kinds of the documented contract; they may have further keys.
         #expect(
             events.compactMap { $0["event"]?.string } == ["connection", "connection", "connection"])
         #expect(events.compactMap { $0["state"]?.string } == ["lost", "restored", "restored"])
@@ -220,8 +222,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 3: a save without an answer leaves nothing behind and may be repeated`() throws
-    {
+    @Test func `law 3: a save without an answer leaves no state and may be retried`() throws {
         let place = try Place()
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let bridge = try BridgeProcess(place.socket)
@@ -235,7 +236,7 @@ import Testing
         daemon.end(SIGKILL)
         var answer = try bridge.read()
         while answer["id"] == nil { answer = try bridge.read() }
-        // Whether it was sent before the daemon died is up to the scheduler.
+        // Whether the save was sent before the daemon died depends on the scheduler.
         let code = answer["error"]?["code"]?.string
         #expect(code == "unknownOutcome" || code == "disconnected", "\(answer)")
         daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
@@ -248,8 +249,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `laws 2 and 4: writer and readers, one of them killed, tell the same story`() throws
-    {
+    @Test func `laws 2 and 4: writer and readers agree, even if a reader is killed`() throws {
         let daemon = try BridgedDaemon()
         defer { daemon.daemon.end(SIGTERM) }
         let writer = try daemon.first("writer")
@@ -316,7 +316,7 @@ import Testing
                 "seed \(seed)")
         }
     }
-    @Test func `without a daemon a request is refused in time, and the bridge goes on`() throws {
+    @Test func `without a daemon a request is refused in time, and the bridge continues`() throws {
         let (place, lonely) = try Self.lonely.get()
         try lonely.withLock { bridge in
             let answer = try bridge.read()

@@ -3,11 +3,11 @@ import TandemIO
 import TandemModel
 import Testing
 
-/// Lists whose membership only the daemon can tell, under a stream of saves from another process.
+/// Lists whose membership only the daemon can decide, under a stream of saves from another process.
 @Suite(.ownThread, .serialized) struct BusyWriterTests {
     private static let teams = 12
 
-    /// A process that saves without a pause until it is told to stop; what went wrong is kept.
+    /// A client that saves without a pause until it is stopped, and keeps its first error.
     private final class Writer: Sendable {
         let isDone = Locked(false)
         let saves = Locked(0)
@@ -28,10 +28,12 @@ import Testing
             }
         }
 
-        /// Makes one player a star or none, and moves it: teams come and go through their players alone.
+        /// Makes one player a star or an ordinary player, and moves it to another team.
+        ///
+        /// Teams enter and leave the list through their players alone.
         private func save(_ bridge: BridgeProcess, _ round: Int) throws {
             let player = BusyWriterTests.teams + 1 + round % BusyWriterTests.teams
-            // Each time round another player is a star, and every player moves on.
+            // In each lap other players are stars, and every player moves to another team.
             let lap = round / BusyWriterTests.teams
             let team = 1 + (round * 7 + lap) % BusyWriterTests.teams
             let name = (round + lap) % 3 == 0 ? "star" : "other"
@@ -70,7 +72,7 @@ import Testing
         let thread = try KernelThread.start(name: "writer") { writer.run(socket) }
         var last: Int64 = 0
         var changes = 0
-        // Every change is one more verdict that came to an end while the writer went on.
+        // Every change is one more verdict that was completed while the writer continued.
         while changes < 150, writer.problem.withLock({ $0 }) == nil {
             let event = try reader.event()
             guard event["event"]?.string == "change" else { continue }
@@ -81,7 +83,8 @@ import Testing
             try apply(event, &shown)
         }
         #expect(changes == 150)
-        // A request in the middle of it is answered as well, at a position that is never behind the events.
+        // A request during the stream is answered at a position that is never before the events'
+        // positions.
         let open = try reader.ask(#"{"do": "open", "controller": "d", \#(list)}"#)
         #expect(try #require(open["position"]?.int) >= last)
         writer.isDone.withLock { $0 = true }
@@ -105,7 +108,7 @@ import Testing
         try #require(answer["sections"]?.array?.first?["objects"]?.array).compactMap(\.string)
     }
 
-    /// The rules of a table's batch update, for one section.
+    /// Applies a change by the rules of a table's batch update, for one section.
     private func apply(_ event: JSON, _ shown: inout [String]) throws {
         var gone: Set<String> = []
         var placed: [(place: Int, object: String)] = []

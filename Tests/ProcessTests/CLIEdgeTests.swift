@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem` where it is easily led astray: migrated stores, numbers out of range, directories that hold no store.
+/// Edge cases of `tandem`: migrated stores, numbers out of range, directories without a store.
 @Suite(.ownThread) struct CLIEdgeTests: StoreSuite {
     let place: Place
 
@@ -17,7 +17,7 @@ import Testing
         try Model(parsing: text(attributes))
     }
 
-    /// Saves under one model, then installs another in which every slot has moved, and saves again.
+    /// Saves with one model, then installs a model that moves every slot, and saves again.
     @MainActor private func migrate() throws -> (old: Model, new: Model) {
         let old = #""name": {"type": "string"}, "wins": {"type": "int"}"#
         let new = #""a": {"type": "string"}, "b": {"type": "double"}, "#
@@ -55,7 +55,7 @@ import Testing
         #expect(try CommandRun("tandem", ["log", "-D", place.store]).lines == run.lines)
     }
 
-    @Test @MainActor func `log -D claims no cursor, as it does not know the log`() throws {
+    @Test @MainActor func `log -D prints no cursor, because it does not know the log`() throws {
         try place.serve()
         _ = try migrate()
         let run = try CommandRun("tandem", ["log", "-D", place.store, "-o", "json"])
@@ -102,7 +102,7 @@ import Testing
         #expect(run.output.contains("the list can't be followed any more"), "\(run.output)")
     }
 
-    @Test func `the table of the example says that a migration has shut it out`() throws {
+    @Test func `the example's table reports that a migration made its model incompatible`() throws {
         try place.serve()
         let products = DaemonProcess.products
         let played = try CommandRun("worldcup", ["play", "--quiet", "--socket", place.socket])
@@ -154,7 +154,7 @@ import Testing
         expectLine(try CommandRun("tandem", ["nope"]), 2, "see `tandem --help`")
     }
 
-    @Test func `help, version and health fail when nobody can get them`() throws {
+    @Test func `help, version and health fail if their output can't be written`() throws {
         try place.serve()
         let tandem = "'\(DaemonProcess.products)/tandem'"
         for words in ["--help", "--version", "help log", "log --help", "status", "health", "log"] {
@@ -168,7 +168,7 @@ import Testing
         #expect(try CommandRun(shell: "\(tandem) help log <&- >/dev/null 2>&-").code == 0)
     }
 
-    @Test func `help of what is no verb is refused with a suggestion`() throws {
+    @Test func `help for an unknown verb is refused with a suggestion`() throws {
         expectLine(
             try CommandRun("tandem", ["help", "frob"]), 2, "there is no verb `frob`",
             "see `tandem --help`")
@@ -182,8 +182,7 @@ import Testing
             try CommandRun("tandem", ["metrics", "-O", place.path + "/x.txt"]), 2, "ends in .prom")
     }
 
-    @Test func `a property that the wanted entity has not is refused, whoever else has it`() throws
-    {
+    @Test func `a property that only another entity has is refused`() throws {
         let daemon = try place.serve()
         let model = try file(
             "model.json",
@@ -213,7 +212,7 @@ import Testing
         try check(["-D", place.store])
     }
 
-    @Test @MainActor func `what is easily mistyped is told as what it is`() throws {
+    @Test @MainActor func `common mistakes are reported with a remedy`() throws {
         try place.serve()
         let container = PersistentContainer(socket: place.socket, author: "seeder")
         defer { container.close() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import tandem
 
-/// One code and one text for one condition, in every verb.
+/// One exit code and one text per condition, in every verb.
 @Suite(.ownThread) struct CLIWordingTests: StoreSuite {
     let place: Place
 
@@ -14,7 +14,7 @@ import Testing
             #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}}}}}"#)
     }
 
-    @Test func `an entity that is not there is told alike by all verbs`() throws {
+    @Test func `all verbs report an unknown entity alike`() throws {
         let map = try file("map.json", #"{"files": [{"file": "t.csv", "entity": "Teem"}]}"#)
         try file("t.csv", "name\nA\n")
         for words in [
@@ -29,7 +29,7 @@ import Testing
         expect(try tandem("import", place.path, "--map", map), 2)
     }
 
-    @Test func `a usage error names what is wrong and where the help is, and no more`() throws {
+    @Test func `a usage error names the mistake and the help page, and no more`() throws {
         for (words, part) in [
             (
                 ["fetch", "Team", "--limit", "-1"],
@@ -54,7 +54,7 @@ import Testing
         expectLine(daemon, 2, "`../etc` is not the name of a daemon")
     }
 
-    @Test func `a file that is not there is a matter of usage`() throws {
+    @Test func `a missing file is a usage error`() throws {
         let none = place.path + "/none"
         expectLine(try tandem("schema", "apply", none), 2, none)
         expectLine(try tandem("import", none, "--entity", "Team"), 2, "there is no file \(none)")
@@ -63,7 +63,7 @@ import Testing
             "there is no file \(none).csv")
     }
 
-    @Test func `TANDEM_STORE stands in for -D of every verb, if nothing names a daemon`() throws {
+    @Test func `TANDEM_STORE replaces -D of every verb, if nothing names a daemon`() throws {
         func run(_ words: String, _ variables: String = "") throws -> CommandRun {
             try CommandRun(
                 shell:
@@ -88,7 +88,7 @@ import Testing
         expectLine(try CommandRun("tandemd", ["--version"]), 0, versions)
     }
 
-    @Test func `the help names every variable that counts`() throws {
+    @Test func `the help names every variable that is read`() throws {
         let help = try CommandRun("tandem", ["--help"]).output
         for name in [
             "TANDEM_SOCKET", "TANDEM_NAME", "TANDEM_STORE", "TANDEM_PAGER", "PAGER", "NO_COLOR",
@@ -96,7 +96,7 @@ import Testing
         ] { #expect(help.contains(name), "\(name)") }
     }
 
-    @Test func `symbols are ASCII in the locale C, and as wide`() {
+    @Test func `symbols are ASCII in the locale C, with the same width`() {
         func isPlain(_ variables: [String: String]) -> Bool {
             PlainSymbols.isPlain { variables[$0] }
         }
@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed"))
-    func `watch draws again when the terminal has another size`() throws {
+    func `watch redraws when the terminal is resized`() throws {
         expect(try tandem("insert", "Team", "name=\(String(repeating: "x", count: 100))"), 0)
         let go = place.path + "/go"
         try CommandRun(shell: "mkfifo '\(go)'").check()
@@ -145,7 +145,7 @@ import Testing
         watcher.wait()
     }
 
-    @Test func `the marks of a long axis have years`() {
+    @Test func `the tick labels of a long axis have years`() {
         let year: Int64 = 365 * 86_400_000_000
         for years in [2, 5, 10, 30, 100] as [Int64] {
             let now: Int64 = 1_800_000_000_000_000

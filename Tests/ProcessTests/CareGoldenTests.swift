@@ -3,7 +3,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// What the verbs of care print, byte for byte; what differs from run to run has a word in its place.
+/// The output of the maintenance verbs, byte for byte, with placeholders for parts that vary
+/// between runs.
 @Suite(.ownThread) struct CareGoldenTests {
     let place: Place
     let daemon: DaemonProcess
@@ -29,7 +30,9 @@ import Testing
             ])
     }
 
-    /// An output without the name of the place; of sizes that hang on the time of checkpoints only that there are any.
+    /// Returns the output without the place's path and the parts that vary between runs.
+    ///
+    /// Sizes depend on the time of checkpoints, so only their presence is compared.
     private func masked(_ output: String, _ name: String) -> String {
         var text = output.replacing(place.path, with: "PLACE")
         if name.hasPrefix("disk-usage") {
@@ -62,7 +65,7 @@ import Testing
             "import.rejects")
         try golden("explain Team --where 'wins > 1' --sort=-wins", "explain.index")
         try golden("explain Team --where 'name CONTAINS \"a\"' -o json", "explain.json")
-        // Up to the first limit: of the others it says the same.
+        // Up to the first limit: the other limits are printed in the same way.
         try golden("config | sed '/limits.connectionsPer/,$d'", "config.short")
         try golden("config -o json | sed '/limits.connectionsPer/,$d'", "config.json")
         try golden("consumers", "consumers.none")
@@ -78,7 +81,7 @@ import Testing
         try golden("verify -D nowhere", "verify.nowhere", code: 1)
     }
 
-    /// With a client that follows.
+    /// Compares the output of verbs while a client follows a list.
     private func follow() throws {
         let watch = try ChildProcess.start(
             DaemonProcess.products + "/tandem",

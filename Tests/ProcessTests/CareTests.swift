@@ -8,7 +8,8 @@ import TandemStore
 import TandemWire
 import Testing
 
-/// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as people run them, on a real daemon's directory.
+/// `tandem check`, `dump`, `rebuild`, `backup` and `restore` as run from a shell, on a real
+/// daemon's directory.
 @Suite(.ownThread, .serialized) struct CareTests {
     let place: Place
     let files = RealFileSystem()
@@ -34,13 +35,12 @@ import Testing
         #expect(saver.answered.count >= 20)
     }
 
-    /// A store with some notes, and no daemon.
+    /// Creates a store with some notes, without a daemon.
     private func fill() throws {
         try saving(on: try place.serve())
     }
 
-    @Test func `check finds nothing beside a daemon, and what is damaged is mended offline`() throws
-    {
+    @Test func `check finds nothing while a daemon runs, and damage is repaired offline`() throws {
         try fill()
         let daemon = try place.serve()
         expect(try tandem("check", "-D", place.store), 0, "no faults")
@@ -90,7 +90,7 @@ import Testing
         #expect(try Journaled(place).storeDump() == Journaled(place).replayedDump())
     }
 
-    @Test func `a rebuild is refused when the journal has lost what the store had`() throws {
+    @Test func `a rebuild is refused if the journal lost transactions that the store has`() throws {
         try fill()
         let names = try files.list(place.store + "/journal").filter { $0.hasSuffix(".journal") }
         let path = place.store + "/journal/" + (try #require(names.last))
@@ -108,7 +108,8 @@ import Testing
         expect(try tandem("rebuild", "-D", place.path), 1, "there is no journal in")
     }
 
-    @Test func `law 6: a backup under a stream of saves is the store at its position`() throws {
+    @Test func `law 6: a backup during a stream of saves equals the store at its position`() throws
+    {
         let daemon = try place.serve()
         var run: CommandRun?
         try saving(on: daemon) { run = try tandem("backup", backup, "-D", place.store) }
@@ -120,7 +121,8 @@ import Testing
         #expect(
             try tandem("dump", "--hash", "-D", restored).output
                 == "\(manifest.position) \(manifest.stateHash)\n")
-        // The daemon applies the tail; the store is then what the live journal gives up to there.
+        // The daemon applies the tail; then the store equals the live journal applied up to that
+        // position.
         let second = try place.serve(restored)
         #expect(second.end(SIGTERM) == 0)
         let expected = try Self.dump(of: end.encoded.prefix(Int(manifest.last)), in: place)
@@ -130,8 +132,8 @@ import Testing
         expect(try tandem("backup", backup, "-D", place.store), 1, "exists")
     }
 
-    /// An update of a small number ends in zeros, as the room behind it does.
-    @Test @MainActor func `law 3: a backup has the last save, though that ends in zeros`() throws {
+    /// An update to a small number ends in zeros, like the free space after it.
+    @Test @MainActor func `law 3: a backup has the last save, even if that ends in zeros`() throws {
         var daemon = try place.serve()
         let model = Model { Entity("Page") { Attribute("number", .int, default: .int(0)) } }
         func save(_ edit: (ManagedObjectContext) throws -> Void) throws -> Position {
@@ -152,7 +154,7 @@ import Testing
         }
         #expect(daemon.end(SIGTERM) == 0)
         let dump = try tandem("dump", "-D", place.store).output
-        // The save is in the journal alone, as it is until a checkpoint comes.
+        // The save is in the journal alone, as it is until the next checkpoint.
         try behind.write(to: checkpoint)
         expect(try tandem("backup", backup, "-D", place.store), 0, "journal to \(last.number)")
         #expect(try StoreBackup.verify(backup).last == last.number)
@@ -175,7 +177,7 @@ import Testing
         return lines
     }
 
-    @Test @MainActor func `law 2: a position from before a restore is of an expired history`()
+    @Test @MainActor func `law 2: a position from before a restore belongs to an expired history`()
         throws
     {
         try fill()
@@ -219,7 +221,8 @@ import Testing
         expect(try tandem("restore", backup, "--store", restored), 0)
     }
 
-    @Test func `law 3: a kill during backup or restore leaves nothing that looks whole`() throws {
+    @Test func `law 3: a kill during backup or restore leaves nothing that looks complete`() throws
+    {
         try fill()
         let unfinished = backup + ".unfinished"
         for stage in ["", "/store/data.mdb", "/journal", "/manifest.json"] {
@@ -244,7 +247,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    /// Starts `tandem` and kills it as soon as a path is there.
+    /// Starts `tandem` and kills it as soon as a path exists.
     private func kill(_ arguments: [String], when path: String) throws {
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem", arguments, output: .null)

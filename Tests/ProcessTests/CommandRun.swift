@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// A finished run of one of our programs.
+/// A finished run of one of the project's programs.
 struct CommandRun {
     let code: Int32
     /// Standard output and standard error together.
@@ -11,15 +11,15 @@ struct CommandRun {
 
     var lines: [String] { output.split(separator: "\n").map(String.init) }
 
-    /// The lines as JSON; nil for those that are none.
+    /// The lines that are JSON.
     var json: [JSON] { lines.compactMap { try? JSON(parsing: $0) } }
 
-    /// Runs a program of this build to its end.
+    /// Runs a program of this build and waits for its end.
     init(_ program: String, _ arguments: [String]) throws {
         try self.init(path: DaemonProcess.products + "/" + program, arguments)
     }
 
-    /// Runs any program to its end.
+    /// Runs any program and waits for its end.
     init(path: String, _ arguments: [String]) throws {
         let child = try ChildProcess.start(
             "/bin/sh", ["-c", "exec \"$0\" \"$@\" 2>&1", path] + arguments, output: .pipe)
@@ -35,7 +35,7 @@ struct CommandRun {
     }
 }
 
-/// Expects an exit code, and an output with these parts.
+/// Expects an exit code, and an output that contains these parts.
 func expect(
     _ run: CommandRun, _ code: Int32, _ parts: String...,
     at location: SourceLocation = #_sourceLocation
@@ -43,7 +43,7 @@ func expect(
     run.expect(code, parts, location)
 }
 
-/// Expects an exit code, and an output of one line with these parts.
+/// Expects an exit code, and an output of one line that contains these parts.
 func expectLine(
     _ run: CommandRun, _ code: Int32, _ parts: String...,
     at location: SourceLocation = #_sourceLocation

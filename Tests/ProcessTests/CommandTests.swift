@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem` and `tandemd` as people run them: what they print, and the exit code.
+/// `tandem` and `tandemd` as run from a shell: their output and exit codes.
 @Suite(.ownThread) struct CommandTests: StoreSuite {
     let place: Place
     let daemon: DaemonProcess
@@ -46,12 +46,12 @@ import Testing
         #expect(offline.lines == run.lines)
     }
 
-    @Test @MainActor func `consumers are listed, registered, moved on and removed`() throws {
+    @Test @MainActor func `consumers are listed, registered, acknowledged and removed`() throws {
         let end = try seed()
         #expect(try tandem("consumers").lines.count == 1)
         let first = try tandem("consumers", "register", "mirror", "--at", "1")
         #expect(first.output.hasPrefix("1@"))
-        // Registered once more it keeps its place.
+        // Registering the consumer again keeps its position.
         #expect(try tandem("consumers", "register", "mirror").output.hasPrefix("1@"))
         let moved = try tandem("consumers", "acknowledge", "mirror", "--at", end.description)
         #expect(moved.lines == [end.description])
@@ -70,7 +70,7 @@ import Testing
         expectLine(try tandem("consumers", "remove", "mirror", "--yes"), 1, "no consumer mirror")
     }
 
-    @Test @MainActor func `a consumer is shown, and reset when somebody says yes`() throws {
+    @Test @MainActor func `a consumer is shown, and reset after confirmation`() throws {
         let end = try seed()
         _ = try tandem("consumers", "register", "mirror", "--at", "1")
         let info = try tandem("consumers", "info", "mirror")
@@ -94,7 +94,7 @@ import Testing
         expectLine(try tandem("consumers", "reset", "nobody", "--yes"), 1, "no consumer nobody")
     }
 
-    @Test @MainActor func `subscriptions name who follows what`() throws {
+    @Test @MainActor func `subscriptions list each client and its entities`() throws {
         let end = try seed()
         #expect(try tandem("subscriptions").lines.count == 1)
         let container = PersistentContainer(socket: place.socket, author: "follower")
@@ -113,7 +113,7 @@ import Testing
         expectLine(try tandem("subscriptions", "-E", "Teem"), 2, "no entity `Teem`")
     }
 
-    @Test func `config shows what counts and who said so`() throws {
+    @Test func `config shows the effective settings and their origins`() throws {
         let changed = try tandem("config", "--changed")
         #expect(
             changed.lines == [
@@ -150,7 +150,7 @@ import Testing
         #expect(change["after"]?["wins"] == .int(1))
     }
 
-    @Test @MainActor func `log -f goes on with transactions as they come`() throws {
+    @Test @MainActor func `log -f prints new transactions as they arrive`() throws {
         let first = try seed()
         let follower = try ChildProcess.start(
             DaemonProcess.products + "/tandem",
@@ -193,7 +193,7 @@ import Testing
         #expect(try tandem("wait", "3").output == "\(position)\n")
     }
 
-    @Test func `wrong input is one line that says how to mend it, with its exit code`() throws {
+    @Test func `wrong input prints one line with a remedy, and has its own exit code`() throws {
         let model = try file("model.json", Self.model)
         #expect(try tandem("schema", "apply", model).code == 0)
         expectLine(try tandem("schema", "apply", try file("a.json", "{")), 2, "no JSON")
@@ -227,7 +227,7 @@ import Testing
     }
 
     @Test
-    func `law 7: a truncated frame ends its connection with a reason, and the daemon goes on`()
+    func `law 7: a truncated frame ends its connection with a reason, and the daemon continues`()
         throws
     {
         let socket = try Socket.connect(path: place.socket)
@@ -264,14 +264,14 @@ import Testing
     }
 }
 
-/// Reads lines from a descriptor as they come.
+/// Reads lines from a descriptor as they arrive.
 struct LineReader {
     private let descriptor: Int32
     private var bytes: [UInt8] = []
 
     init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-    /// The next line; nil at the end.
+    /// Returns the next line, or nil at the end.
     mutating func next() -> String? {
         while true {
             if let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {

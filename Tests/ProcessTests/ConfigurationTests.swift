@@ -4,7 +4,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// The configuration of a real `tandemd`, and what the roles in it do to real processes.
+/// The configuration of a real `tandemd`, and the effect of its roles on real processes.
 @Suite(.ownThread, .serialized) struct ConfigurationTests {
     private func file(_ text: String, in place: Place) throws -> String {
         let path = place.store + ".yaml"
@@ -21,7 +21,7 @@ import Testing
             path: "/usr/bin/env", settings + [path, "--check-config"] + arguments)
     }
 
-    @Test func `flags come before the environment, that before the file, that before defaults`()
+    @Test func `flags override the environment, which overrides the file and the defaults`()
         throws
     {
         let place = try Place()
@@ -52,7 +52,7 @@ import Testing
         ] { #expect(run.lines.contains(line), "\(line) in \(run.output)") }
     }
 
-    @Test func `tandem reload and SIGHUP read the file again, a wrong one changes nothing`() throws
+    @Test func `tandem reload and SIGHUP reread the file, and a wrong one changes nothing`() throws
     {
         let place = try Place()
         let path = try file("limits:\n  connections: 11\n", in: place)
@@ -83,7 +83,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `everything that is wrong is said at once, with its place`() throws {
+    @Test func `all configuration errors are reported at once, with their locations`() throws {
         let place = try Place()
         let path = try file("limits:\n  conections: 5\n  frameBytes: tiny\n", in: place)
         let run = try check(["--config", path], ["TANDEMD_LIMITS_RING": "5"])
@@ -96,7 +96,7 @@ import Testing
         #expect(!run.output.contains("limits.connections ="))
     }
 
-    @Test func `a file that was named has to be there and has to be YAML`() throws {
+    @Test func `a configuration file that is named must exist and be YAML`() throws {
         let place = try Place()
         let missing = try check(["--config", place.store + "/none.yaml"])
         #expect(missing.code == 2 && missing.output.contains("none.yaml"))
@@ -120,7 +120,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    /// Runs something as another user, in a supplementary group.
+    /// Arguments that run a program as another user, in a supplementary group.
     private static func prefix(group: Int) -> [String] {
         ["--reuid", "65534", "--regid", "65534", "--groups", "\(group)"]
     }
@@ -134,7 +134,7 @@ import Testing
     }()
 
     @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
-    func `who may not use the socket or the store is told so, not that there is none`() throws {
+    func `a user without access to the socket or the store gets a permission error`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(
             store: place.store, socket: place.socket, options: ["--set", "socket.mode=0600"])
@@ -143,7 +143,7 @@ import Testing
         func run(_ words: String...) throws -> CommandRun {
             try CommandRun(path: "/usr/bin/setpriv", Self.prefix(group: 4_243) + [tool] + words)
         }
-        // Verbs that wait for a daemon fail at once as well.
+        // Verbs that wait for a daemon fail at once too.
         for verb in [["status"], ["health"], ["log"], ["log", "-f"], ["wait", "1"]] {
             let words = [tool] + verb + ["--socket", place.socket]
             let denied = try CommandRun(
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test(.enabled(if: canBeOthers, "takes root, setpriv, and programs that others may run"))
-    func `the kernel's word on user and supplementary groups decides`() throws {
+    func `roles follow the user and supplementary groups that the kernel reports`() throws {
         let place = try Place()
         let text = "roles:\n  others: none\n  reader:\n    groups: [4242]\n"
         let path = try file(text, in: place)

@@ -2,14 +2,16 @@ import Glibc
 import TandemIO
 import Testing
 
-/// A `tandemd` of this build in a process of its own; killed with the last reference, if it was not waited for.
+/// A `tandemd` of this build in a process of its own.
+///
+/// It is killed with the last reference, if no test has waited for its end.
 final class DaemonProcess: Sendable {
     let processID: pid_t
-    /// The reading end of its standard error.
+    /// The read end of its standard error.
     private let output: Socket
     private let hasEnded = Locked(false)
 
-    /// The process has not been waited for.
+    /// Whether the process has not been waited for.
     var isRunning: Bool { !hasEnded.withLock { $0 } }
 
     /// The directory of the executables that were built with this test.
@@ -22,7 +24,7 @@ final class DaemonProcess: Sendable {
         return String(text.prefix(upTo: text.lastIndex(of: "/") ?? text.startIndex))
     }
 
-    /// Starts a program without waiting for anything; a listening socket is handed over as systemd does.
+    /// Starts a program without waiting for it; a listening socket is passed in the way of systemd.
     init(
         _ program: String, _ arguments: [String], shell limits: String? = nil,
         wrapper: String = "", listener: Int32? = nil
@@ -54,7 +56,7 @@ final class DaemonProcess: Sendable {
         output = mine
     }
 
-    /// Starts a daemon and waits until it serves.
+    /// Starts a daemon and waits until it is ready.
     static func serving(
         store: String, socket: String, options: [String] = [], limits: String? = nil
     ) throws -> DaemonProcess {
@@ -67,7 +69,7 @@ final class DaemonProcess: Sendable {
         return daemon
     }
 
-    /// Reads standard error until it ends or is what is wanted.
+    /// Reads standard error until its end, or until the predicate accepts the text read so far.
     func readOutput(until isEnough: (String) -> Bool = { _ in false }) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -79,7 +81,9 @@ final class DaemonProcess: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Sends a signal and waits for the end; returns the exit code, or minus the signal that ended it.
+    /// Sends a signal and waits for the end.
+    ///
+    /// Returns the exit code, or the negated signal that ended the process.
     @discardableResult
     func end(_ signal: Int32) -> Int32 {
         kill(processID, signal)
@@ -90,7 +94,7 @@ final class DaemonProcess: Sendable {
         if isRunning { end(SIGKILL) }
     }
 
-    /// Waits for the end.
+    /// Waits for the end, and returns like ``end(_:)``.
     @discardableResult
     func wait() -> Int32 {
         var status: Int32 = 0

@@ -3,10 +3,10 @@ import Glibc
 import TandemModel
 import Testing
 
-/// The variable itself, read by a process of its own.
+/// The environment variable itself, read by a separate process.
 @Suite(.ownThread) struct DebugVariableTests {
     @Test
-    func `with TANDEM_DEBUG=1 a process tells on standard error what it does, and only there`()
+    func `with TANDEM_DEBUG=1 a process traces its work to standard error, and only there`()
         throws
     {
         let daemon = try BridgedDaemon()

@@ -3,7 +3,7 @@ import Glibc
 import TandemIO
 import Testing
 
-/// What `make demo` runs, without a terminal.
+/// The command of `make demo`, without a terminal.
 @Suite(.ownThread) struct DemoTests {
     private func demo(_ place: Place, _ shell: String = "exec \"$0\" \"$@\"") throws -> CommandRun {
         let products = DaemonProcess.products
@@ -37,7 +37,7 @@ import Testing
 
     @Test func `an interrupted demo fails, and leaves nothing behind either`() throws {
         let place = try Place()
-        // The signal comes while the tournament is under way: its first goals are on the table.
+        // The signal arrives during the tournament: the first goals are in the table.
         let run = try demo(
             place,
             """
@@ -55,7 +55,7 @@ import Testing
         #expect(try processes(naming: place.path).isEmpty)
     }
 
-    @Test func `make demo runs just that`() throws {
+    @Test func `make demo runs the demo`() throws {
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         let run = try CommandRun(path: "/usr/bin/env", ["make", "-C", "/" + root, "-n", "demo"])
         #expect(run.code == 0)

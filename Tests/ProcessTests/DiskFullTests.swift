@@ -8,9 +8,9 @@ import Testing
 
 @testable import TandemStore
 
-/// A daemon that runs out of room in the middle of saves, seen by real clients.
+/// A daemon that runs out of space in the middle of saves, seen by real clients.
 @Suite(.ownThread, .serialized) struct DiskFullTests {
-    /// Daemon, a reader with a controller, a saver, and what takes their room.
+    /// A daemon, a reader with a controller, a writer, and the means to use up their space.
     private final class World {
         let scarcity: Scarcity
         let disk: SmallDisk?
@@ -18,7 +18,7 @@ import Testing
         var daemon: DaemonProcess
         let reader: BridgeProcess
         let saver: BridgeProcess
-        /// The position of every save that was answered, by name.
+        /// The position of every acknowledged save, by name.
         var acknowledged: [String: UInt64] = [:]
         var saves = 0
         private let text = String(repeating: "z", count: 20_000)
@@ -40,7 +40,8 @@ import Testing
             saver = try BridgeProcess(place.socket, author: "saver")
         }
 
-        /// Below the size of a segment a limit also cuts writes into one that is there.
+        /// Starts the shortage; a limit below the size of a segment also cuts writes into an
+        /// existing segment.
         func begin(_ bytes: Int = 64 << 10) throws {
             try disk?.fill()
             if disk == nil { try #require(try limit(daemon.processID, "--fsize=\(bytes):")) }
@@ -51,7 +52,7 @@ import Testing
             if disk == nil { try #require(try limit(daemon.processID, "--fsize=unlimited:")) }
         }
 
-        /// Saves once; the code with which it was refused, if it was.
+        /// Saves once; returns the error code if the save was refused.
         func save() throws -> String? {
             saves += 1
             let answer = try saver.answer(
@@ -64,7 +65,7 @@ import Testing
             return answer["error"]?["code"]?.string ?? "\(answer)"
         }
 
-        /// Saves until it is refused.
+        /// Saves until a save is refused.
         func saveUntilRefused() throws {
             for _ in 0..<400 {
                 guard let code = try save() else { continue }
@@ -74,7 +75,8 @@ import Testing
             Issue.record("400 saves found room")
         }
 
-        /// The reader fetches what was acknowledged, and its controller was told of each.
+        /// Checks that the reader fetches every acknowledged save, and that its controller shows
+        /// each.
         func checkReader() throws {
             let last = acknowledged.values.max() ?? 0
             try reader.ask(#"{"do": "reach", "position": \#(last)}"#)
@@ -85,7 +87,7 @@ import Testing
             #expect(rows?.count == acknowledged.count)
         }
 
-        /// Waits until the daemon says that it takes saves.
+        /// Waits until the daemon reports that it accepts saves.
         func awaitRoom(_ client: WireClient) throws {
             _ = try client.ask(.sync(Sync()))
             for _ in 0..<120 where client.states.last?.isReadOnly == true {
@@ -94,7 +96,8 @@ import Testing
             #expect(client.states.last?.isReadOnly == false, "no word of room within 30 s")
         }
 
-        /// Everything that was acknowledged is there once, where the answer said.
+        /// Checks that every acknowledged save is in the journal once, at the position of its
+        /// answer.
         func checkJournal() throws {
             let journal = try Journaled(place)
             #expect(
@@ -107,7 +110,7 @@ import Testing
     }
 
     @Test(arguments: Scarcity.possible)
-    func `laws 3, 7 and 8: without room saves are refused, the rest goes on, and room mends it`(
+    func `laws 3, 7 and 8: without space only saves are refused, until there is space again`(
         _ scarcity: Scarcity
     ) throws {
         let world = try World(scarcity)
@@ -146,14 +149,14 @@ import Testing
         #expect((status["readOnlySince"]?.number ?? 0) > 1_700_000_000)
     }
 
-    /// Each shortage with one way to end, and in the deep run with both.
+    /// Each shortage with one way to end the daemon, and in the deep run with both.
     private static let ends =
         Scarcity.possible.enumerated().map { ($1, $0 % 2 == 0 ? SIGKILL : SIGTERM) }
         + Volume.of(
             [], deep: Scarcity.possible.enumerated().map { ($1, $0 % 2 == 0 ? SIGTERM : SIGKILL) })
 
     @Test(arguments: ends)
-    func `law 3: a daemon that ends without room starts without room and has everything`(
+    func `law 3: a daemon that ends without space starts without space and lost nothing`(
         _ scarcity: Scarcity, _ signal: Int32
     ) throws {
         let world = try World(scarcity)
@@ -161,7 +164,7 @@ import Testing
         try world.begin(1_200 << 10)
         try world.saveUntilRefused()
         #expect(world.daemon.end(signal) == (signal == SIGKILL ? -SIGKILL : 0))
-        // The limit is the old process's; the new one begins with it.
+        // The limit was set on the old process; the new one must be started with it.
         let limits = world.disk == nil ? "ulimit -S -f 2400" : nil
         world.daemon = try DaemonProcess.serving(
             store: world.place.store, socket: world.place.socket, limits: limits)
@@ -180,11 +183,11 @@ import Testing
     }
 
     @Test(arguments: Scarcity.possible)
-    func `law 3: a change of the model without room is refused, and made when there is some`(
+    func `law 3: a model change without space is refused, and succeeds once there is some`(
         _ scarcity: Scarcity
     ) throws {
-        // What a checkpoint sets aside and does not use stays the store's: of small ones, however they fall, too little for three
-        // megabytes of rows.
+        // The store keeps pages that a checkpoint reserved and did not use. With small checkpoints,
+        // whenever they occur, these pages are too few for three megabytes of rows.
         let world = try World(scarcity, options: ["--set", "limits.checkpointPages=64"])
         for _ in 0..<120 { #expect(try world.save() == nil) }
         let watcher = try WireClient(world.place.socket, Hello(author: "watcher"))
@@ -215,7 +218,7 @@ import Testing
     }
 
     @Test(.enabled(if: SmallDisk.canMount(.tmpfs), "mounting takes root"))
-    func `an I/O error is a full disk where it is full, and nowhere else`() throws {
+    func `an I/O error means a full disk only if the disk is full`() throws {
         let disk = try SmallDisk(.tmpfs, mebibytes: 16)
         let store = try Store.open(
             path: disk.path, newIdentity: StoreIdentity(log: LogID(high: 1, low: 2), epoch: 1))
@@ -232,7 +235,7 @@ import Testing
 
     @Test(
         .enabled(if: SmallDisk.canMount(.tmpfs), "mounting takes root"))
-    func `a store can't be begun without room, and the exit code says that this may pass`() throws {
+    func `without space no store is created, and the exit code marks this as temporary`() throws {
         let disk = try SmallDisk(.tmpfs, mebibytes: 2)
         let place = try Place(store: disk.path + "/store")
         let daemon = try DaemonProcess(
@@ -243,14 +246,14 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("strace"), "strace is not installed"))
-    func `law 3: a quota that is used up is a full disk`() throws {
+    func `law 3: an exhausted quota is treated as a full disk`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         _ = try bridge.finish()
         #expect(daemon.end(SIGTERM) == 0)
-        // The kernel here knows no quota of users: its answer is put in the place of fallocate's.
+        // The kernel here has no user quotas, so the result of fallocate is replaced with EDQUOT.
         let tracer = try StracedDaemon(place, "inject=fallocate:error=EDQUOT")
         let saver = try BridgeProcess(place.socket)
         let text = String(repeating: "q", count: 40_000)
@@ -273,7 +276,7 @@ import Testing
     }
 }
 
-/// A daemon under strace, which changes what some of its calls return.
+/// A daemon under strace, which changes the results of some of its system calls.
 struct StracedDaemon {
     let strace: DaemonProcess
     let processID: pid_t
@@ -295,7 +298,7 @@ struct StracedDaemon {
         processID = try #require(children.lines.first.flatMap { pid_t($0) })
     }
 
-    /// Sends a signal to the daemon and waits for strace, which ends as it does.
+    /// Sends a signal to the daemon and waits for strace, which ends with the daemon's status.
     func end(_ signal: Int32) -> Int32 {
         kill(processID, signal)
         return strace.wait()

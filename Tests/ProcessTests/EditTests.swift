@@ -2,7 +2,7 @@ import Tandem
 import TestSupport
 import Testing
 
-/// `tandem insert`, `update` and `delete`: one object from the shell.
+/// `tandem insert`, `update` and `delete`, which edit one object from the shell.
 @Suite(.ownThread) struct EditTests: StoreSuite {
     let place: Place
 
@@ -63,7 +63,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "1\n")
     }
 
-    @Test func `what is wrong is named, and nothing is saved`() throws {
+    @Test func `an error names its cause, and nothing is saved`() throws {
         expect(try tandem("insert", "Teem", "name=A"), 2, "no entity `Teem`")
         expect(try tandem("insert", "Team", "nam=A"), 2, "has no property `nam`")
         expect(try tandem("insert", "Team", "name"), 2, "write NAME=VALUE")
@@ -82,7 +82,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "1\n")
     }
 
-    @Test func `a transaction is undone by a new save`() throws {
+    @Test func `a transaction is reverted by a new save`() throws {
         let team = try #require(try tandem("insert", "Team", "name=Qatar", "wins=2").lines.first)
         let player = try #require(
             try tandem("insert", "Player", "name=Akram", "team=\(team)").lines.first)
@@ -93,7 +93,7 @@ import Testing
         #expect(try values("Team")[0]["wins"]?.int == 3)
         expect(try tandem("revert", update), 0, "reverted \(update) by ")
         #expect(try values("Team") == before)
-        // A deleted object comes back with its links, under a new id.
+        // A deleted object is restored with its links, under a new id.
         expect(try tandem("delete", team), 0)
         #expect(try values("Player")[0]["team"] == .null)
         expect(try tandem("revert", try position()), 0, "insert Team/", "which was \(team)")
@@ -105,7 +105,7 @@ import Testing
         #expect(try tandem("count", "Player").output == "1\n")
     }
 
-    @Test func `what was changed later is a conflict, and nothing is saved`() throws {
+    @Test func `a later change is a conflict, and nothing is saved`() throws {
         let team = try #require(try tandem("insert", "Team", "name=Qatar", "wins=2").lines.first)
         let inserted = try position()
         expect(try tandem("update", team, "wins=3", "note=x"), 0)
@@ -160,12 +160,12 @@ import Testing
             #expect(!run.output.contains("update "))
         }
         #expect(try position() == end)
-        // The last change is nobody's but its own.
+        // The last transaction has no later changes and can be reverted.
         expect(try tandem("revert", end), 0, "update \(fans[0])", "reverted \(end)")
         #expect(try values("Fan")[0]["friends"]?.array?.count == 0)
     }
 
-    @Test func `a transaction is reverted under the names that a model has given since`() throws {
+    @Test func `a transaction is reverted across later renames in the model`() throws {
         let fans = try makeFans()
         expect(try tandem("update", fans[0], "note=x"), 0)
         let update = try position()

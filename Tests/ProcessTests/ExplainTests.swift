@@ -2,7 +2,7 @@ import Foundation
 import Tandem
 import Testing
 
-/// `tandem explain` as people run it.
+/// `tandem explain` as run from a shell.
 @Suite(.ownThread) struct ExplainTests {
     private static let model = """
         {"entities": {"Team": {"attributes": {"zone": {"type": "string"}, "wins": {"type": "int"}, \
@@ -13,14 +13,14 @@ import Testing
         "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
 
-    @Test @MainActor func `explain shows the plan, the rows and what can't be done`() throws {
+    @Test @MainActor func `explain shows the plan, the rows and errors`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         defer { daemon.end(SIGTERM) }
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "seeder")
         let context = container.makeContext(name: "seeds")
-        // More than 256 players are read by a reader.
+        // More than 256 players, so that a reader thread answers.
         for number in 0..<100 {
             let team = try context.insert("Team")
             team["zone"] = .string(number < 3 ? "Africa" : "Europe")

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Runs of `tandem` in each of which the kernel fails another read of one file.
+/// A series of `tandem` runs; in each run the kernel fails another read of one file.
 ///
 /// Needs strace (`KilledSaverTests.isThere`).
 struct FailingReads {
     /// The file whose reads fail.
     let path: String
 
-    /// Runs `tandem` until a run ends before its read number N; passes each run whose read failed to `body`.
+    /// Runs `tandem` repeatedly, failing read 1, 2, and so on, until a run ends before that read.
     ///
-    /// Returns the number of reads that failed.
+    /// Passes each run with a failed read to `body`. Returns the number of these runs.
     func run(_ arguments: [String], _ body: (CommandRun) throws -> Void) throws -> Int {
         var failed = 0
         while let run = try run(arguments, failing: failed + 1) {
@@ -19,7 +19,7 @@ struct FailingReads {
         return failed
     }
 
-    /// The run whose read with this number failed; nil if it reads the file less often.
+    /// Returns the run whose read with this number failed, or nil if the run has fewer reads.
     private func run(_ arguments: [String], failing number: Int) throws -> CommandRun? {
         let log = path + ".strace"
         defer { try? FileManager.default.removeItem(atPath: log) }

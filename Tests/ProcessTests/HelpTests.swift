@@ -1,7 +1,7 @@
 import Tandem
 import Testing
 
-/// The help of each verb fits a screen: 80 columns and 40 lines.
+/// The help of each verb, which fits a screen of 80 columns and 40 lines.
 @Suite(.ownThread) struct HelpTests {
     private func verbs(_ command: JSON, _ parents: [String]) -> [[String]] {
         (command["subcommands"]?.array ?? []).flatMap { verb -> [[String]] in

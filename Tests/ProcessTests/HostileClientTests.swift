@@ -5,7 +5,7 @@ import TandemQuery
 import TandemWire
 import Testing
 
-/// Clients that do what none should; a well-behaved one saves and follows on beside them.
+/// Clients that violate the protocol, next to well-behaved ones that keep saving and following.
 @Suite(.ownThread) struct HostileClientTests {
     @Test func `law 7: half a frame, cut at any byte, delays no other client and is freed`() throws
     {
@@ -22,7 +22,7 @@ import Testing
             strangers.append(stranger)
             if count % 20 == 0 { try world.goOn() }
         }
-        // Half a hello is not even a session.
+        // A connection with half a hello is not even a session.
         let hello = try HostileWorld.hello()
         for count in 1..<hello.count {
             let stranger = try world.stranger()
@@ -36,12 +36,13 @@ import Testing
     }
 
     @Test
-    func `laws 7 and 8: a thousand connections are what a user may have, and more are refused`()
+    func `laws 7 and 8: a user may have a thousand connections, and more are refused`()
         throws
     {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        // For the whole process, whose other tests have daemons and connections of their own at the same time.
+        // The limit holds for the whole process, whose other tests have daemons and connections of
+        // their own at the same time.
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, 16_384))
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let world = try HostileWorld()
@@ -50,13 +51,13 @@ import Testing
         var crowd: [Socket] = []
         for number in 0..<1_100 {
             let stranger = try world.stranger()
-            // Whoever is refused may find the connection closed already.
+            // A refused client may find the connection already closed.
             try? stranger.writeAll(hello)
             crowd.append(stranger)
             if number % 100 == 0 { try world.goOn() }
         }
         try world.goOn()
-        // The two that behave are users' connections as well.
+        // The two well-behaved clients count as the user's connections too.
         #expect(try world.descriptors() <= before.descriptors + 1_022)
         #expect((try world.status()["refused"]?.int ?? 0) >= 78)
         #expect(try world.memory() < before.memory + 128 << 20)
@@ -68,7 +69,7 @@ import Testing
     }
 
     @Test
-    func `laws 7 and 8: who asks for everything at once and reads nothing costs bounded memory`()
+    func `laws 7 and 8: a client that requests everything and reads nothing costs bounded memory`()
         throws
     {
         let world = try HostileWorld()
@@ -92,7 +93,7 @@ import Testing
             try world.goOn()
         }
         for _ in 0..<20 { try world.goOn() }
-        // Every answer has 6 MB: one at a time for each of eight, not 64.
+        // Every answer has 6 MB; each of the eight clients costs one answer at a time, not 64.
         let after = try world.memory()
         #expect(after < before + 192 << 20, "\(before) bytes before, \(after) after")
         greedy = []
@@ -100,7 +101,7 @@ import Testing
         try world.finish()
     }
 
-    @Test func `laws 7 and 8: descriptors that are sent along are not kept`() throws {
+    @Test func `laws 7 and 8: descriptors sent with a message are not kept`() throws {
         let world = try HostileWorld()
         let before = try world.descriptors()
         let stranger = try world.guest()
@@ -117,7 +118,7 @@ import Testing
         try world.finish()
     }
 
-    /// Sends bytes and so many descriptors; how many bytes went out.
+    /// Sends bytes with `count` descriptors; returns the number of bytes sent.
     private func send(_ bytes: [UInt8], with count: Int, over socket: Socket) -> Int {
         let (head, size) = (MemoryLayout<cmsghdr>.size, MemoryLayout<Int32>.size)
         var control = [UInt8](repeating: 0, count: head + size * count)

@@ -5,13 +5,13 @@ import Testing
 
 @testable import tandem
 
-/// Foreign names and values can't move a reader's cursor or forge lines.
+/// Foreign names and values, which must not move a reader's cursor or forge lines.
 @Suite(.ownThread) @MainActor struct HostileNamesTests: StoreSuite {
     let place: Place
 
     init() throws { place = try Place() }
 
-    /// Escape sequences, line ends, marks that turn the direction of text, hidden characters.
+    /// Escape sequences, line ends, marks that change the direction of text, hidden characters.
     static let hostile =
         "x\u{1b}[31m\u{9b}2J\u{7}\u{7f}\r\n\u{85}\u{202e}\u{2066}\u{2028}\u{2029}\u{200b}\u{feff}\u{e0041}y"
 
@@ -49,7 +49,7 @@ import Testing
         return container
     }
 
-    /// A consumer whose name no daemon would take, but an older one took.
+    /// Adds a consumer whose name an older daemon accepted, but the current one would not.
     private func addConsumer() throws {
         let store = try Store.open(
             path: place.store + "/store",
@@ -62,7 +62,8 @@ import Testing
 
     private static let formats = ["short", "short-iso", "verbose", "json", "json-pretty", "cat"]
 
-    /// Calls that print names and values over a daemon, and calls whose refusal quotes a name.
+    /// Calls that print names and values of a daemon's store, and calls whose error message quotes
+    /// a name.
     private static var asked: [[String]] {
         let wrong = hostile.replacing("\u{0}", with: "")
         return formats.map { ["log", "-o", $0] }
@@ -103,7 +104,7 @@ import Testing
             ]
     }
 
-    /// Calls that read the directory of a store without a daemon.
+    /// Calls that read a store's directory without a daemon.
     private func offline(_ other: String) -> [[String]] {
         let source = ["-D", place.store]
         let backup = place.path + "/backup"
@@ -153,7 +154,7 @@ import Testing
         #expect(again.end(SIGTERM) == 0)
         let offline = offline(place.path + "/" + Self.hostile)
         for words in offline { expectPrintable(try CommandRun("tandem", words), words) }
-        // A new verb has to be tried here as well; `HostileStreamTests` tries those that run long.
+        // A new verb must be added here too; `HostileStreamTests` covers the long-running verbs.
         let tried = Set((Self.asked + offline).map { $0[0] })
         for verb in TandemCommand.configuration.subcommands {
             #expect(tried.contains(verb._commandName), "no run of \(verb._commandName)")

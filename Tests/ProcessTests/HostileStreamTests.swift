@@ -5,7 +5,7 @@ import Testing
 
 @testable import tandem
 
-/// Foreign names and values in the verbs that run long: `watch`, `import` and `bridge`.
+/// Foreign names and values in the long-running verbs `watch`, `import` and `bridge`.
 @Suite(.ownThread) @MainActor struct HostileStreamTests: StoreSuite {
     let place: Place
     private static let hostile = HostileNamesTests.hostile
@@ -21,7 +21,7 @@ import Testing
                 "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
 
-    /// A hostile text as a JSON string whose escapes are those of the standard, and no others.
+    /// A hostile text as a JSON string that has only the escapes of the standard.
     private static var quoted: String {
         let data = try? JSONSerialization.data(withJSONObject: [hostile])
         return String(String(decoding: data ?? Data(), as: UTF8.self).dropFirst().dropLast())
@@ -34,7 +34,7 @@ import Testing
 
     // MARK: watch
 
-    /// Inserts, changes, moves and deletes teams with hostile names; three transactions.
+    /// Inserts, moves and deletes a team with a hostile name, in three transactions.
     private func saveChanges(
         _ container: PersistentContainer, _ didSave: (UInt64) throws -> Void
     ) throws {
@@ -50,7 +50,7 @@ import Testing
         try didSave(context.save().number)
     }
 
-    /// The output of `tandem watch` from its first line on, over three transactions.
+    /// Returns the output of `tandem watch` from its first line on, over three transactions.
     private func watch(_ start: (_ words: [String]) throws -> ChildProcess) throws -> String {
         let container = PersistentContainer(socket: place.socket)
         defer { container.close() }
@@ -77,7 +77,7 @@ import Testing
             }
         }
         try read(upTo: "Team/")
-        // Each change is shown before the next, which might undo it.
+        // Each change is shown before the next save, which might undo it.
         try saveChanges(container) { try read(upTo: "\($0): ", "\"position\":\($0)") }
         while case let more = try child.read(count: 1 << 16), !more.isEmpty { bytes += more }
         #expect(child.wait() == .exited(0))
@@ -108,7 +108,7 @@ import Testing
                 ["TERM=xterm", "script", "-qec", quoted.joined(separator: " "), "/dev/null"],
                 output: .pipe)
         }
-        // The terminal puts carriage returns before each line's end.
+        // The terminal puts carriage returns before the end of each line.
         let lines = output.unicodeScalars.split(separator: "\n").map { line in
             String(String.UnicodeScalarView(line.reversed().drop { $0 == "\r" }.reversed()))
         }

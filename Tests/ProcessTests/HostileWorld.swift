@@ -4,7 +4,8 @@ import TandemModel
 import TandemWire
 import Testing
 
-/// A real daemon, a client that behaves and one that follows it; what others do must not reach these.
+/// A real daemon with a well-behaved client and a follower; hostile clients must not affect these
+/// two.
 final class HostileWorld {
     let place: Place
     let daemon: DaemonProcess
@@ -31,10 +32,10 @@ final class HostileWorld {
         nextNumber = saver.welcome.lease.first
     }
 
-    /// A connection of which nothing is expected.
+    /// Returns a connection that has sent nothing.
     func stranger() throws -> Socket { try Socket.connect(path: place.socket) }
 
-    /// A connection behind its welcome, of which nothing more is expected.
+    /// Returns a connection that has received its welcome.
     func guest() throws -> Socket {
         let guest = try stranger()
         try guest.writeAll(try Self.hello())
@@ -48,7 +49,7 @@ final class HostileWorld {
         return guest
     }
 
-    /// The bytes of a hello.
+    /// Returns the bytes of a hello.
     static func hello(_ author: String = "hostile") throws -> [UInt8] {
         var bytes: [UInt8] = []
         try FrameEncoder.encode(
@@ -56,7 +57,7 @@ final class HostileWorld {
         return bytes
     }
 
-    /// A save of one note with a text of some length.
+    /// Returns a save of one note with the given text.
     func save(number: UInt64, id: String, text: String) throws -> SaveRequest {
         let key = try #require(entity.slot(of: "key"))
         let bytes = Array(id.utf8)
@@ -69,7 +70,8 @@ final class HostileWorld {
             ])
     }
 
-    /// The honest client saves, and its follower hears of it: each save once, in order.
+    /// Saves with the honest client, and expects that its follower receives each save once, in
+    /// order.
     func goOn(
         text: String? = nil, _ location: SourceLocation = #_sourceLocation
     ) throws {
@@ -88,23 +90,26 @@ final class HostileWorld {
         #expect(zip(seen, seen.dropFirst()).allSatisfy(<), sourceLocation: location)
     }
 
-    /// What the daemon tells of itself.
+    /// Returns the daemon's status.
     func status() throws -> JSON {
         guard case .status(let text) = try saver.ask(.status) else { return .null }
         return try JSON(parsing: text)
     }
 
-    /// The daemon's open descriptors.
+    /// Returns the number of the daemon's open descriptors.
     func descriptors() throws -> Int {
         try RealFileSystem().list("/proc/\(daemon.processID)/fd").count
     }
 
-    /// The daemon's own memory, in bytes.
+    /// Returns the daemon's anonymous memory, in bytes.
     func memory() throws -> Int {
         try ProcessSize(daemon.processID).bytes
     }
 
-    /// Waits until the daemon has let go of what strangers held; asking it makes it take turns.
+    /// Waits until the daemon has closed the descriptors of its strangers; returns false if it does
+    /// not.
+    ///
+    /// The requests sent meanwhile make the daemon run its loop.
     func descriptorsComeDown(to count: Int) throws -> Bool {
         for _ in 0..<2_000 {
             if try descriptors() <= count { return true }
@@ -113,7 +118,7 @@ final class HostileWorld {
         return false
     }
 
-    /// Ends the daemon in order; its store must be sound.
+    /// Ends the daemon in order, and expects that its store has no faults.
     func finish(_ location: SourceLocation = #_sourceLocation) throws {
         try goOn()
         #expect(daemon.end(SIGTERM) == 0, sourceLocation: location)
@@ -123,7 +128,7 @@ final class HostileWorld {
 }
 
 extension Socket {
-    /// The last failure that the other side tells before it closes.
+    /// Returns the last failure that the other side sends before it closes the connection.
     func failureBeforeEnd() throws -> TandemError? {
         var buffer = [UInt8](repeating: 0, count: 4_096)
         var decoder = DaemonMessageDecoder()

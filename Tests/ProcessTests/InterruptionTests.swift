@@ -4,40 +4,40 @@ import TandemIO
 import TandemWire
 import Testing
 
-/// What may happen between a client and its daemon.
+/// An interruption between a client and its daemon.
 enum Interruption: String, CaseIterable, Sendable {
-    /// Connections end, and for a while nobody gets through.
+    /// Connections end, and no new one succeeds for a while.
     case cut
-    /// The connection stands, and nothing comes through it any more, until it ends.
+    /// The connection stays open, but carries no more answers until it ends.
     case halfOpen
     case killed, terminated
-    /// The listening socket is systemd's, and stays while the daemon is started anew.
+    /// The listening socket belongs to systemd, and stays open while the daemon is restarted.
     case activated
-    /// The client is away for longer than history is kept.
+    /// The client is disconnected for longer than the history is kept.
     case expired
-    /// A backup takes the daemon's place, under another epoch.
+    /// A restored backup replaces the store, under another epoch.
     case restored
-    /// The daemon's wall clock jumps ahead and back, across a new start.
+    /// The wall clock jumps ahead and back, across a restart.
     case clock
 
-    /// Those that need no means besides the programs.
+    /// The interruptions that need no tools besides the programs.
     static let plain = allCases.filter { $0 != .clock }
 
-    /// Whether the stream can't go on where it was.
+    /// Whether the stream can't be resumed at the client's position.
     var losesHistory: Bool { self == .expired || self == .restored }
 }
 
-/// What a client hears when it is interrupted: laws 2, 4 and 5.
+/// The changes and saves that an interrupted client receives: laws 2, 4 and 5.
 @MainActor @Suite(.serialized) struct InterruptionTests {
     @Test(arguments: Interruption.plain)
-    func `laws 2, 4 and 5: behind an interruption a list has one change, and no save is missed`(
+    func `laws 2, 4 and 5: after an interruption a list has one change, and no save is missed`(
         _ interruption: Interruption
     ) async throws {
         try await interrupt(interruption)
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2, 4 and 5: behind jumps of the daemon's clock too, across a new start`()
+    func `laws 2, 4 and 5: also after jumps of the daemon's clock, across a restart`()
         async throws
     {
         try await interrupt(.clock)
@@ -78,7 +78,7 @@ enum Interruption: String, CaseIterable, Sendable {
     }
 }
 
-/// A daemon to be interrupted, and others that save.
+/// A daemon to be interrupted, and other clients that save.
 @MainActor final class InterruptedWorld {
     let place: Place
     let proxy: LosingProxy
@@ -120,7 +120,7 @@ enum Interruption: String, CaseIterable, Sendable {
         return daemon
     }
 
-    /// Others save so many times; the position of the last.
+    /// Saves `count` times with another client; returns the position of the last save.
     @discardableResult
     func save(_ count: Int, bytes: Int = 10) throws -> Position {
         let bridge = try BridgeProcess(place.socket)
@@ -143,7 +143,7 @@ enum Interruption: String, CaseIterable, Sendable {
         return client.cursor
     }
 
-    /// Lets it happen.
+    /// Causes the interruption.
     func interrupt() throws {
         switch interruption {
         case .cut: proxy.shut()
@@ -168,7 +168,7 @@ enum Interruption: String, CaseIterable, Sendable {
         daemon = try Self.start(place, store ?? place.store, time, listener)
     }
 
-    /// Saves while the client is away, until the daemon no longer has what comes after its position.
+    /// Saves while the client is disconnected, until its position has expired.
     private func outlast() throws {
         let old = try position()
         proxy.shut()
@@ -186,7 +186,7 @@ enum Interruption: String, CaseIterable, Sendable {
         let (backup, again) = (place.path + "/backup", place.path + "/again")
         let made = try CommandRun("tandem", ["backup", backup, "-D", place.store])
         #expect(made.code == 0, "\(made.output)")
-        // What the backup does not have, nobody will have had.
+        // Saves that are not in the backup are lost by the restore.
         try save(2)
         let restored = try CommandRun("tandem", ["restore", backup, "--store", again])
         #expect(restored.code == 0, "\(restored.output)")
@@ -196,7 +196,7 @@ enum Interruption: String, CaseIterable, Sendable {
     func end() { #expect(daemon.end(SIGTERM) == 0) }
 }
 
-/// A list that is kept up by its changes alone, and an observer beside it.
+/// A list that is updated by its changes alone, with an observer next to it.
 @MainActor final class KeptList {
     let container: PersistentContainer
     private let context: ManagedObjectContext
@@ -205,7 +205,7 @@ enum Interruption: String, CaseIterable, Sendable {
     private let ears = Ears()
     private let observer: ContextObserver
 
-    /// What an observer is told.
+    /// The saves and gaps that the observer received.
     private final class Ears {
         var heard: [UInt64] = []
         var missed: [MissedSaves] = []
@@ -248,7 +248,8 @@ enum Interruption: String, CaseIterable, Sendable {
         #expect(controller.position == position && keeper.positions.last == position)
     }
 
-    /// Compares what the changes lead to, what is shown, and what a process that comes anew is shown.
+    /// Compares the list built from the changes, the controller's list, and the list in a new
+    /// container.
     func compare(_ socket: String) throws {
         let other = PersistentContainer(socket: socket, author: "fresh")
         let fresh = try Self.controller(other.makeContext(name: "fresh"))
@@ -263,7 +264,7 @@ enum Interruption: String, CaseIterable, Sendable {
         }
     }
 
-    /// Applies what it is told, and nothing else.
+    /// A delegate that builds a list from the changes alone.
     private final class Keeper: FetchedResultsControllerDelegate {
         var sections: [SectionIDs] = []
         var positions: [Position] = []

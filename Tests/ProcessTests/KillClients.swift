@@ -13,7 +13,9 @@ let killModel = Model {
     }
 }
 
-/// Saves as fast as it can until the daemon is gone, and repeats what was not answered when it is back.
+/// A client that saves as fast as it can until the daemon is killed.
+///
+/// When the daemon is back, the client retries its unanswered save.
 final class Saver: Sendable {
     private struct State {
         var answered: [(id: [UInt8], position: UInt64)] = []
@@ -37,7 +39,7 @@ final class Saver: Sendable {
     var leases: [Lease] { state.withLock { $0.leases } }
     var problems: [String] { state.withLock { $0.problems } }
 
-    /// One life of the daemon.
+    /// Saves until the daemon is killed.
     func run(_ acknowledged: DispatchSemaphore) {
         defer { for _ in 0..<100 { acknowledged.signal() } }
         guard let client = connect() else { return }
@@ -53,7 +55,7 @@ final class Saver: Sendable {
         }
     }
 
-    /// Repeats what was not answered, when the daemon is there to stay.
+    /// Retries the unanswered save after the last restart of the daemon.
     func settle() {
         guard let client = connect() else { return note("the daemon is not there") }
         repeatUnanswered(client)
@@ -76,7 +78,7 @@ final class Saver: Sendable {
     private func repeatUnanswered(_ client: WireClient) {
         guard let request = state.withLock({ $0.unanswered }) else { return }
         send(request, client)
-        // Once more: the answer must be the same.
+        // Retry once more: the answer must be the same.
         guard let first = answered.last, state.withLock({ $0.unanswered == nil }) else { return }
         guard case .saved(let again)? = try? client.ask(.save(request)) else { return }
         if !again.isRepeat || again.position != first.position {
@@ -128,7 +130,7 @@ final class Saver: Sendable {
     private func note(_ problem: String) { state.withLock { $0.problems.append(problem) } }
 }
 
-/// Follows all notes over the daemon's lives, going on where it was.
+/// A client that follows all notes across restarts of the daemon, and resumes at its position.
 final class Listener: Sendable {
     private struct State {
         var pushed: [EncodedTransaction] = []
@@ -146,10 +148,10 @@ final class Listener: Sendable {
     var leases: [Lease] { state.withLock { $0.leases } }
     var problems: [String] { state.withLock { $0.problems } }
 
-    /// One life of the daemon.
+    /// Follows until the daemon is killed.
     func run() { follow(until: nil) }
 
-    /// Follows until nothing is left.
+    /// Follows until no transaction is left.
     func finish() { follow(until: 0) }
 
     private func follow(until end: UInt64?) {
@@ -162,7 +164,7 @@ final class Listener: Sendable {
             state.withLock {
                 $0.leases.append(client.welcome.lease)
                 if cursor != nil, !client.welcome.resumed { $0.problems.append("not resumed") }
-                // The first time everything that others saved already has to be asked for.
+                // The first time, the transactions that others saved before must be requested.
                 if cursor == nil { $0.cursor = client.cursor.at(1) }
             }
             if cursor == nil {
@@ -184,7 +186,7 @@ final class Listener: Sendable {
         } catch let error as TandemError {
             state.withLock { $0.problems.append("\(error)") }
         } catch {
-            // The daemon is gone.
+            // The daemon was killed.
         }
     }
 }

@@ -40,7 +40,7 @@ import Testing
     private func check(_ journal: Journaled, _ savers: [Saver], _ listener: Listener) throws {
         let transactions = journal.transactions
         #expect(transactions.map(\.position) == Array(1...UInt64(transactions.count)))
-        // Nothing is there twice, and everything that was answered is there, where the answer said.
+        // No save is there twice, and every acknowledged save is at the position of its answer.
         var positions: [[UInt8]: UInt64] = [:]
         var numbers: Set<UInt64> = []
         for transaction in transactions {
@@ -59,13 +59,13 @@ import Testing
             #expect(positions[id] == position, "the save answered with \(position)")
         }
         #expect(positions.count == answered.count, "every save that is there was settled")
-        // What was pushed is what is kept, every position once.
+        // The pushed transactions equal the journalled ones, each position once.
         #expect(listener.pushed.count >= transactions.count - 1)
         for push in listener.pushed {
             #expect(journal.encoded[Int(push.position) - 1] == push, "push \(push.position)")
         }
         #expect(listener.pushed.map(\.position) == Array(2...UInt64(transactions.count)))
-        // No number was leased to two.
+        // No object number was leased to two clients.
         let leases = (savers.flatMap(\.leases) + listener.leases).sorted { $0.first < $1.first }
         for (a, b) in zip(leases, leases.dropFirst()) {
             #expect(a.first + UInt64(a.count) <= b.first, "lease at \(b.first)")
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test
-    func `law 6: after a kill without restart the store and the journal's tail are its replay`()
+    func `law 6: after a kill the store with the journal's tail equals a full replay`()
         throws
     {
         let place = try Place()
@@ -90,7 +90,7 @@ import Testing
         #expect(try journal.storeDump() == journal.replayedDump())
     }
 
-    @Test func `a second daemon on the same store is refused and the first goes on`() throws {
+    @Test func `a second daemon on the same store is refused and the first continues`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         for socket in [place.socket, place.socket + "2"] {
@@ -107,7 +107,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 7: more connections than descriptors are refused, and the daemon goes on`()
+    @Test func `law 7: more connections than descriptors are refused, and the daemon continues`()
         throws
     {
         let place = try Place()
@@ -121,7 +121,7 @@ import Testing
         }
         for socket in crowd { socket.shutdown() }
         var isWelcome = false
-        // Descriptors come back when the daemon has noticed; asking it makes it take turns.
+        // Descriptors become free when the daemon notices; requests make it run its loop.
         for _ in 0..<200 where !isWelcome {
             _ = try first.ask(.sync(Sync()))
             isWelcome = (try? WireClient(place.socket, Hello())) != nil
@@ -131,7 +131,7 @@ import Testing
     }
 }
 
-/// Journal and store as a dead daemon left them.
+/// The journal and store of a daemon that has ended.
 struct Journaled {
     let place: Place
     let encoded: [EncodedTransaction]
@@ -169,10 +169,10 @@ struct Journaled {
         return lines
     }
 
-    /// The store's dump after the journal's tail was applied to it.
+    /// Returns the store's dump after the journal's tail was applied to the store.
     func storeDump() throws -> [String] { try dump(try open(place.store + "/store")) }
 
-    /// The dump of a new store to which everything was applied.
+    /// Returns the dump of a new store to which the whole journal was applied.
     func replayedDump() throws -> [String] {
         let path = place.path + "/replayed"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)

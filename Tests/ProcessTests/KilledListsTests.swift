@@ -5,10 +5,10 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// Random worlds whose daemon is a process that is killed, or stopped, while lists are watched (laws 4 and 5).
+/// Random worlds whose daemon process is killed or stopped while lists are observed (laws 4 and 5).
 @MainActor @Suite(.serialized) struct KilledListsTests {
     @Test(arguments: 0..<Seed.worlds(2, deep: 2))
-    func `laws 4 and 5: lists live through a daemon that is killed in the middle of saves`(
+    func `laws 4 and 5: lists survive a daemon that is killed in the middle of saves`(
         _ run: Int
     ) async throws {
         let seed = Seed.value(run)
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    /// Some saves, in the middle of which the daemon may die and another be started.
+    /// Saves a few times; the daemon may be replaced in the middle of the saves.
     private func saves(
         _ world: RandomWorld, _ daemon: MortalDaemon, _ random: inout SplitMix
     ) throws {
@@ -38,7 +38,7 @@ import Testing
             do {
                 try world.save(&random)
             } catch let error as TandemError {
-                // What was inserted under a lease of the epoch before may be refused.
+                // Inserts under a lease of the previous epoch may be refused.
                 #expect(error.code != .storage && error.code != .timeout, "\(error)")
                 world.rollback()
             }
@@ -56,7 +56,9 @@ import Testing
     }
 }
 
-/// A daemon process and those that take its place, with full durability or relaxed, which raises the epoch at a kill.
+/// A daemon process and its successors, each with full or relaxed durability.
+///
+/// With relaxed durability, a kill raises the epoch.
 private final class MortalDaemon: Sendable {
     let place: Place
     private let process: Locked<DaemonProcess>
@@ -80,7 +82,7 @@ private final class MortalDaemon: Sendable {
 
     func end(_ signal: Int32) { process.withLock { _ = $0.end(signal) } }
 
-    /// Ends the daemon some moments from now and starts another.
+    /// Ends the daemon after a random number of moments, and starts another.
     func replace(_ random: inout SplitMix) throws -> KernelThread {
         let signal = random.next(3) == 0 ? SIGTERM : SIGKILL
         let isRelaxed = random.next(2) == 0

@@ -4,9 +4,9 @@ import TandemIO
 import TandemModel
 import Testing
 
-/// A client is killed at each of the calls that it makes around a save.
+/// A client that is killed at each of the system calls that it makes around a save.
 @Suite(.ownThread) struct KilledSaverTests {
-    /// Whether strace is there and may trace.
+    /// Whether strace is installed and may trace.
     static let isThere: Bool = {
         let words = ["-qq", "-o", "/dev/null", "/bin/true"]
         guard RealFileSystem().exists("/usr/bin/strace") else { return false }
@@ -16,10 +16,10 @@ import Testing
     private static let calls = "%network,write,writev,poll,ppoll,epoll_wait,epoll_ctl,close"
 
     @Test(.enabled(if: isThere, "strace is not installed or may not trace"))
-    func `laws 3 and 7: a client killed at any call saved all or nothing, and nobody else notices`()
+    func `laws 3 and 7: a client killed at any call saved all or nothing, and affects no other`()
         throws
     {
-        // A client that is gone does not read what it is sent.
+        // A write to a killed client must not end this process.
         signal(SIGPIPE, SIG_IGN)
         let world = try BridgedDaemon()
         let honest = try world.first("honest")
@@ -54,7 +54,8 @@ import Testing
         Int(try bridge.ask(request)["count"]?.int ?? -1)
     }
 
-    /// A bridge that saves a team with two players, killed at one of its calls.
+    /// Runs a bridge that saves a team with two players, and is killed at the call with this
+    /// number.
     private func saver(number: Int, socket: String) throws -> ChildProcess.Status {
         let ops = #"""
             [{"insert": "Team", "as": "t", "set": {"name": "\#(number)"}},

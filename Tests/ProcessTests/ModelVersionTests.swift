@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Two versions of an app on one store: the older one declares what it knew before the migration.
+/// Two versions of an app on one store; the older version declares the model before the migration.
 @Suite @MainActor struct ModelVersionTests {
     let place: Place
     private static let older = Model {
@@ -45,7 +45,8 @@ import Testing
         PersistentContainer(model: model, socket: place.socket, author: author)
     }
 
-    /// A store that had the older model and got the newer one, with a team of each version.
+    /// Returns contexts of both versions, on a store migrated to the newer model, with a team of
+    /// each version.
     private func migrated() throws -> (old: ManagedObjectContext, new: ManagedObjectContext) {
         let first = container(Self.older, "first").makeContext(name: "first")
         let team = try first.insert("Team")
@@ -85,7 +86,7 @@ import Testing
         #expect(seen.objects("players").count == 1)
         #expect(try team(new, "added")["city"] == .string("?"))
         #expect(try new.count(for: FetchRequest(entity: "Team")) == 2)
-        // What the newer app made of a subentity that the older one does not know.
+        // An object of a subentity that the older app does not know.
         let captain = try new.insert("Captain")
         captain["since"] = .int(1999)
         captain.setObject(seen, for: "team")
@@ -99,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: MergePolicy.allCases)
-    func `every merge policy leaves alone what the older app does not know`(
+    func `every merge policy preserves properties that the older app does not know`(
         _ policy: MergePolicy
     ) throws {
         let (old, new) = try migrated()
@@ -127,7 +128,8 @@ import Testing
         #expect(seen["wins"] == .int(wins))
     }
 
-    @Test func `a list of an app that a migration shuts out says so`() async throws {
+    @Test func `a list reports an error if a migration makes its model incompatible`() async throws
+    {
         let context = container(Self.newer, "app").viewContext
         try context.insert("Team")["name"] = .string("old")
         try await context.save()
@@ -198,7 +200,7 @@ import Testing
         try context.save()
     }
 
-    @Test @MainActor func `diff and check say what differs, and change nothing`() throws {
+    @Test @MainActor func `diff and check list the differences, and change nothing`() throws {
         try seed()
         let more = try model("more.json", Self.plain + #", "city": {"type": "string"}"#)
         let stricter = try model(
@@ -215,7 +217,7 @@ import Testing
         #expect(try tandem("log").lines.count == 2)
     }
 
-    @Test @MainActor func `migrate shows what it loses, asks, and the journal shows what it did`()
+    @Test @MainActor func `migrate shows its losses, asks, and is shown in the journal`()
         throws
     {
         try seed()
@@ -231,7 +233,7 @@ import Testing
                     && $0.hasSuffix(", 3 objects, 1 lost")
             }, "\(preview.output)")
         #expect(preview.lines.last == "3 objects are written anew, 1 values or objects lost")
-        // Nobody answers the question.
+        // The confirmation gets no answer.
         let asked = try tandem("schema", "migrate", next)
         #expect(asked.code == 1 && asked.output.contains("--yes"), "\(asked.output)")
         #expect(try tandem("log").lines.count == 2)
@@ -245,7 +247,7 @@ import Testing
         #expect(
             try tandem("log", "-o", "json", "--from", "3").json[0]["differences"]?.array?.count == 3
         )
-        // What was saved under the old name is found by the new one.
+        // Transactions saved under the old name are found by the new name.
         for words in [["-p", "title"], ["property=title"], ["-E", "Team", "-p", "Team.title"]] {
             let found = try CommandRun(
                 "tandem", ["log", "-o", "json", "--socket", place.socket] + words)
@@ -257,7 +259,7 @@ import Testing
         #expect(try CommandRun("tandem", ["check", "-D", place.store]).code == 0)
     }
 
-    @Test @MainActor func `what breaks a rule is named, and nothing is changed`() throws {
+    @Test @MainActor func `objects that break a rule are named, and nothing is changed`() throws {
         try seed()
         let next = try model(
             "next.json", Self.plain.replacing(#""name": {"#, with: #""name": {"values": ["A"], "#))

@@ -3,7 +3,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// Ordered relationships through the bridge and the tool: arrays in, the same arrays out, wherever they are read.
+/// Ordered relationships through the bridge and the tool, which keep the order of arrays in every
+/// read.
 @Suite(.ownThread) struct OrderedTests {
     private static let model = """
         {"entities": {
@@ -71,7 +72,7 @@ import Testing
         #expect(exported.contains(#""players":["Player/5","Player/4","Player/2"]"#), "\(exported)")
     }
 
-    @Test func `members that are added are the last, others keep their places`() throws {
+    @Test func `added members go to the end, the others keep their order`() throws {
         try save(#"{"update": "$t", "add": {"players": ["$p3", "$p2"]}}"#)
         #expect(try players() == .of(#"["Player/4", "Player/2", "Player/5", "Player/3"]"#))
         try save(#"{"update": "$t", "remove": {"players": ["$p2"]}}"#)
@@ -100,7 +101,7 @@ import Testing
         #expect(exported.contains("A,Player/2,"), "\(exported)")
     }
 
-    @Test func `check and a rebuild find the order that was kept`() throws {
+    @Test func `check and verify accept the saved order`() throws {
         try save(#"{"update": "$t", "set": {"players": ["$p5", "$p3", "$p2"]}}"#)
         daemon.end(SIGTERM)
         let before = try CommandRun("tandem", ["dump", "-D", place.store])

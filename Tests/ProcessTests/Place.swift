@@ -5,23 +5,24 @@ import TandemIO
 
 /// A directory for a store and a socket, removed with the last reference.
 ///
-/// Before the removal, the daemons that it started are ended.
+/// The daemons that the place started are ended before the removal.
 final class Place: Sendable {
     let path: String
     let store: String
     var socket: String { path + "/socket" }
     private let daemons = Locked<[DaemonProcess]>([])
 
-    /// Creates the directory; the store lies in it unless another path is given.
+    /// Creates the directory, which contains the store unless another path is given.
     init(store elsewhere: String? = nil) throws {
-        // Short: a socket's path has at most 107 bytes, and the temporary directory may take many.
+        // Short, because a socket's path has at most 107 bytes and the temporary directory's may be
+        // long.
         path = FileManager.default.temporaryDirectory.path + "/t-\(UUID().uuidString.prefix(8))"
         store = elsewhere ?? path + "/store"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true)
     }
 
-    /// Starts a daemon on the store, or on another one, and waits until it serves.
+    /// Starts a daemon on the store, or on another one, and waits until it is ready.
     @discardableResult
     func serve(_ other: String? = nil, options: [String] = []) throws -> DaemonProcess {
         let daemon = try DaemonProcess.serving(

@@ -7,15 +7,15 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// Memory, clocks and clients that stand still.
+/// Daemons under pressure: too little memory, jumping clocks, and clients that do not read.
 @Suite(.ownThread, .serialized) struct PressureTests {
     @Test(.enabled(if: isInstalled("prlimit"), "prlimit is not installed"))
-    func `laws 2 and 3: a daemon that runs out of memory is as one that was killed`() throws {
+    func `laws 2 and 3: a daemon that runs out of memory is like a killed one`() throws {
         let world = try PressedWorld()
-        // From here on it gets no more memory; long messages ask for some.
+        // From here on the daemon gets no more memory; long messages make it allocate.
         try #require(try limit(world.daemon.processID, "--as=1048576:"))
         try #require(world.eatUntilTheEnd(), "the daemon has enough memory for 64 long messages")
-        // Nobody killed it: the runtime or LMDB did not get what they asked for.
+        // It was not killed from outside: the runtime or LMDB failed to allocate.
         let end = world.daemon.wait()
         #expect([-SIGILL, -SIGTRAP, -SIGABRT, -SIGSEGV, -SIGBUS].contains(end), "ended by \(end)")
         try world.settle()
@@ -23,7 +23,7 @@ import Testing
 
     @Test(
         .enabled(if: MemoryGroup.isPossible, "no control group for memory that this user may make"))
-    func `laws 2 and 3: the kernel's memory killer is as a kill`() throws {
+    func `laws 2 and 3: an out-of-memory kill is like any kill`() throws {
         let world = try PressedWorld()
         let group = try MemoryGroup(world.daemon.processID, bytes: 1 << 20)
         try #require(world.eatUntilTheEnd(), "the daemon has enough memory for 64 long messages")
@@ -32,12 +32,13 @@ import Testing
         try world.settle()
     }
 
-    /// Keeps little in memory, so that not much has to be saved.
+    /// Options for a small ring, so that few saves exceed it.
     private static let smallRing = ["--set", "limits.ringBytes=1048576"]
-    /// Four times the ring, and far more than a socket takes.
+    /// The number of saves; together they have four times the ring's bytes, far more than a socket
+    /// buffers.
     private static let saves: Int64 = 64
 
-    /// 64 saves of 60 kB each; gives the position of the last one.
+    /// Saves 64 times 60 kB; returns the position of the last save.
     private func saveMuch(_ saver: BridgeProcess) throws -> Int64 {
         let text = String(repeating: "s", count: 60_000)
         var last: Int64 = 0
@@ -50,7 +51,7 @@ import Testing
         return last
     }
 
-    @Test func `laws 2, 7 and 8: a reader that stands still costs nobody anything`() throws {
+    @Test func `laws 2, 7 and 8: a stopped reader costs the others nothing`() throws {
         let world = try BridgedDaemon(Self.smallRing)
         let saver = try world.first("saver")
         let reader = try world.bridge("reader")
@@ -58,7 +59,7 @@ import Testing
         kill(reader.processID, SIGSTOP)
         let before = try ProcessSize(world.daemon.processID).bytes
         let last = try saveMuch(saver)
-        // 4 MB went by; the ring of 1 MiB and the queue of one client stay.
+        // 4 MB were saved; only the 1 MiB ring and the queue of one client remain in memory.
         let after = try ProcessSize(world.daemon.processID).bytes
         #expect(after < before + 16 << 20, "\(before) bytes before, \(after) after")
         let clients = try CommandRun(
@@ -76,7 +77,7 @@ import Testing
         #expect(world.daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `laws 2, 7 and 8: a hundred readers that stand still hold a transaction once`()
+    @Test func `laws 2, 7 and 8: a hundred readers that read nothing share each transaction`()
         throws
     {
         let world = try BridgedDaemon(Self.smallRing)
@@ -86,10 +87,11 @@ import Testing
         }
         let before = try ProcessSize(world.daemon.processID).bytes
         let last = UInt64(try saveMuch(saver))
-        // 4 MB went by, and a hundred sockets are full; the ring of 1 MiB and what was made of it for pushes stay.
+        // 4 MB were saved, and a hundred sockets are full; only the 1 MiB ring and its push bodies
+        // remain.
         let after = try ProcessSize(world.daemon.processID).bytes
         #expect(after < before + 64 << 20, "\(before) bytes before, \(after) after")
-        // One of them reads: everything comes, in order.
+        // One client reads, and receives everything in order.
         var positions: [UInt64] = []
         readers[50].onPush = { positions.append($0.transaction.position) }
         _ = try readers[50].ask(.sync(Sync(number: last, timeoutMilliseconds: 60_000)))
@@ -119,7 +121,7 @@ import Testing
                 #expect(saved["position"]?.int == last + (last == 0 ? 2 : 1))
                 last = saved["position"]?.int ?? 0
             }
-            // A timer that went by this clock would never come, or at once.
+            // A timer that used the wall clock would fire at once or never.
             let late = try WireClient(place.socket, Hello())
             let answer = try late.ask(.sync(Sync(number: 9_999, timeoutMilliseconds: 20)))
             guard case .failure(let error) = answer else {
@@ -142,7 +144,7 @@ import Testing
     }
 }
 
-/// A daemon that saves and delivers, and is to run out of memory.
+/// A daemon with a writer and a listener, which is made to run out of memory.
 private final class PressedWorld {
     let daemon: DaemonProcess
     private let place: Place
@@ -150,7 +152,7 @@ private final class PressedWorld {
     private let listener: Listener
     private let threads: [KernelThread]
 
-    /// Starts everything, and waits for a hundred saves.
+    /// Starts the daemon and its clients, and waits for a hundred saves.
     init() throws {
         let place = try Place()
         let (saver, listener) = (Saver("one", place), Listener(place))
@@ -164,7 +166,9 @@ private final class PressedWorld {
         for _ in 0..<100 { acknowledged.wait() }
     }
 
-    /// Sends long messages that their receiver has to keep until nobody receives any; false when 64 of them changed nothing.
+    /// Sends long messages, which the daemon must keep in memory, until it accepts no more clients.
+    ///
+    /// Returns false if the daemon still runs after 64 clients.
     func eatUntilTheEnd() -> Bool {
         let header: [UInt8] = [0, 0, 0x10, 0, 4, 1, 0, 0, 9, 0, 0, 0]
         let frame = header + [UInt8](repeating: 7, count: 1 << 20)
@@ -173,14 +177,14 @@ private final class PressedWorld {
             guard let client = try? WireClient(place.socket, Hello(author: "eater")) else {
                 return true
             }
-            // Left unfinished, so that all of it is kept.
+            // The messages are left unfinished, so that the daemon keeps all their bytes.
             for _ in 0..<15 where (try? client.write(frame)) == nil { break }
             clients.append(client)
         }
         return false
     }
 
-    /// Starts a daemon again, and checks that nothing acknowledged is lost or delivered twice.
+    /// Restarts the daemon, and checks that no acknowledged save is lost or delivered twice.
     func settle() throws {
         for thread in threads { thread.join() }
         let again = try DaemonProcess.serving(store: place.store, socket: place.socket)
@@ -198,7 +202,7 @@ private final class PressedWorld {
     }
 }
 
-/// A wall clock that a test lets jump while a program runs.
+/// A wall clock that a test can make jump while a program runs.
 struct FakeTime {
     static let library: String? = [
         "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1",
@@ -214,15 +218,15 @@ struct FakeTime {
         try jump("+0")
     }
 
-    /// The words in front of the program's.
+    /// The words of the command line before the program's name.
     var environment: String {
-        // Under this library a Swift program does not see its arguments.
+        // Under this library a Swift program does not see its arguments, so variables replace them.
         "env LD_PRELOAD=\(Self.library ?? "") FAKETIME_TIMESTAMP_FILE='\(file)' FAKETIME_NO_CACHE=1"
             + " FAKETIME_DONT_FAKE_MONOTONIC=1 TANDEM_STORE='\(place.store)'"
             + " TANDEM_SOCKET='\(place.socket)'"
     }
 
-    /// Sets how far the clock is from the true time.
+    /// Sets the clock's distance from the true time.
     func jump(_ distance: String) throws {
         let next = try RealFileSystem().open(file + ".next", .createIfMissing)
         try next.truncate(to: 0)
@@ -232,9 +236,9 @@ struct FakeTime {
     }
 }
 
-/// A control group, of version 1 or 2, that bounds a process's memory.
+/// A control group, of version 1 or 2, that limits a process's memory.
 final class MemoryGroup: Sendable {
-    /// The files of one version, and where its groups are made.
+    /// The root directory and the file names of one version.
     private struct Version {
         let root: String
         let limit: String
@@ -254,7 +258,9 @@ final class MemoryGroup: Sendable {
 
     static var isPossible: Bool { (try? MemoryGroup(name: "tandem-try-\(getpid())")) != nil }
 
-    /// What the process has already stays where it is counted; from here on it may have so much more.
+    /// Limits the memory that the process allocates from now on.
+    ///
+    /// Memory that it already has stays charged to its former group.
     convenience init(_ process: pid_t, bytes: Int) throws {
         try self.init(name: "tandem-test-\(process)")
         let run = try CommandRun(
@@ -263,7 +269,7 @@ final class MemoryGroup: Sendable {
         try #require(run.code == 0, "\(run.output)")
     }
 
-    /// Makes an empty group of the first version that bounds memory here.
+    /// Creates an empty group of the first version that can limit memory here.
     private init(name: String) throws {
         for version in Version.all {
             let path = version.root + "/" + name
@@ -277,7 +283,7 @@ final class MemoryGroup: Sendable {
         throw TandemError(.usage, "no control group bounds memory here")
     }
 
-    /// How many processes the kernel killed for want of memory in this group.
+    /// The number of processes in this group that the kernel killed for lack of memory.
     var kills: Int {
         get throws {
             let lines = try CommandRun(shell: "cat \(path)/\(version.events)").output

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Glibc
 import Testing
 
-/// What a running process takes.
+/// The memory and descriptors of a running process.
 struct ProcessSize: Hashable {
-    /// Resident bytes that are its own, not a file's.
+    /// Resident anonymous bytes, without mapped files.
     var bytes: Int
     var descriptors: Int
 

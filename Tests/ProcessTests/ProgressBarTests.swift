@@ -2,9 +2,9 @@ import Testing
 
 @testable import tandem
 
-/// The line that a bar draws: it fits the terminal, and says how long the rest takes.
+/// The line of a progress bar, which fits the terminal and shows the remaining time.
 @Suite(.ownThread) struct ProgressBarTests {
-    @Test func `a bar fits its width, and tells share and rest`() {
+    @Test func `a bar fits its width, and shows percentage and remaining time`() {
         let line = { (done: UInt64, seconds: Double, width: Int) in
             ProgressBar.line("check", done, of: 200, seconds: seconds, width: width)
         }

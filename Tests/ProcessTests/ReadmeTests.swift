@@ -33,17 +33,16 @@ final class Team: ManagedObject, ManagedEntity {
     }
 }
 
-/// The lines that ``Standings`` printed.
+/// The lines that ``Standings`` has printed.
 @MainActor private var drawn: [String] = []
 
 @MainActor private func print(_ zone: String, _ name: String, _ wins: Int) {
     drawn.append("\(zone) \(name) \(wins)")
 }
 
-/// The README's observed list, with the saver in a process of its own.
+/// The README's observed list, with the writer in a process of its own.
 @MainActor @Suite struct ReadmeTests {
-    @Test func `the README's list is drawn again after each save of another process`() async throws
-    {
+    @Test func `the README's list is redrawn after each save of another process`() async throws {
         let place = try Place()
         try place.serve()
         let container = PersistentContainer(
@@ -60,7 +59,7 @@ final class Team: ManagedObject, ManagedEntity {
         try #require(teams.count == 2)
         standings.draw()
         #expect(drawn == ["Africa Cameroon 5", "Africa Ghana 1"])
-        // A value that no order hangs on, a place, and a section.
+        // A value outside the sort order, a move, and a new section.
         for (edits, expected) in [
             (["update", "\(teams[1])", "name=Mali"], ["Africa Cameroon 5", "Africa Mali 1"]),
             (["update", "\(teams[1])", "wins=6"], ["Africa Mali 6", "Africa Cameroon 5"]),

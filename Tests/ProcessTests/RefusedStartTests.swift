@@ -7,9 +7,9 @@ import TandemStore
 import TandemWire
 import Testing
 
-/// What a daemon does not start on, and that it leaves everything as it found it.
+/// Conditions in which a daemon refuses to start; it must leave the disk unchanged.
 @Suite(.ownThread, .serialized) struct RefusedStartTests {
-    /// A store with some segments of journal, left by a daemon that was killed.
+    /// Returns a copy of a store with some journal segments.
     private func world() throws -> Place {
         let place = try Place()
         try FileManager.default.copyItem(atPath: try Self.made.get().store, toPath: place.store)
@@ -32,7 +32,7 @@ import Testing
             last = saved["position"]?.int ?? 0
         }
         _ = try bridge.finish()
-        // Its last checkpoint has everything.
+        // The last checkpoint has every save.
         #expect(daemon.end(SIGTERM) == 0)
         #expect(last == 61)
         return place
@@ -43,7 +43,8 @@ import Testing
             .map { place.store + "/journal/" + $0 }
     }
 
-    /// A hash of every file but the locks, into which a daemon writes its number.
+    /// Returns a hash of every file except the lock files, into which a daemon writes its process
+    /// id.
     private func hashes(_ place: Place) throws -> [String: Int] {
         let files = RealFileSystem()
         var found: [String: Int] = [:]
@@ -62,7 +63,7 @@ import Testing
         return found
     }
 
-    /// Starts a daemon that must refuse, with nothing changed on the disk.
+    /// Starts a daemon that must refuse, and expects that nothing changed on the disk.
     private func refusal(_ place: Place, _ code: Int32 = 78) throws -> String {
         let before = try hashes(place)
         #expect(before.count >= 1)
@@ -76,7 +77,7 @@ import Testing
         return output
     }
 
-    @Test func `a log that ends before what the store has applied is refused`() throws {
+    @Test func `a journal that ends before the store's position is refused`() throws {
         let place = try world()
         let last = try #require(try segments(place).last)
         try RealFileSystem().remove(last)
@@ -137,7 +138,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
     }
 
-    @Test func `a path that is too long for a socket is refused as that`() throws {
+    @Test func `a path that is too long for a socket is refused with a remedy`() throws {
         let place = try Place()
         let socket = place.path + "/" + String(repeating: "x", count: 120)
         let daemon = try DaemonProcess("tandemd", ["--store", place.store, "--socket", socket])
@@ -146,14 +147,14 @@ import Testing
         #expect(output.contains("(ENAMETOOLONG); choose a shorter path\""), "\(output)")
     }
 
-    @Test func `a journal that is gone is refused`() throws {
+    @Test func `a missing journal is refused`() throws {
         let place = try world()
         for segment in try segments(place) { try RealFileSystem().remove(segment) }
         let output = try refusal(place)
         #expect(output.contains("there is no segment"), "\(output)")
     }
 
-    @Test func `a lost data file of the store is refused with what to do`() throws {
+    @Test func `a missing data file of the store is refused with a remedy`() throws {
         let place = try world()
         try RealFileSystem().remove(place.store + "/store/data.mdb")
         let output = try refusal(place)
@@ -161,7 +162,7 @@ import Testing
         #expect(!RealFileSystem().exists(place.store + "/store/data.mdb"))
     }
 
-    @Test func `a store of a newer format is refused, and both directories stay as they are`()
+    @Test func `a store of a newer format is refused, and both directories are unchanged`()
         throws
     {
         let place = try world()
@@ -181,7 +182,7 @@ import Testing
         #expect(output.contains("newer program"), "\(output)")
     }
 
-    @Test func `a journal of a newer format is refused, and both directories stay as they are`()
+    @Test func `a journal of a newer format is refused, and both directories are unchanged`()
         throws
     {
         let place = try world()
@@ -254,7 +255,7 @@ import Testing
         #expect(try journal.storeDump() == journal.replayedDump())
     }
 
-    @Test func `a limit on address space makes the map smaller, not the start fail`() throws {
+    @Test func `a limit on address space shrinks the map and does not fail the start`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(
             store: place.store, socket: place.socket, limits: "ulimit -v 4000000")
@@ -265,7 +266,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `a position that retention gave up is answered with historyExpired`() throws {
+    @Test func `a position that retention removed is answered with historyExpired`() throws {
         let place = try world()
         let files = RealFileSystem()
         var options = JournalOptions()

@@ -4,24 +4,24 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A socket of its own before that of a daemon, which refuses questions about lists while a test wants that.
+/// A socket in front of a daemon's, which refuses verdict requests while a test wants that.
 ///
-/// A context that needs an answer to such a question to merge what others saved can't merge it meanwhile.
+/// A context that needs a verdict to merge the saves of others can't merge them meanwhile.
 final class RefusingRelay: Sendable {
-    /// The path of its own socket.
+    /// The path of the relay's own socket.
     let path: String
     private let daemon: String
-    /// What is answered in the daemon's place; nil if everything is handed on.
+    /// The answer to verdict requests; nil if all messages are forwarded.
     private let refusal = Locked<TandemError?>(nil)
     /// Called with each message of a client before it is forwarded.
     private let watch = Locked<(@Sendable (ClientMessage) throws -> Void)?>(nil)
 
-    /// Takes connections at `path` and carries them to the daemon at another path.
+    /// Accepts connections at `path` and forwards them to the daemon at another path.
     init(_ path: String, to daemon: String) throws {
         self.path = path
         self.daemon = daemon
         let listener = Locked(try UnixListener.listen(path: path, mode: 0o600))
-        // Threads of its own wait here, which block.
+        // Blocking, because threads of the relay's own wait on the socket.
         listener.withLock { _ = fcntl($0.descriptor, F_SETFL, 0) }
         _ = try KernelThread.start(name: "relay") { [self] in
             while let client = try? listener.withLock({ try $0.accept() }) {
@@ -31,17 +31,17 @@ final class RefusingRelay: Sendable {
         }
     }
 
-    /// Answers questions about lists with an error from now on; nil hands them on.
+    /// Answers verdict requests with this error from now on; nil forwards them again.
     func refuse(_ error: TandemError?) { refusal.withLock { $0 = error } }
 
-    /// Calls `body` with each message of a client before it is forwarded, from now on.
+    /// Sets a closure that is called with each message of a client before it is forwarded.
     func beforeForwarding(_ body: @escaping @Sendable (ClientMessage) throws -> Void) {
         watch.withLock { $0 = body }
     }
 
     private func carry(_ client: Socket) throws {
         let daemon = try Socket.connect(path: daemon)
-        // Both threads write to the client, so each message is written as a whole.
+        // Both threads write to the client, so each message must be written in one piece.
         let writing = Locked(())
         try start(from: client, to: daemon) {
             [self] (bytes: [UInt8], decoder: inout ClientMessageDecoder) in
@@ -71,7 +71,7 @@ final class RefusingRelay: Sendable {
         }
     }
 
-    /// Hands on what a socket says until either side is gone.
+    /// Starts a thread that forwards bytes from one socket to the other until either is closed.
     private func start<Message: WireMessage>(
         from source: Socket, to target: Socket,
         _ take: @escaping @Sendable ([UInt8], inout FrameDecoder<Message>) throws -> Void

@@ -6,7 +6,7 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// A daemon that comes and goes, bridges to it, and what it serves.
+/// A daemon that can be restarted, with a bridge that can be replaced.
 final class RepeatWorld {
     let place: Place
     private(set) var daemon: DaemonProcess
@@ -29,14 +29,14 @@ final class RepeatWorld {
         bridge = try BridgeProcess(place.socket)
     }
 
-    /// Everything in the store, and the end of the journal.
+    /// Returns all objects in the store, and the end of the journal.
     func state() throws -> [JSON] {
         try ["Team", "Player", "Tag"].map {
             try bridge.ask(#"{"do": "fetch", "entity": "\#($0)", "context": "look"}"#)
         } + (try bridge.ask(#"{"do": "schema"}"#)["position"].map { [$0] } ?? [])
     }
 
-    /// The ids of an entity and its subentities.
+    /// Returns the ids of an entity and its subentities.
     func ids(_ entity: String) throws -> [String] {
         try bridge.ask(#"{"do": "fetch", "entity": "\#(entity)"}"#).ids
     }
@@ -52,22 +52,23 @@ final class RepeatWorld {
         #"{"do": "save", "saveId": "\#(id)", "policy": "\#(policy)", "ops": [\#(ops)]}"#
     }
 
-    /// Saves whose inserts are not all kept, with what becomes of their aliases.
+    /// Returns saves of which some inserts are not kept, with the expected ids of their aliases.
     private func saves(_ policy: String) throws -> [(line: String, objects: JSON?)] {
         var saves: [(String, String)] = [
-            // Insert and deletion of the alias.
+            // Insert and deletion of the same alias.
             (
                 #"{"insert": "Team", "as": "t", "set": {"name": "C"}}, {"delete": "$t"}, {"insert": "Tag", "as": "u"}"#,
                 #"{"u": "Tag/5"}"#
             ),
-            // The same, with the deletion of an existing object that takes a new one along.
+            // Likewise, but the deletion of an existing object cascades to a new one.
             (
                 #"{"insert": "Player", "as": "r", "set": {"team": "Team/2"}}, {"delete": "Team/2"}, {"insert": "Tag", "as": "u"}, {"insert": "Tag", "as": "v"}, {"delete": "$v"}"#,
                 #"{"u": "Tag/7"}"#
             ),
         ]
         if policy != "error" {
-            // Taken over by an existing object, alone and with the deletion of another one.
+            // Inserts that resolve to an existing object, alone and with the deletion of another
+            // one.
             let clash = #"{"insert": "Team", "as": "q", "set": {"name": "A", "wins": 7}}"#
             saves += [
                 (#"{"insert": "Tag", "as": "g"}, \#(clash)"#, #"{"g": "Tag/9", "q": "Team/1"}"#),
@@ -83,7 +84,7 @@ final class RepeatWorld {
     }
 
     @Test(arguments: ["error", "storeTrump", "objectTrump", "overwrite", "rollback"])
-    func `law 3: a repeat answers what became of every insert`(policy: String) throws {
+    func `law 3: a retry reports the outcome of every insert`(policy: String) throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(
@@ -97,7 +98,7 @@ final class RepeatWorld {
             #expect(first["objects"] == objects, "\(line)")
             firsts.append((line, first))
         }
-        // `$t` was deleted by the save that made it.
+        // `$t` was deleted by the save that inserted it.
         #expect(
             try world.bridge.refusal(#"{"do": "save", "ops": [{"delete": "$t"}]}"#)
                 == "unknownObject")
@@ -119,12 +120,13 @@ final class RepeatWorld {
         #expect(try world.bridge.refusal(other) == "usage")
     }
 
-    @Test func `law 3: aliases in a repeat mean what they meant`() throws {
+    @Test func `law 3: aliases in a retry mean the same objects as before`() throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(
             #"{"do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "A"}}]}"#)
-        // The alias of an earlier save, which this one gives away; and text that looks like one.
+        // An alias of an earlier save, which this save reassigns, and a text that looks like an
+        // alias.
         let line = save(
             "s", "error",
             #"{"update": "$t", "set": {"wins": 3, "zone": "$t"}}, {"insert": "Team", "as": "t", "set": {"name": "$t"}}"#
@@ -132,7 +134,7 @@ final class RepeatWorld {
         let first = try world.bridge.ask(line)
         #expect(try first["objects"] == .of(#"{"t": "Team/2"}"#))
         #expect(try world.bridge.ask(line) == first)
-        // With the ids in the place of aliases, from another process.
+        // With ids instead of aliases, from another process.
         try world.renew()
         let same = save(
             "s", "error",
@@ -143,7 +145,7 @@ final class RepeatWorld {
         #expect(names["objects"]?.array?.map { $0["values"]?["name"]?.string } == ["$t", "A"])
     }
 
-    @Test func `law 3: a save without effect is answered as the first time`() throws {
+    @Test func `law 3: a retried save without effect gets its first answer`() throws {
         let world = try RepeatWorld()
         defer { world.end() }
         try world.bridge.ask(#"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "A"}}]}"#)
@@ -165,7 +167,7 @@ final class RepeatWorld {
         #expect(try world.bridge.refusal(save("e", "error", #"{"insert": "Tag"}"#)) == "usage")
     }
 
-    @Test func `law 3: random saves repeated anywhere at any time are answered as the first time`()
+    @Test func `law 3: random saves retried anywhere at any time get their first answers`()
         throws
     {
         let world = try RepeatWorld()
@@ -196,7 +198,8 @@ final class RepeatWorld {
 }
 
 extension SplitMix64 {
-    /// A save with clashing names, deletions of what was just inserted and of what was there, under some policy.
+    /// Returns a save under a random policy, with clashing names and with deletions of new and old
+    /// objects.
     fileprivate mutating func saveLine(_ id: String, _ world: RepeatWorld) throws -> String {
         let policies = ["error", "storeTrump", "objectTrump", "overwrite", "rollback"]
         let (teams, players) = (try world.ids("Team"), try world.ids("Player"))

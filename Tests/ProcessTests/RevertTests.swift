@@ -57,7 +57,7 @@ import Testing
         expect(try tandem("revert", deletion), 0, "reverted \(deletion) by ")
         try expectConflicts(
             deletion, ["transaction \(deletion) was reverted by \(try position())"])
-        // The revert of a revert that is reverted puts the first one into effect.
+        // Reverting a revert's revert puts the first revert into effect again.
         expect(try tandem("revert", try position()), 0)
         expect(try tandem("revert", try position()), 0)
         expect(try tandem("revert", deletion), 1, "was reverted by")

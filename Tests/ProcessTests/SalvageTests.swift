@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Runs a daemon on the store, and saves with it.
+    /// Runs a daemon on the store while `body` saves.
     private func serve(_ body: (ManagedObjectContext) throws -> Void) throws {
         let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
         let container = PersistentContainer(model: Self.model, socket: place.socket)
@@ -78,7 +78,9 @@ import Testing
             newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
     }
 
-    /// Writes rows that can't be read in the places of these.
+    /// Replaces these rows with unreadable ones.
+    ///
+    /// If an icon is given, its contents are deleted.
     private func damage(_ ids: [ObjectID], andIcon icon: [UInt8]? = nil) throws {
         let store = try openStore()
         defer { store.close() }
@@ -161,11 +163,11 @@ import Testing
         #expect(try dump(target) == before)
     }
 
-    @Test func `a journal that has everything is used instead of a store with losses`() throws {
+    @Test func `a complete journal is used instead of a store with losses`() throws {
         _ = try fill()
         let before = try dump(place.store)
         let store = try openStore()
-        // Nothing tells which object this was.
+        // No key tells which object this was.
         try store.repair([.put(.rows, key: [1, 2, 3], value: [4])])
         store.close()
         expect(

@@ -4,7 +4,7 @@ import TandemModel
 import TestWorlds
 import Testing
 
-/// The scenarios of `SiblingContextTests` with the saver in a process of its own.
+/// The scenarios of `SiblingContextTests`, with the writer in a process of its own.
 @MainActor @Suite struct SiblingProcessTests {
     private func play(_ scenario: SiblingScenario, _ hasPredicate: Bool) throws {
         let world = try BridgedDaemon()
@@ -22,7 +22,7 @@ import Testing
         _ = try sibling.finish()
     }
 
-    /// An edit as the bridge takes it.
+    /// Returns an edit as an operation of the bridge.
     private func text(_ edit: SiblingEdit) -> String {
         switch edit {
         case .insert(let title, let isEven):

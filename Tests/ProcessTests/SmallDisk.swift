@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// A small file system of its own, mounted for one test.
+/// A small file system, mounted for one test.
 final class SmallDisk: Sendable {
     enum Kind: String, Sendable {
         case ext4, tmpfs
@@ -14,7 +14,7 @@ final class SmallDisk: Sendable {
     private let image: String
     private var ballast: String { path + "/ballast" }
 
-    /// Whether this machine lets the test mount one: it takes root and, for ext4, a loop device.
+    /// Whether a test can mount such a file system: it takes root and, for ext4, a loop device.
     static func canMount(_ kind: Kind) -> Bool {
         (try? SmallDisk(kind, mebibytes: 16)) != nil
     }
@@ -37,7 +37,8 @@ final class SmallDisk: Sendable {
         }
     }
 
-    /// Takes all the room that is left, also what the file system sets aside for what is not on the disk yet.
+    /// Uses up all free space, including the space that the file system reserves for unwritten
+    /// data.
     func fill() throws {
         let file = try RealFileSystem().open(ballast, .createIfMissing)
         defer { file.close() }
@@ -53,7 +54,7 @@ final class SmallDisk: Sendable {
         } while end > begin
     }
 
-    /// Gives it back; ext4 gives blocks to others only once their removal is on the disk.
+    /// Frees the space; ext4 reuses blocks only after their removal is on the disk.
     func free() throws {
         try RealFileSystem().remove(ballast)
         try RealFileSystem().syncDirectory(path)
@@ -64,10 +65,10 @@ final class SmallDisk: Sendable {
     }
 }
 
-/// What makes a daemon run out of room, and gives it back.
+/// A cause that makes a daemon run out of space, and that a test can end.
 enum Scarcity: Sendable, CustomTestStringConvertible {
     case disk(SmallDisk.Kind)
-    /// `RLIMIT_FSIZE` of the process, set while it runs.
+    /// The process's `RLIMIT_FSIZE`, set while it runs.
     case fileSize
 
     var testDescription: String {
@@ -77,13 +78,13 @@ enum Scarcity: Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Those that this machine has the means for.
+    /// The causes that are possible on this machine.
     static let possible: [Scarcity] =
         [.fileSize]
         + [SmallDisk.Kind.tmpfs, .ext4].filter(SmallDisk.canMount).map(Scarcity.disk)
 }
 
-/// Sets a limit of a running process, by util-linux's `prlimit`; false where that is not to be had.
+/// Sets a limit of a running process with util-linux's `prlimit`; returns false if that fails.
 @discardableResult
 func limit(_ process: pid_t, _ what: String) throws -> Bool {
     try CommandRun(shell: "prlimit --pid \(process) \(what)").code == 0
@@ -95,7 +96,7 @@ func isInstalled(_ program: String) -> Bool {
 }
 
 extension CommandRun {
-    /// Runs a line of shell to its end.
+    /// Runs a shell command line and waits for its end.
     init(shell line: String) throws {
         try self.init(path: "/bin/sh", ["-c", line])
     }

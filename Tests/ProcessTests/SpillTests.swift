@@ -4,13 +4,15 @@ import Testing
 
 @testable import TandemStore
 
-/// A change of the model that is larger than what LMDB keeps in memory, on a disk that fills up meanwhile.
+/// A model change with more dirty pages than LMDB keeps in memory, on a disk that fills up during
+/// it.
 ///
-/// Takes two gigabytes of memory: only with `TANDEM_SPILL` in the environment.
+/// It takes two gigabytes of memory, so it runs only if `TANDEM_SPILL` is in the environment.
 @Suite(.ownThread, .serialized) struct SpillTests {
     static let isWanted =
         ThisProcess.environment("TANDEM_SPILL") != nil && SmallDisk.canMount(.tmpfs)
-    /// Each takes a page of its own; LMDB keeps 131,071 of them.
+    /// The number of notes; each takes a page of its own, and LMDB keeps at most 131,071 of them in
+    /// memory.
     private let count: UInt64 = 150_000
     private let text = Value.string(String(repeating: "x", count: 2_200))
 
@@ -55,7 +57,7 @@ import Testing
     }
 
     @Test(.enabled(if: isWanted, "TANDEM_SPILL is not set"))
-    func `law 3: a disk that fills up while a change of the model is applied is one without room`()
+    func `law 3: a disk that fills up during a model change is reported as full`()
         throws
     {
         let disk = try SmallDisk(.tmpfs, mebibytes: 1_600)
@@ -69,7 +71,7 @@ import Testing
         let (position, used) = (store.checkpointPosition, store.usedBytes)
         let refusal = #expect(throws: StoreError.self) { try store.reserveRoomToRewrite() }
         #expect(refusal?.code == .noSpace)
-        // Without that it is met in the middle.
+        // Without the reservation, the shortage occurs in the middle of the change.
         let error = #expect(throws: StoreError.self) { try install(later, store) }
         let met = try #require(error)
         #expect(store.meaning(of: met).code == .noSpace, "\(met)")

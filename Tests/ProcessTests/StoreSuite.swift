@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A suite whose tests each have a place, and run `tandem` on the daemon that serves it.
+/// A suite whose tests each have a place, and run `tandem` on the daemon that serves its store.
 protocol StoreSuite {
     var place: Place { get }
 }

@@ -3,16 +3,17 @@ import TandemIO
 import TandemModel
 import Testing
 
-/// Makes a child of this process stand still, and returns when it does.
+/// Stops a child of this process with SIGSTOP, and returns after it has stopped.
 func stand(_ process: pid_t) throws {
     try #require(kill(process, SIGSTOP) == 0)
     var status: Int32 = 0
     while waitpid(process, &status, WUNTRACED) < 0, errno == EINTR {}
-    // The lower byte of one that stands is 0x7f.
+    // The low byte of a stopped child's status is 0x7f.
     try #require(status & 0xff == 0x7f, "\(process) ended instead of standing still: \(status)")
 }
 
-/// A machine that sleeps: daemon and clients stand still together; when they go on only the wall clock has moved.
+/// A machine that sleeps: daemon and clients stop together, and only the wall clock advances
+/// meanwhile.
 @Suite(.ownThread) struct SuspendTests {
     private let place: Place
 
@@ -26,13 +27,13 @@ func stand(_ process: pid_t) throws {
         return daemon
     }
 
-    @Test func `laws 2 and 3: a machine that sleeps amid saves loses none and doubles none`() throws
+    @Test func `laws 2 and 3: a machine that sleeps during saves loses none, repeats none`() throws
     {
         try suspend(nil)
     }
 
     @Test(.enabled(if: FakeTime.library != nil, "libfaketime is not installed"))
-    func `laws 2 and 3: nor does it when the wall clock has gone on meanwhile`() throws {
+    func `laws 2 and 3: nor does it if the wall clock advances during the sleep`() throws {
         try suspend(try FakeTime(place))
     }
 
@@ -50,7 +51,7 @@ func stand(_ process: pid_t) throws {
                     #"{"do": "save", "ops": [{"insert": "Team", "#
                         + #""set": {"name": "\#(round) \#(number)"}}]}"#)
             }
-            // Some are answered, some on their way, some not read yet.
+            // Some saves are answered, some are in flight, and some are not read yet.
             saved += try answers(5, of: saver)
             for process in all { try stand(process) }
             try time?.jump(jump)
@@ -61,7 +62,7 @@ func stand(_ process: pid_t) throws {
         #expect(saved == Array(2...181))
         try reader.ask(#"{"do": "reach", "position": 181, "timeout": 120}"#)
         let events = reader.takeEvents()
-        // Nobody lost a connection over it.
+        // No client lost its connection.
         #expect(Set(events.compactMap { $0["event"]?.string }) == ["save"])
         #expect(events.compactMap { $0["position"]?.int } == saved)
         _ = try reader.finish()
@@ -74,7 +75,7 @@ func stand(_ process: pid_t) throws {
         #expect(try journal.storeDump() == journal.replayedDump())
     }
 
-    /// The positions of the next answers, each of which has to be a save's.
+    /// Returns the positions of the next answers, each of which must be a save's.
     private func answers(_ count: Int, of saver: BridgeProcess) throws -> [Int64] {
         var positions: [Int64] = []
         while positions.count < count {

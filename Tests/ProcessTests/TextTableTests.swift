@@ -2,7 +2,7 @@ import Testing
 
 @testable import tandem
 
-/// Tables on a terminal: columns stay below their headings, however wide a value is.
+/// Tables on a terminal: columns stay below their headings, whatever the width of the values.
 @Suite(.ownThread) struct TextTableTests {
     @Test func `a column is as wide as its widest value`() {
         let table = TextTable(
@@ -16,7 +16,7 @@ import Testing
         #expect(TextTable(headings: ["A", "B"], rows: []).lines == ["A  B"])
     }
 
-    @Test func `a painted line is cut by what is seen of it`() {
+    @Test func `a coloured line is truncated by its visible width`() {
         let style = Style(isOn: true)
         let line = style.paint("abc", .place) + " " + style.paint("日本語", .name) + " end"
         #expect(line.cutPainted(toCells: 14) == line)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import tandem
 
-/// `tandem top` beside a daemon.
+/// `tandem top` with a running daemon.
 @Suite(.ownThread) struct TopTests {
     let place: Place
     let daemon: DaemonProcess
@@ -19,7 +19,7 @@ import Testing
         try CommandRun("tandem", ["top"] + arguments + ["--socket", place.socket])
     }
 
-    @Test @MainActor func `it shows who is there, and rates between two looks`() throws {
+    @Test @MainActor func `top shows the clients, and rates between two samples`() throws {
         let model = Model { Entity("Page") { Attribute("text", .string) } }
         let container = PersistentContainer(model: model, socket: place.socket, author: "pages")
         defer { container.close() }
@@ -42,7 +42,7 @@ import Testing
         #expect(Set(authors) == ["pages", "tandem"])
     }
 
-    @Test @MainActor func `a save between two looks is a rate of saves, flushes and requests`()
+    @Test @MainActor func `a save between two samples shows as rates of saves and requests`()
         throws
     {
         let model = Model { Entity("Page") { Attribute("text", .string) } }
@@ -65,7 +65,7 @@ import Testing
         #expect(lines[1].hasPrefix("saves 0.5/s in 0.5 flushes/s, in "), "\(lines)")
     }
 
-    @Test func `the slowest requests stand below the longest stalls, with who asked`() throws {
+    @Test func `the slowest requests are below the longest stalls, with their clients`() throws {
         let status = JSON.object([
             "slowRequests": .array([
                 .object([
@@ -81,7 +81,7 @@ import Testing
         #expect(frame.json["slowRequests"] == status["slowRequests"])
     }
 
-    @Test func `wrong input is told in one line`() throws {
+    @Test func `wrong input is reported in one line`() throws {
         for (arguments, part) in [
             (["-d", "0"], "--delay takes seconds"), (["-n", "0"], "at least 1"),
             (["-d", "nan"], "--delay takes seconds"),

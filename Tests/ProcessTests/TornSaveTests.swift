@@ -5,11 +5,11 @@ import TandemModel
 import TandemWire
 import Testing
 
-/// Connections to a daemon whose answers can be lost, and that can be shut.
+/// Connections to a daemon whose answers can be lost, and that can be cut and blocked.
 final class LosingProxy: Sendable {
     private struct State {
         var next = 0
-        /// Connections are numbered; those below this one hear nothing more.
+        /// Connections with a lower number receive no more answers.
         var losingBelow = 0
         var isShut = false
         var sockets: [Socket] = []
@@ -20,10 +20,10 @@ final class LosingProxy: Sendable {
 
     init(_ path: String) { self.path = path }
 
-    /// Loses what is answered to the present connections from now on.
+    /// Loses all answers to the present connections from now on.
     func lose() { state.withLock { $0.losingBelow = $0.next } }
 
-    /// Ends all connections, and lets nobody through until it is opened.
+    /// Ends all connections, and refuses new ones until the proxy is opened.
     func shut() {
         let sockets = state.withLock { state in
             state.isShut = true
@@ -33,7 +33,7 @@ final class LosingProxy: Sendable {
         for socket in sockets { socket.shutdown() }
     }
 
-    /// Lets connections through again.
+    /// Accepts connections again.
     func open() { state.withLock { $0.isShut = false } }
 
     var transport: Transport {
@@ -105,7 +105,7 @@ final class LosingProxy: Sendable {
             let end = try #require(context.position).number
             proxy.lose()
             let killer = try KernelThread.start(name: "killer") {
-                // Committed, and nobody was told.
+                // Wait until the save is committed; its answer is lost.
                 let watch = try? WireClient(place.socket, Hello(author: "watch"))
                 _ = try? watch?.ask(.sync(Sync(number: end + 1, timeoutMilliseconds: 30_000)))
                 daemon.withLock { $0 }.end(round == 1 ? SIGTERM : SIGKILL)
@@ -122,7 +122,7 @@ final class LosingProxy: Sendable {
             #expect(context.lastReceipt?.isRepeat == true && context.lastReceipt?.wrote == true)
             #expect(taken.id == old.id && old["wins"] == .int(Int64(round + 1)))
             #expect(player["team"].reference?.number == 1 && !context.hasChanges)
-            // A player goes with its team, also where both are new.
+            // A player is deleted with its team, even if both are new.
             #expect(doomed.isDeleted)
             #expect(try context.fetch(FetchRequest(entity: "Player")).count == round + 1)
         }

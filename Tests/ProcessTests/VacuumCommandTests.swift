@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem vacuum` and `disk-usage` as people run them, beside a daemon and without one.
+/// `tandem vacuum` and `disk-usage` as run from a shell, with and without a daemon.
 @Suite(.ownThread) struct VacuumCommandTests: StoreSuite {
     let place: Place
 
@@ -14,7 +14,7 @@ import Testing
         try place.serve(options: ["--segment-kibibytes", "64"])
     }
 
-    @Test @MainActor func `the daemon gives up what is asked for, and names who needs the rest`()
+    @Test @MainActor func `the daemon removes segments on request, and names readers of the rest`()
         throws
     {
         try serve()
@@ -44,7 +44,8 @@ import Testing
         expect(try tandem("vacuum", "--size", "1"), 0, "nothing to remove: 1 segment")
     }
 
-    @Test @MainActor func `law 6: without a daemon it takes the lock, and the store stays`() throws
+    @Test @MainActor func `law 6: without a daemon vacuum takes the lock, and keeps the store`()
+        throws
     {
         var daemon = try serve()
         try place.savePages(10)
@@ -80,7 +81,7 @@ import Testing
         #expect(reads > 2)
     }
 
-    @Test func `wrong input is told in one line`() throws {
+    @Test func `wrong input is reported in one line`() throws {
         expect(try tandem("vacuum"), 2, "give --size, --time or --before")
         expect(try tandem("vacuum", "--size", "many"), 2, "512M or 2G, not many")
         expect(try tandem("vacuum", "--size=-1"), 2, "--size takes bytes")

@@ -5,7 +5,8 @@ import TandemModel
 import TandemStore
 import Testing
 
-/// `tandem verify` on whole and damaged journals and stores, each damage with its file and offset.
+/// `tandem verify` on intact and damaged journals and stores; each damage is reported with file and
+/// offset.
 @Suite(.ownThread) struct VerifyTests {
     let place: Place
     let files = RealFileSystem()
@@ -34,13 +35,13 @@ import Testing
         try file.write([byte[0] ^ 4], at: offset)
     }
 
-    @Test @MainActor func `law 6: what is whole is found whole, beside a daemon and without one`()
+    @Test @MainActor func `law 6: an intact store has no problems, with and without a daemon`()
         throws
     {
         let daemon = try serve()
         try place.savePages(10)
         expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
-        // The store is at its last checkpoint, wherever that is.
+        // The store is at its last checkpoint, whose position is not known here.
         expect(try verify("--deep"), 0, ", what the journal makes at ", "no problems")
         #expect(daemon.end(SIGTERM) == 0)
         let run = try verify("--deep", "--scratch", place.path + "/scratch")
@@ -55,7 +56,7 @@ import Testing
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
         let (second, fourth) = (try segments[1], try segments[3])
-        // In the first batch of each, which begins behind the header's page.
+        // In the first batch of each segment, which begins after the header's page.
         try flip(second, at: 4_096 + 200)
         try flip(fourth, at: 4_096 + 200)
         let run = try verify()
@@ -67,11 +68,11 @@ import Testing
         #expect(gaps.map { $0["path"]?.string } == [second, fourth])
         #expect(gaps.allSatisfy { $0["first"] == $0["last"] && $0["offset"]?.int == 4_096 })
         #expect(json.last?["transactions"]?.int == 9)
-        // There is nothing to compare with.
+        // A damaged journal can't be compared with the store.
         expect(try verify("--deep"), 1, "store and journal were not compared")
     }
 
-    @Test @MainActor func `garbage behind a finished segment, and a lost segment, are found`()
+    @Test @MainActor func `garbage after a finished segment and a missing segment are found`()
         throws
     {
         let daemon = try serve()
@@ -83,7 +84,7 @@ import Testing
         try file.write([1], at: end)
         file.close()
         expect(try verify(), 1, "garbage: \(first) offset \(end): ", "1 problem in")
-        // The daemon says no either.
+        // The daemon refuses to start too.
         let daemonRun = try CommandRun(
             "tandemd", ["--store", place.store, "--socket", place.socket])
         #expect(daemonRun.code == 78, "\(daemonRun.output)")
@@ -91,7 +92,7 @@ import Testing
         expect(try verify(), 1, "gap: ", "2 problems in", "are missing")
     }
 
-    @Test @MainActor func `segments that something else than retention removed are reported`()
+    @Test @MainActor func `segments removed by something other than retention are reported`()
         throws
     {
         var daemon = try serve()
@@ -100,7 +101,7 @@ import Testing
             try CommandRun("tandem", ["vacuum", "--before", "4", "-y", "--socket", place.socket]), 0
         )
         #expect(daemon.end(SIGTERM) == 0)
-        // What was asked for is not missing.
+        // Segments removed by `vacuum` do not count as missing.
         expect(try verify(), 0, "positions 4 to 11", "no problems")
         try files.remove(try segments[0])
         let text = "positions 4 to 5 are missing: segments were removed by something else"
@@ -113,7 +114,7 @@ import Testing
             output.contains("segments-missing: message=\"\(place.store)/journal: \(text)"),
             "\(output)")
         #expect(daemon.end(SIGTERM) == 0)
-        // As the message says.
+        // The remedy that the message names.
         try files.remove(place.store + "/journal/oldest")
         expect(try verify(), 0, "no problems")
         daemon = try serve()
@@ -122,7 +123,7 @@ import Testing
         #expect(files.exists(place.store + "/journal/oldest"))
     }
 
-    @Test @MainActor func `law 6: a store that is another than its journal is told apart`() throws {
+    @Test @MainActor func `law 6: a store that differs from its journal is reported`() throws {
         let daemon = try serve()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
@@ -135,7 +136,7 @@ import Testing
         }
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))
-        // A row goes that the journal has.
+        // Delete a row that the journal has.
         try store.repair([.delete(.rows, key: key)])
         store.close()
         expect(try verify(), 0, "no problems")
@@ -144,7 +145,7 @@ import Testing
         expect(run, 1, "the store does not have it", "store: at position 11, compared at 11")
     }
 
-    @Test @MainActor func `a store beyond its journal, or without one, is told`() throws {
+    @Test @MainActor func `a store ahead of its journal and a missing store are reported`() throws {
         let daemon = try serve()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)
@@ -158,8 +159,8 @@ import Testing
         expect(none, 1, "there is no journal in")
     }
 
-    /// An index is in no dump, so the journal can't tell that it is wrong.
-    @Test @MainActor func `deep finds what contradicts the rows, too`() throws {
+    /// Dumps contain no indexes, so a comparison with the journal can't find a wrong index.
+    @Test @MainActor func `verify --deep also finds entries that contradict the rows`() throws {
         let daemon = try serve()
         try place.savePages(10)
         #expect(daemon.end(SIGTERM) == 0)

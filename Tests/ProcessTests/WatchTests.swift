@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem watch` beside a daemon: lines and objects elsewhere, a drawn list on a terminal.
+/// `tandem watch` with a daemon: lines and JSON in a pipe, a drawn list on a terminal.
 @Suite(.ownThread) struct WatchTests {
     let place: Place
 
@@ -18,7 +18,7 @@ import Testing
             "zone": {"type": "string"}}}}}
         """
 
-    /// A small story: what is there before, and what happens while somebody looks.
+    /// A short sequence of saves: the initial teams, and four changes for a watcher.
     @MainActor private final class Story {
         let context: ManagedObjectContext
         private let container: PersistentContainer
@@ -46,7 +46,7 @@ import Testing
             try context.save()
         }
 
-        /// A change, a move, a new section, and one that goes.
+        /// Saves one of four changes: an update, a move, a new section, or a removed section.
         func save(_ step: Int) throws -> Position {
             switch step {
             case 0: teams["Malta"]?["wins"] = .int(1)
@@ -58,7 +58,10 @@ import Testing
         }
     }
 
-    /// A watcher's lines, read as the story goes on: each save when the one before is shown, for what is behind is shown at once.
+    /// Returns a watcher's lines over all steps.
+    ///
+    /// Each save waits until the one before is shown, because a lagging watcher shows several at
+    /// once.
     @MainActor private func read(
         _ reader: inout LineReader, _ story: Story, isShown: (String, Position) -> Bool
     ) throws -> [String] {
@@ -75,7 +78,7 @@ import Testing
         return lines
     }
 
-    @Test @MainActor func `watch ends when its reader has gone, without another save`() throws {
+    @Test @MainActor func `watch ends when its reader is gone, without another save`() throws {
         let story = try Story(place)
         try story.begin()
         for sort in ["--sort=-wins", "--sort -wins"] {
@@ -97,7 +100,7 @@ import Testing
         ["watch", "Team", "--section", "zone", "--sort=-wins", "--socket", place.socket]
     }
 
-    /// Runs a watcher over the story, up to its end.
+    /// Runs a watcher over all steps, and returns its output.
     @MainActor private func watch(_ options: String...) throws -> String {
         let story = try Story(place)
         try story.begin()
@@ -117,7 +120,7 @@ import Testing
         try Golden.expect(try watch(), "watch.short")
     }
 
-    @Test @MainActor func `objects have what changed, where, and the row as it is`() throws {
+    @Test @MainActor func `JSON events have the change, its location and the current row`() throws {
         let lines = try watch("-o", "json").split(separator: "\n")
         let events = try lines.map { try JSON(parsing: String($0)) }
         #expect(
@@ -137,7 +140,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed")) @MainActor
-    func `on a terminal the list is drawn, what changed is marked`() throws {
+    func `on a terminal the list is drawn and changes are marked`() throws {
         let story = try Story(place)
         try story.begin()
         let command =
@@ -160,7 +163,7 @@ import Testing
         #expect(screens.contains { $0.contains("+ Team/") })
     }
 
-    @Test @MainActor func `wrong input is told before anything is shown`() throws {
+    @Test @MainActor func `wrong input is reported before anything is shown`() throws {
         try Story(place).begin()
         func tandem(_ arguments: String...) throws -> CommandRun {
             try CommandRun("tandem", ["watch"] + arguments + ["--socket", place.socket])

@@ -3,7 +3,7 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// A blocking client over raw frames, for one thread.
+/// A blocking client that works on raw frames, for one thread.
 final class WireClient {
     struct Closed: Error {}
 
@@ -12,9 +12,9 @@ final class WireClient {
     private var machine: ClientConnectionStateMachine
     private var gatherer = AnswerGatherer()
     private(set) var welcome: Welcome
-    /// What the daemon said of its ability to take saves.
+    /// The read-only states that the daemon has announced.
     private(set) var states: [StatePush] = []
-    /// Called with every push, after it was checked that it leaves no gap.
+    /// Called with every push, after the check that it leaves no gap.
     var onPush: (TransactionPush) -> Void = { _ in }
 
     init(_ path: String, _ hello: Hello) throws {
@@ -38,7 +38,7 @@ final class WireClient {
         Position(log: welcome.log, epoch: welcome.epoch, number: machine.cursor)
     }
 
-    /// The next message; throws when the daemon is gone.
+    /// Returns the next message; throws ``Closed`` if the daemon has closed the connection.
     private func next() throws -> Envelope<DaemonMessage> {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while true {
@@ -49,7 +49,7 @@ final class WireClient {
         }
     }
 
-    /// Takes one message; gives it unless it is a push.
+    /// Receives one message; returns it if it completes an answer, and nil for a push or a state.
     func receive() throws -> Envelope<DaemonMessage>? {
         let envelope = try next()
         if case .state(let state) = envelope.message {
@@ -81,7 +81,7 @@ final class WireClient {
         }
     }
 
-    /// Writes bytes that need not be a message.
+    /// Writes bytes that need not form a message.
     func write(_ bytes: [UInt8]) throws { try socket.writeAll(bytes) }
 
     /// Ends the connection.

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import TandemIO
 
-/// The deep kinds of tests, as many as a budget of time allows.
+/// The command that runs as many deep kinds of tests as fit into a time budget.
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -55,7 +55,7 @@ struct CheckCommand: ParsableCommand {
         }
     }
 
-    /// The date as a number of eight digits.
+    /// Returns the date as a number of eight digits.
     private static func seed(_ date: Date) -> UInt64 {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt

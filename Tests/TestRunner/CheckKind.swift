@@ -1,6 +1,6 @@
 /// A kind of deep test of `make check`: its tests, their variables and their build.
 struct CheckKind: Sendable {
-    /// How the tests are built.
+    /// The way in which the tests are built.
     enum Build: Sendable {
         /// The build of `make test`.
         case debug
@@ -27,13 +27,13 @@ struct CheckKind: Sendable {
     let build: Build
     /// Regular expressions over test ids.
     let tests: [String]
-    /// The unit of the figure, and how many of it one round has; nil if the tests are the figure.
+    /// The number of units in one round and their name; nil if the figure is the number of tests.
     let figure: (count: Int, unit: String)?
     /// The seconds of one round on two cores, with a build from scratch if it needs one of its own.
     let leastSeconds: Double
-    /// Further rounds, with further seeds, find more.
+    /// Whether further rounds, with other seeds, can find more.
     let isRepeatable: Bool
-    /// The variables of a round with this seed, which may take this many seconds.
+    /// Returns the variables of a round with this seed, which may take this many seconds.
     let variables: @Sendable (_ seed: UInt64, _ seconds: Double) -> [String: String]
 
     /// All kinds, in the order in which they run.
@@ -85,7 +85,7 @@ struct CheckKind: Sendable {
         ) { _, _ in ["TANDEM_DEEP": "1"] },
     ]
 
-    /// The kinds by name; nil if one is unknown.
+    /// Returns the kinds with these names, or nil if one is unknown.
     static func named(_ names: [String]) -> [CheckKind]? {
         let found = names.compactMap { name in all.first { $0.name == name } }
         return found.count == names.count ? found : nil
@@ -101,10 +101,10 @@ struct CheckPlan {
 
     let entries: [Entry]
 
-    /// Chooses kinds, beginning with another one each day, so that every kind runs regularly.
+    /// Chooses kinds, beginning with a different one each day, so that every kind runs regularly.
     ///
-    /// A kind that does not fit is left out; the time that is left goes to the kinds that can use it.
-    /// The first kind is chosen in any case.
+    /// A kind that does not fit is left out; the remaining time goes to the repeatable kinds. The
+    /// first kind is always chosen.
     init(_ kinds: [CheckKind], seconds: Double, day: Int) {
         let first = kinds.isEmpty ? 0 : day % kinds.count
         var chosen: [CheckKind] = []

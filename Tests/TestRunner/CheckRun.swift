@@ -1,7 +1,7 @@
 import Foundation
 import TandemIO
 
-/// One kind of deep tests: its build, then rounds until its time is over.
+/// A run of one kind of deep tests: its build, then rounds until its time is over.
 struct CheckRun {
     let entry: CheckPlan.Entry
     let seed: UInt64
@@ -49,7 +49,7 @@ struct CheckRun {
             filters: entry.kind.tests)
         var settings = TestProcess.Settings(bundle: bundle)
         settings.environment = variables
-        // One test may have a whole kind's work.
+        // A single test may do the work of the whole kind.
         settings.limits.processorSeconds = max(1_200, entry.seconds * 4)
         settings.limits.idleSeconds = 120
         let folder = try Output.temporaryFolder()

@@ -1,10 +1,10 @@
-/// The table of a page on faults: for each fault what happens, and the tests that hold it.
+/// The table of a page on faults: each fault with its behaviour and the tests that prove it.
 struct FaultTable {
     struct Row: Equatable {
-        /// The line of the page, from 1.
+        /// The line number in the page, from 1.
         let line: Int
         let fault: String
-        /// The names of tests in the last column, several with semicolons between them.
+        /// The names of tests in the last column, separated by semicolons.
         let tests: [String]
     }
 
@@ -32,9 +32,9 @@ struct FaultTable {
         String(text.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
     }
 
-    /// One line for each fault of which a test was skipped: a skipped test proves nothing.
+    /// Returns one line for each fault with a skipped test: a skipped test proves nothing.
     ///
-    /// `skipped` has the ids of tests with the reasons.
+    /// `skipped` maps test ids to reasons.
     func untested(skipped: [String: String]) -> [String] {
         rows.flatMap { row in
             row.tests.compactMap { test in

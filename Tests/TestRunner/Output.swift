@@ -3,7 +3,7 @@ import TandemIO
 
 /// The output of the commands, and the folder of their processes.
 enum Output {
-    /// Prints a line at once, also into a pipe.
+    /// Prints a line and flushes it, so that it appears at once in a pipe too.
     static func line(_ text: String) {
         print(text)
         fflush(nil)
@@ -12,10 +12,10 @@ enum Output {
     /// Creates a folder for logs and temporary files.
     static func temporaryFolder() throws -> String {
         let parent = ThisProcess.environment("TMPDIR") ?? "/tmp"
-        // The name is short because sockets lie below, whose paths may have 107 bytes.
+        // The name is short because the folder contains sockets, whose paths may have 107 bytes.
         let path = "\(parent)/tt.\(UUID().uuidString.prefix(6))"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        // Some tests are other users, who pass through it.
+        // Some tests run as other users, who must be able to traverse the folder.
         chmod(path, 0o711)
         return path
     }

@@ -1,7 +1,8 @@
 import Foundation
 import TandemIO
 
-/// The targets of a package with their folders and dependencies, as `swift package dump-package` prints them.
+/// The targets of a package with their folders and dependencies, as printed by
+/// `swift package dump-package`.
 struct PackageManifest: Decodable {
     struct Target: Decodable {
         let name: String
@@ -9,7 +10,7 @@ struct PackageManifest: Decodable {
         let dependencies: [LossyDependency]
     }
 
-    /// A dependency on a target of the package; others have no name here.
+    /// A dependency on a target of the package; `name` is nil for other dependencies.
     struct LossyDependency: Decodable {
         let name: String?
 
@@ -29,7 +30,7 @@ struct PackageManifest: Decodable {
 
     let targets: [Target]
 
-    /// The folders of a target and of all that it depends on.
+    /// Returns the folders of a target and of all its dependencies.
     func folders(of name: String) -> Set<String> {
         var (found, open): (Set<String>, [String]) = ([], [name])
         var seen: Set<String> = []

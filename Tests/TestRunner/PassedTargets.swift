@@ -11,12 +11,12 @@ struct PassedTargets {
         "Package.swift", "Makefile", "README.md", "Sources", "Client", "Daemon", "Tests", "systemd",
     ]
 
-    /// The digests of the tree as it is now, by target.
+    /// The digests of the present tree, by target.
     private let now: [String: String]
     private var passed: [String: String]
     private let path: String
 
-    /// Reads what is recorded at `path`, and computes the digests of the package in the current folder.
+    /// Reads the record at `path`, and computes the digests of the package in the current folder.
     init(path: String, targets: Set<String>) throws {
         let manifest = try PackageManifest.current()
         let files = try Self.files()
@@ -33,22 +33,23 @@ struct PassedTargets {
         self.path = path
     }
 
-    /// The targets that passed with exactly what is there now.
+    /// The targets that passed with exactly the present files.
     var unchanged: Set<String> { Set(now.keys.filter { passed[$0] == now[$0] }) }
 
-    /// Records the outcome of targets that ran as a whole.
+    /// Records the outcome of targets whose tests all ran.
     mutating func record(_ outcome: [String: Bool]) throws {
         for (target, isPassed) in outcome { passed[target] = isPassed ? now[target] : nil }
         let lines = passed.sorted { $0.key < $1.key }.map { "\($0.key)\t\($0.value)\n" }
         try lines.joined().write(toFile: path, atomically: true, encoding: .utf8)
     }
 
-    /// The digest of the files in the folders that a target depends on, and of the manifest.
+    /// Returns the digest of the files in the folders that a target depends on, and of the
+    /// manifest.
     static func digest(
         of target: String, _ manifest: PackageManifest, _ files: [(path: String, hash: String)]
     ) -> String {
         let folders = manifest.folders(of: target)
-        // FNV-1a over the lines, which have cryptographic hashes of the contents.
+        // FNV-1a over the lines, which contain cryptographic hashes of the contents.
         var digest: UInt64 = 0xcbf2_9ce4_8422_2325
         for file in files.sorted(by: { $0.path < $1.path })
         where readWholeTree.contains(target) || file.path == "Package.swift"
@@ -61,7 +62,7 @@ struct PassedTargets {
         return String(digest, radix: 16)
     }
 
-    /// Every file of the package with the hash of its contents.
+    /// Returns every file of the package with the hash of its contents.
     private static func files() throws -> [(path: String, hash: String)] {
         let find = "find \(top.joined(separator: " ")) -name '.build*' -prune -o -type f "
         let child = try ChildProcess.start(

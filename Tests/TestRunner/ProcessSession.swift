@@ -1,19 +1,19 @@
 import Glibc
 
-/// The processes of one session of the kernel's: a test process and all that it started.
+/// The processes of one kernel session: a test process and all processes that it started.
 struct ProcessSession {
     let id: Int32
 
-    /// The processor time of all processes, with that of children they waited for, in seconds.
+    /// The processor time of all processes, including awaited children, in seconds.
     var processorSeconds: Double {
         let ticks = processes.reduce(0) { $0 + $1.ticks }
         return Double(ticks) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// The first process has ended, and may be waited for.
+    /// Whether the first process has ended and may be waited for.
     var hasEnded: Bool { Stat("/proc/\(id)/stat").map { $0.state == "Z" } ?? true }
 
-    /// Whether a thread of them waits for the disk.
+    /// Whether any thread of the processes waits for the disk.
     var isWaitingForDisk: Bool {
         processes.contains { process in
             Self.names("/proc/\(process.id)/task").contains {
@@ -22,7 +22,7 @@ struct ProcessSession {
         }
     }
 
-    /// Ends all of them, and returns when they have ended or wait for the disk.
+    /// Kills all processes, and returns when each has ended or waits for the disk.
     func kill() {
         while true {
             let left = processes.filter { $0.state != "Z" && $0.state != "D" }

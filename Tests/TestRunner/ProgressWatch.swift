@@ -1,13 +1,13 @@
-/// The rule by which a test is ended: it counts the test's own progress and not the machine's.
+/// The rule that decides when to end a test, by the test's own progress and not by elapsed time.
 ///
-/// On a busy machine a test may take ten times as long, but it still uses processor time or waits for
-/// the disk. A test is ended if its processes do neither for a while (they wait for something that
-/// does not come), or if they use much more processor time than any test needs (they do not end).
+/// On a busy machine a test may take ten times as long, but it still uses processor time or waits
+/// for the disk. A test is ended if its processes do neither for a while: they wait for an event
+/// that never happens. It is also ended if they use much more processor time than any test needs.
 struct ProgressWatch {
     struct Limits {
         /// The seconds without progress after which a test has stalled.
         var idleSeconds = 60.0
-        /// The seconds of processor time that one test or one case of it may use.
+        /// The processor time that one test, or one case of it, may use, in seconds.
         var processorSeconds = 400.0
         /// The share of one core below which a process counts as idle.
         var idleShare = 0.02
@@ -21,7 +21,7 @@ struct ProgressWatch {
         var eventCount: Int
         /// The processor time so far, in seconds.
         var processorSeconds: Double
-        /// One of its threads waits for the disk.
+        /// Whether one of its threads waits for the disk.
         var isWaitingForDisk: Bool
     }
 
@@ -40,10 +40,10 @@ struct ProgressWatch {
         last = start
     }
 
-    /// Takes the next sample; returns a verdict if the test is to be ended.
+    /// Evaluates the next sample; returns a verdict if the test must be ended.
     mutating func observe(_ sample: Sample) -> Verdict? {
         let elapsed = sample.time - last.time
-        // The sum falls when a process ends whose parent does not wait for it.
+        // The sum falls when a process ends that its parent does not wait for.
         let used = max(0, sample.processorSeconds - last.processorSeconds)
         let isIdle =
             used < elapsed * limits.idleShare && !sample.isWaitingForDisk

@@ -15,10 +15,10 @@ struct TestSuite: Hashable, Comparable {
 
 /// The tests of a test bundle, by suite.
 struct TestCatalog {
-    /// The ids of each suite's tests.
+    /// The test ids of each suite.
     private(set) var tests: [TestSuite: [String]] = [:]
 
-    /// Reads what `--list-tests` prints: one test id per line, `Target.Suite/test()`.
+    /// Reads the output of `--list-tests`: one test id per line, `Target.Suite/test()`.
     init(listing: String) {
         for line in listing.split(separator: "\n") {
             guard let suite = Self.suite(ofTest: line) else { continue }
@@ -26,7 +26,7 @@ struct TestCatalog {
         }
     }
 
-    /// Asks a test bundle for its tests.
+    /// Runs a test bundle with `--list-tests` and reads its tests.
     init(bundle: String) throws {
         let child = try ChildProcess.start(
             bundle, ["--testing-library", "swift-testing", "--list-tests"], output: .pipe)
@@ -43,7 +43,8 @@ struct TestCatalog {
 
     var count: Int { tests.values.reduce(0) { $0 + $1.count } }
 
-    /// Keeps the tests whose ids match one of the expressions; all of them if there is none.
+    /// Keeps the tests whose ids match one of the expressions, or all tests if there is no
+    /// expression.
     mutating func keep(_ expressions: [Regex<AnyRegexOutput>]) {
         guard !expressions.isEmpty else { return }
         tests = tests.compactMapValues { ids in
@@ -52,14 +53,14 @@ struct TestCatalog {
         }
     }
 
-    /// Removes the tests of these targets; returns their number.
+    /// Removes the tests of these targets and returns their number.
     mutating func remove(targets: Set<String>) -> Int {
         let before = count
         tests = tests.filter { !targets.contains($0.key.target) }
         return before - count
     }
 
-    /// The suite of a test id; nil if the text is not an id.
+    /// Returns the suite of a test id, or nil if the text is not an id.
     static func suite(ofTest id: some StringProtocol) -> TestSuite? {
         guard let dot = id.firstIndex(of: ".") else { return nil }
         let rest = id[id.index(after: dot)...]

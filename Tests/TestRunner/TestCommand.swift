@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import TandemIO
 
-/// All tests of a bundle, or those that match.
+/// The command that runs all tests of a bundle, or those that match a filter.
 struct TestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "test", abstract: "Run the tests of a bundle.")
@@ -41,7 +41,7 @@ struct TestCommand: ParsableCommand {
     var processorLimit: Double = ProgressWatch.Limits().processorSeconds
 
     func run() throws {
-        // Before any thread starts, so that no thread gets the signals.
+        // Before any thread starts, so that no thread receives the signals.
         let signals = try SignalSource()
         let bundle = bundle ?? ThisProcess.sibling("tandemPackageTests.xctest")
         var catalog = try TestCatalog(bundle: bundle)
@@ -75,7 +75,7 @@ struct TestCommand: ParsableCommand {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    /// Lists the faults that skipped tests leave without proof; returns their number.
+    /// Prints the faults whose tests were skipped, and returns their number.
     private func untestedFaults(_ report: TestReport) throws -> Int {
         guard let faults else { return 0 }
         let table = FaultTable(page: try String(contentsOfFile: faults, encoding: .utf8))
@@ -84,7 +84,9 @@ struct TestCommand: ParsableCommand {
         return untested.count
     }
 
-    /// The record of what passed; nil if only some tests run, or under variables that change them.
+    /// Returns the record of passed targets.
+    ///
+    /// Returns nil if only some tests run, or if environment variables change the tests.
     private func passedTargets(_ catalog: TestCatalog) throws -> PassedTargets? {
         let volumes =
             ["SEED", "WORLDS", "IMAGES", "RACES", "SOAK", "FUZZ", "SPILL", "GOLDEN"]

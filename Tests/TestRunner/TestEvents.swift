@@ -38,7 +38,7 @@ struct TestRecord: Decodable {
     let payload: Payload
 }
 
-/// A test that failed, and why.
+/// A failure of a test.
 struct TestFailure: Equatable {
     let test: String
     let location: String
@@ -47,28 +47,28 @@ struct TestFailure: Equatable {
     var seed: String?
 }
 
-/// The state of the tests of one process, folded from its events.
+/// The state of the tests of one process, computed from its events.
 struct TestProgress {
     private(set) var passed = 0
     private(set) var failures: [TestFailure] = []
-    /// The tests with a failure, and those that did not end.
+    /// The tests that failed or did not end.
     private(set) var failedTests: Set<String> = []
     /// The skipped tests with the reasons.
     private(set) var skipped: [String: String] = [:]
-    /// The seconds that each suite's tests took.
+    /// The total duration of each suite's tests, in seconds.
     private(set) var seconds: [TestSuite: Double] = [:]
     /// The number of events so far.
     private(set) var eventCount = 0
     /// The tests that were selected and have not ended.
     private var pending: Set<String> = []
     private var started: [String: Double] = [:]
-    /// The first line of the events that is not complete yet.
+    /// The incomplete last line of the events read so far.
     private var rest: [UInt8] = []
 
     /// The number of tests that failed.
     var failed: Int { failedTests.count }
 
-    /// Takes the next bytes of the event stream.
+    /// Reads the next bytes of the event stream.
     mutating func read(_ bytes: [UInt8]) throws {
         var lines = (rest + bytes).split(
             separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -98,7 +98,8 @@ struct TestProgress {
         failures.append(TestFailure(test: group, location: group, message: message, seed: nil))
     }
 
-    /// Gives the failures whose messages name no seed the last one that the process printed.
+    /// Sets the seed of failures whose messages name none to the last seed that the process
+    /// printed.
     mutating func addSeed(printedIn output: String) {
         guard !failures.isEmpty, let seed = Self.seeds(in: output).last else { return }
         for index in failures.indices where failures[index].seed == nil {
@@ -138,7 +139,7 @@ struct TestProgress {
 
     private mutating func skip(_ id: String, _ messages: [TestRecord.Message]) {
         let reason = messages.map(\.text).joined(separator: " ")
-        // A suite that is skipped takes its tests along.
+        // A skipped suite skips its tests too.
         for test in pending where test == id || test.hasPrefix(id + "/") {
             pending.remove(test)
             skipped[test] = reason
@@ -153,13 +154,13 @@ struct TestProgress {
         seconds[suite, default: 0] += now - start
     }
 
-    /// The values of all `TANDEM_SEED=…` in a text.
+    /// Returns the values of all `TANDEM_SEED=…` in a text.
     static func seeds(in text: String) -> [String] {
         text.split(separator: "TANDEM_SEED=", omittingEmptySubsequences: false).dropFirst()
             .map { String($0.prefix { $0.isASCII && $0.isNumber }) }.filter { !$0.isEmpty }
     }
 
-    /// The file and line at the end of a test's id.
+    /// Returns the file and line at the end of a test's id.
     private static func location(_ id: String) -> String {
         String(id.split(separator: "/").last ?? "")
     }

@@ -7,25 +7,26 @@ struct TestGroup: Equatable {
     let expected: Double
     /// The arguments that select the tests of the group.
     let selection: [String]
-    /// The number of tests that run at a time.
+    /// The number of tests that run at the same time.
     var width = 1
 }
 
 /// The division of a catalog into groups, longest first.
 ///
-/// A suite that takes long has a process of its own; short ones of the same target share one, because
+/// A long suite has a process of its own. Short suites of the same target share a process, because
 /// starting a process costs a tenth of a second.
 struct TestPlan {
-    /// The expected duration from which a suite has a process of its own, in seconds.
+    /// The expected duration from which on a suite has a process of its own, in seconds.
     static let ownProcess = 8.0
-    /// Suites whose tests mostly wait for timeouts of other processes, several tests at a time.
+    /// Suites whose tests mostly wait for timeouts of other processes; several of their tests run
+    /// at the same time.
     static let waiting: Set<String> = ["ProcessTests.BridgeWireTests"]
     /// The assumed duration of a test of unknown duration, in seconds.
     static let unknownTest = 0.05
 
     let groups: [TestGroup]
 
-    /// Divides `catalog`; `filters` are passed on if a part of each suite was selected.
+    /// Divides `catalog`; `filters` are passed on if only some tests of each suite were selected.
     init(
         _ catalog: TestCatalog, durations: [String: Double], filters: [String] = [],
         isEachSuiteAlone: Bool = false
@@ -81,7 +82,7 @@ struct TestPlan {
         }
     }
 
-    /// A regular expression that matches exactly this text.
+    /// Returns a regular expression that matches exactly this text.
     static func escaped(_ text: String) -> String {
         text.reduce(into: "") { result, character in
             let isPlain =

@@ -5,7 +5,7 @@ import TandemIO
 /// One process that runs a group of tests, in a session and a temporary folder of its own.
 final class TestProcess {
     let group: TestGroup
-    /// The folder of the output, the events and the temporary files.
+    /// The folder for the output, the events and the temporary files.
     let folder: String
     private(set) var progress = TestProgress()
     private(set) var times = Times(wall: 0, processor: 0)
@@ -19,7 +19,7 @@ final class TestProcess {
     /// The kernel functions in which the processes of a stalled test waited.
     private var waited = ""
 
-    /// The way to a bundle of tests and the conditions of its processes.
+    /// The path of a test bundle and the conditions of its processes.
     struct Settings {
         var bundle: String
         var environment: [String: String] = [:]
@@ -37,10 +37,11 @@ final class TestProcess {
         self.folder = folder
         try FileManager.default.createDirectory(
             atPath: folder + "/tmp", withIntermediateDirectories: true)
-        // Some tests are other users, who pass through these folders.
+        // Some tests run as other users, who must be able to traverse these folders.
         for path in [folder, folder + "/tmp"] { chmod(path, 0o711) }
         try Data().write(to: URL(filePath: folder + "/events"))
-        // With random hashing a seed would not repeat what depends on the order of sets and dictionaries.
+        // With random hashing a seed would not reproduce failures that depend on the order of sets
+        // and dictionaries.
         var words = ["env", "TMPDIR=\(folder)/tmp", "SWIFT_DETERMINISTIC_HASHING=1"]
         words += settings.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         words += [settings.bundle, "--testing-library", "swift-testing"]
@@ -70,7 +71,7 @@ final class TestProcess {
     func poll() throws -> Bool {
         let now = Self.now
         if session.hasEnded {
-            // The kernel forgets the processor time once the process is waited for.
+            // The kernel discards the processor time once the process has been waited for.
             times = Times(wall: now - began, processor: session.processorSeconds)
             try readEvents()
             conclude(child.wait())
@@ -84,7 +85,7 @@ final class TestProcess {
         return false
     }
 
-    /// Ends the process and all that it started.
+    /// Kills the process and all processes that it started.
     func kill() {
         session.kill()
         child.kill()
@@ -131,7 +132,7 @@ final class TestProcess {
         }
         let output = (try? String(contentsOfFile: folder + "/output", encoding: .utf8)) ?? ""
         progress.addSeed(printedIn: output)
-        // Processes that a test left running end with it.
+        // Processes that a test left running are killed with it.
         session.kill()
     }
 }

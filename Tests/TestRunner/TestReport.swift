@@ -1,4 +1,4 @@
-/// The sums and the texts of a run, from the results of its groups.
+/// The totals and texts of a run, computed from the results of its groups.
 struct TestReport {
     private(set) var passed = 0
     private(set) var failed = 0
@@ -12,7 +12,7 @@ struct TestReport {
 
     init(command: String) { self.command = command }
 
-    /// The table of durations: one suite per line, its name and its seconds.
+    /// The duration of each suite by its name, in seconds.
     var durations: [String: Double] {
         var seconds: [String: Double] = [:]
         for (suite, duration) in groups.flatMap({ $0.progress.seconds }) {
@@ -21,7 +21,7 @@ struct TestReport {
         return seconds
     }
 
-    /// The last line: the sums.
+    /// The last line of a report: the totals.
     var counts: String { "\(passed) passed, \(failed) failed, \(skipped.count) skipped" }
 
     /// Whether all tests of each target passed.
@@ -45,7 +45,7 @@ struct TestReport {
         processorSeconds += result.times.processor
     }
 
-    /// The line of a group, with the failures below.
+    /// Returns the line of a group, with its failures below.
     static func line(_ result: GroupResult, _ number: Int, of count: Int) -> String {
         let (times, progress) = (result.times, result.progress)
         var line =
@@ -59,7 +59,7 @@ struct TestReport {
         return line
     }
 
-    /// The reasons of skipped tests, and the failures with the commands that repeat them.
+    /// Returns the reasons of skipped tests, and the failures with the commands that repeat them.
     func summary(wallSeconds: Double) -> String {
         var lines: [String] = []
         let reasons = Dictionary(grouping: skipped.keys) { skipped[$0] ?? "" }
@@ -81,7 +81,7 @@ struct TestReport {
         return lines.joined(separator: "\n")
     }
 
-    /// The command that repeats one test, with its seed if it has one.
+    /// Returns the command that repeats one test, with its seed if there is one.
     func repeating(_ test: String, seed: String?) -> String {
         // Without the file and the line, which the id ends with.
         let names = test.split(separator: "/")
@@ -93,7 +93,7 @@ struct TestReport {
             + " TEST='" + expression.replacing("'", with: "'\\''") + "'"
     }
 
-    /// The most characters of a message that are printed; the output of the process has all.
+    /// The maximum number of characters printed of a message; the process's output has all of it.
     static let messageLength = 1_200
 
     private static func text(_ failure: TestFailure) -> String {
@@ -103,7 +103,7 @@ struct TestReport {
             + message.replacing("\n", with: "\n    ")
     }
 
-    /// Seconds with one decimal, of a fixed width.
+    /// Formats seconds with one decimal, in a fixed width.
     static func seconds(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         let text = "\(tenths / 10).\(tenths % 10) s"

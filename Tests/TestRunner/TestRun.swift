@@ -6,11 +6,11 @@ struct GroupResult {
     let group: TestGroup
     let progress: TestProgress
     let times: TestProcess.Times
-    /// The file with all that the process printed.
+    /// The path of the file with the output of the process.
     let output: String
 }
 
-/// Runs groups of tests, several processes at a time, in the order in which they are given.
+/// Runs groups of tests in the given order, several processes at the same time.
 final class TestRun {
     private let settings: TestProcess.Settings
     private let jobs: Int
@@ -18,7 +18,7 @@ final class TestRun {
     private var running: [TestProcess] = []
     private let signals: SignalSource
 
-    /// A signal asked the run to stop.
+    /// An error thrown when a signal has asked the run to stop.
     struct Interrupted: Error {}
 
     /// Creates a run whose processes have folders below `folder`.
@@ -31,7 +31,7 @@ final class TestRun {
 
     /// Runs the groups, and passes each result to `report` when its process has ended.
     ///
-    /// Throws `Interrupted` after SIGINT, SIGTERM or SIGHUP; no process is left then.
+    /// Throws `Interrupted` after SIGINT, SIGTERM or SIGHUP; then no process is left running.
     func run(_ groups: [TestGroup], report: (GroupResult) throws -> Void) throws {
         defer { for process in running { process.kill() } }
         var waiting = groups.enumerated().reversed().map { $0 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TestRunner
 
-/// The division of tests into processes: each test in exactly one.
+/// The division of tests into processes, each test in exactly one.
 @Suite(.ownThread) struct TestPlanTests {
     private let listing = """
         ATests.One/`a name. with (marks) and / too`()
@@ -16,7 +16,7 @@ import Testing
         not a test
         """
 
-    /// The ids that the arguments of a group select, as Swift Testing does: suites are ids too.
+    /// Returns the ids that a group's arguments select; as in Swift Testing, suites are ids too.
     private func selected(_ group: TestGroup, _ ids: [String]) throws -> [String] {
         let expressions = try group.selection.filter { $0 != "--filter" }.map { try Regex($0) }
         let suites = Set(ids.compactMap { TestCatalog.suite(ofTest: $0) })
@@ -51,7 +51,7 @@ import Testing
             ])
     }
 
-    @Test func `suites that take long have a process of their own and begin first`() {
+    @Test func `long suites have a process of their own and begin first`() {
         let plan = TestPlan(
             TestCatalog(listing: listing), durations: ["BTests.Inner": 20, "ATests.OneMore": 10])
         #expect(plan.groups.map(\.name).prefix(2) == ["BTests.Inner", "ATests.OneMore"])
@@ -78,7 +78,7 @@ import Testing
             #expect(isSame == (files[index].path == "Sources/BB/b"), "\(files[index].path)")
             files[index].hash = "1"
         }
-        // The tool's tests read the whole tree.
+        // The process tests read the whole tree.
         let whole = PassedTargets.digest(of: "ProcessTests", manifest, files)
         files[2].hash = "2"
         #expect(PassedTargets.digest(of: "ProcessTests", manifest, files) != whole)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TestRunner
 
-/// Whole runs over bundles that are shell scripts and write the events that Swift Testing would.
+/// Whole runs over bundles that are shell scripts and write events in the format of Swift Testing.
 @Suite(.ownThread, .serialized) struct TestRunTests {
     private let scratch: Scratch
 
@@ -26,7 +26,7 @@ import Testing
             + #""messages":[{"symbol":"fail","text":"\#(text)"}]}}"#
     }
 
-    /// Runs a group whose bundle writes these events and then does this.
+    /// Runs a group whose bundle writes these events and then runs a shell command.
     private func run(
         _ events: [String], then command: String = "exit 0", idleSeconds: Double = 30,
         testCount: Int? = nil
@@ -58,7 +58,7 @@ import Testing
         return try #require(results.first)
     }
 
-    /// Whether the process runs whose number is in a file.
+    /// Returns whether the process runs whose id is in a file.
     private func isRunning(_ path: String) throws -> Bool {
         let id = try String(contentsOfFile: path, encoding: .utf8).prefix { $0.isNumber }
         let state = ProcessSession.Stat("/proc/\(id)/stat")?.state
@@ -104,7 +104,8 @@ import Testing
         #expect(table.untested(skipped: ["A.S/`it holds`()": "no tool"]) == ["a kill: no tool"])
     }
 
-    @Test func `a process that dies fails the test that ran, and those that did not`() throws {
+    @Test func `a process that dies fails its running test and the tests that did not run`() throws
+    {
         let result = try run(
             [
                 Self.test("A.S/one()"), Self.test("A.S/two()"),
@@ -138,12 +139,12 @@ import Testing
         #expect(result.progress.failures.map(\.seed) == ["6"])
     }
 
-    @Test func `a process that ends well before its tests do is a failure`() throws {
+    @Test func `a process that exits with 0 before its tests end is a failure`() throws {
         let result = try run([Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1)])
         #expect(result.progress.failed == 1)
     }
 
-    @Test func `a test that waits for ever is ended with all that it started`() throws {
+    @Test func `a test that waits forever is ended with all processes that it started`() throws {
         let child = scratch.path + "/child"
         let result = try run(
             [Self.test("A.S/one()"), Self.event("testStarted", "A.S/one()", 1)],
@@ -152,7 +153,7 @@ import Testing
         #expect(try !isRunning(child))
     }
 
-    @Test func `what a test leaves running ends with it`() throws {
+    @Test func `processes that a test leaves running end with it`() throws {
         let child = scratch.path + "/child"
         let result = try run(
             [

@@ -1,10 +1,10 @@
 import TandemIO
 package import Testing
 
-/// Runs each test of a suite on threads of its own, so that it may block.
+/// A trait that runs each test of a suite on threads of its own, so that the test may block.
 ///
-/// Swift's cooperative threads are as few as the cores: tests that block them stop every other task
-/// of the process. Each suite has this trait or is isolated to the main actor, whose thread may block.
+/// Swift has only one cooperative thread per core: tests that block them stop every other task of
+/// the process. Each suite has this trait or is isolated to the main actor, whose thread may block.
 ///
 ///     @Suite(.ownThread) struct SocketTests { … }
 package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
@@ -18,16 +18,16 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-    /// The tests run on threads of their own and may block.
+    /// A trait with which tests run on threads of their own and may block.
     package static var ownThread: OwnThread { OwnThread() }
 }
 
-/// An executor that starts a thread for each job, so that a job that blocks delays no other.
+/// An executor that starts a thread for each job, so that a blocking job delays no other.
 private final class ThreadPerJob: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         do {
-            // Tests compare deep structures: eight megabytes, as the main thread has.
+            // Eight megabytes, like the main thread, because tests compare deep structures.
             _ = try KernelThread.start(name: "test", stackBytes: 8 << 20) { [self] in
                 job.runSynchronously(on: asUnownedTaskExecutor())
             }

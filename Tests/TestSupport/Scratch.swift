@@ -6,9 +6,9 @@ package final class Scratch: Sendable {
     package let path: String
     private let isOwner: Bool
 
-    /// Creates a directory with a short name, because the paths of sockets may have only 107 bytes.
+    /// Creates a directory with a short name, because socket paths may have only 107 bytes.
     ///
-    /// It lies in memory if that is asked for and the system has such a place.
+    /// The directory is in memory if `inMemory` is set and the system has a memory file system.
     package init(inMemory: Bool = false) throws {
         let base = inMemory ? Self.memoryFolder : FileManager.default.temporaryDirectory.path
         isOwner = true
@@ -16,7 +16,7 @@ package final class Scratch: Sendable {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
-    /// Refers to a part of another directory, which removes it.
+    /// Refers to a subdirectory of another scratch directory, which removes it.
     package init(in path: String) {
         self.path = path
         isOwner = false
@@ -24,9 +24,9 @@ package final class Scratch: Sendable {
 
     deinit { if isOwner { try? FileManager.default.removeItem(atPath: path) } }
 
-    /// A folder in memory, or the temporary folder if the system has none.
+    /// A folder in memory, or the temporary folder if the system has no memory file system.
     ///
-    /// It is removed when the process exits, with all that is left in it.
+    /// The folder is removed with its contents when the process exits.
     package static let memoryFolder: String = {
         guard FileManager.default.isWritableFile(atPath: memory) else {
             return FileManager.default.temporaryDirectory.path
@@ -40,14 +40,14 @@ package final class Scratch: Sendable {
     private static let memory = "/dev/shm"
     private static let ownMemory = "\(memory)/tandem-\(ThisProcess.processID)"
 
-    /// Creates a directory inside, and returns its path.
+    /// Creates a subdirectory and returns its path.
     package func directory(_ name: String) throws -> String {
         let path = path + "/" + name
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         return path
     }
 
-    /// The bytes of a file; nil for a directory, or if there is none.
+    /// Returns the bytes of a file, or nil for a directory or a missing file.
     package static func file(_ path: String) -> [UInt8]? {
         var isDirectory: ObjCBool = false
         guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory),

@@ -1,8 +1,8 @@
-/// A text of Swift reduced to its code, line for line.
+/// A Swift text reduced to its code, line for line.
 ///
-/// Comments go, string literals keep only their quotes. It knows line comments, one-line and
-/// multi-line strings, raw strings and escapes; interpolations count as part of their string.
-/// It goes by bytes: a character of more than one has none that means anything here.
+/// Comments are removed, and string literals keep only their quotes. The type handles line
+/// comments, one-line and multi-line strings, raw strings and escapes; interpolations count as part
+/// of their string. It works on bytes, because no character of several bytes has a meaning here.
 struct Code {
     private(set) var lines: [String] = []
     private var isInText = false
@@ -20,7 +20,7 @@ struct Code {
     }
 
     private mutating func reduced(_ line: [UInt8]) -> [UInt8] {
-        // Most lines have nothing to take away.
+        // Most lines have no strings or comments.
         if !isInText && !line.contains(Self.quote) && !line.contains(Self.slash) { return line }
         var kept: [UInt8] = []
         var index = 0
@@ -57,7 +57,7 @@ struct Code {
         return (hashes, quotes >= 3, start + hashes + (quotes >= 3 ? 3 : 1))
     }
 
-    /// Where the text goes on behind a closing delimiter; nil when there is none.
+    /// Returns the index after a closing delimiter, or nil if there is none.
     private func close(_ line: [UInt8], quotes: Int, from start: Int) -> Int? {
         var index = start
         while index < line.count {
@@ -74,7 +74,7 @@ struct Code {
         return nil
     }
 
-    /// How often a byte stands in a row at a place.
+    /// Returns the number of consecutive occurrences of a byte from an index on.
     private func count(_ byte: UInt8, _ line: [UInt8], _ start: Int) -> Int {
         var index = start
         while index < line.count && line[index] == byte { index += 1 }

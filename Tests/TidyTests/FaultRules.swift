@@ -1,10 +1,10 @@
 @testable import TestRunner
 
-/// The table of faults names tests; each has to exist.
+/// The rule that every test named in the table of faults exists.
 enum FaultRules {
     static let page = "Daemon/TandemDaemon/TandemDaemon.docc/Faults.md"
 
-    /// The rows whose test no file of tests declares.
+    /// Returns a finding for each row that names a test which no test file declares.
     static func missing(_ page: String, tests: [SourceFile]) -> [Finding] {
         FaultTable(page: page).rows.flatMap { row in
             row.tests.filter { name in

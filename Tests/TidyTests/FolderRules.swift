@@ -1,9 +1,10 @@
-/// The folders of a module refer to each other in one direction, which the module's page shows.
+/// The rule that folders of a module refer to each other in one direction, which the module's page
+/// shows.
 ///
 /// References are found by name: a file that names a top-level type of another file of its module
 /// refers to that file's folder. Names in comments and strings do not count.
 enum FolderRules {
-    /// References from one folder to another folder of the same module.
+    /// A reference from one folder to another folder of the same module.
     struct Arrow: Hashable, Comparable {
         var from: String
         var to: String
@@ -17,7 +18,7 @@ enum FolderRules {
 
     /// The pairs of folders that refer to each other, each in the order of its names.
     ///
-    /// The list only gets shorter: a pair that is no longer found has to be removed.
+    /// The list may only get shorter: a pair that is no longer found must be removed.
     static let knownPairs: Set<Arrow> = [
         // A connection signals its contexts, which send their requests through it.
         Arrow(from: "Client/Tandem/Connection", to: "Client/Tandem/Context"),
@@ -106,7 +107,9 @@ enum FolderRules {
 
     // MARK: Rules
 
-    /// No two folders of a module refer to each other, except the known pairs, which still do.
+    /// Returns a finding for each pair of folders that refer to each other, except the known pairs.
+    ///
+    /// A known pair that is no longer found is a finding too.
     static func pairs(_ arrows: [Arrow: String], known: Set<Arrow>) -> [Finding] {
         var findings: [Finding] = []
         for (arrow, reference) in arrows.sorted(by: { $0.key < $1.key })
@@ -127,7 +130,8 @@ enum FolderRules {
         return findings
     }
 
-    /// The page of a module lists every folder of the module, and no other folder.
+    /// Returns a finding for each folder that its module's page omits, and for each listed one
+    /// without files.
     static func unlisted(_ files: [SourceFile], pages: [SourceFile]) -> [Finding] {
         modules(pages).flatMap { module, page -> [Finding] in
             let all = Set(
@@ -145,7 +149,8 @@ enum FolderRules {
         }
     }
 
-    /// A folder refers only to folders that are listed below it, except in known pairs.
+    /// Returns a finding for each reference to a folder that the page lists above, except in known
+    /// pairs.
     static func upward(
         _ arrows: [Arrow: String], pages: [SourceFile], known: Set<Arrow>
     ) -> [Finding] {
@@ -176,7 +181,7 @@ enum FolderRules {
 
     /// Returns the folders in the table of a page's section *Folders*, in their order.
     ///
-    /// The name of the module stands for the module's own folder.
+    /// The module's name denotes the module's own folder.
     private static func listedFolders(_ page: SourceFile, of module: String) -> [String] {
         var isInSection = false
         var folders: [String] = []

@@ -1,13 +1,15 @@
-/// Tests that may block say where they run, so that none blocks a cooperative thread.
+/// The rule that tests which may block declare where they run, so that none blocks a cooperative
+/// thread.
 enum IsolationRules {
-    /// The targets of tests that start threads, processes and daemons, or wait for the disk.
+    /// The test targets that start threads, processes and daemons, or wait for the disk.
     static let targets: Set<String> = [
         "TandemIOTests", "TandemJournalTests", "TandemStoreTests", "TandemDaemonTests",
         "TandemTests", "ProcessTests", "FaultTests", "SimulationTests", "OracleTests", "FuzzTests",
         "TestRunnerTests",
     ]
 
-    /// The suites of these targets without the main actor or `.ownThread`, and functions without a suite.
+    /// Returns the suites of these targets without the main actor or `.ownThread`, and functions
+    /// without a suite.
     static func unisolated(_ file: SourceFile) -> [Finding] {
         let parts = file.path.split(separator: "/")
         guard parts.count > 2, parts[0] == "Tests", targets.contains(String(parts[1])) else {

@@ -1,18 +1,19 @@
-/// The layout that the design fixes: targets, where they lie, and what they may import of ours.
+/// The layout that the design fixes: the targets, their folders, and their allowed imports of other
+/// targets.
 enum Layout {
-    /// A target and its arrows.
+    /// A target and its allowed imports.
     struct Target {
         var name: String
         var folder: String
         var imports: Set<String>
-        /// Whether it may import the kernel's interface.
+        /// Whether the target may import the kernel's interface.
         var mayUseKernel = false
-        /// Whether packages of others may be imported.
+        /// Whether the target may import third-party packages.
         var isEdge = false
         var hasFrontPage = true
     }
 
-    /// Modules of other packages that hold values and no I/O; any module may import them.
+    /// Modules of other packages that have value types and no I/O; any module may import them.
     static let valuePackages: Set<String> = ["Algorithms", "DequeModule"]
 
     static let topLevel: Set<String> = [
@@ -23,7 +24,7 @@ enum Layout {
         Target(name: "CLMDB", folder: "Sources", imports: [], hasFrontPage: false),
         // Tests compare fetches with it.
         Target(name: "CSQLite", folder: "Tests", imports: [], hasFrontPage: false),
-        // The processor's instruction for CRC-32C; Swift has no other way to it.
+        // The processor's CRC-32C instruction, which Swift can't reach otherwise.
         Target(name: "CChecksum", folder: "Sources", imports: [], hasFrontPage: false),
         Target(name: "TandemIO", folder: "Sources", imports: [], mayUseKernel: true),
         Target(name: "TandemModel", folder: "Sources", imports: []),
@@ -59,7 +60,7 @@ enum Layout {
         Target(
             name: "TestWorlds", folder: "Tests", imports: ["Tandem", "TestSupport"],
             hasFrontPage: false),
-        // It reads `/proc` and ends processes.
+        // The runner reads `/proc` and ends processes.
         Target(
             name: "TestRunner", folder: "Tests", imports: ["TandemIO"], mayUseKernel: true,
             isEdge: true, hasFrontPage: false),
@@ -76,10 +77,10 @@ enum Layout {
 
     static func target(_ name: String?) -> Target? { targets.first { $0.name == name } }
 
-    /// What a target reaches by its arrows and those of its targets.
+    /// Returns the targets that a target may import.
     ///
-    /// The C targets stay where they are wrapped, and a library's imports are those it declares; only
-    /// what puts programs together may import what its own imports bring along.
+    /// A library may import only the targets that it declares. Programs and `TandemEmbedded` may
+    /// also import the dependencies of their dependencies, except the C targets.
     static func reachable(from target: Target) -> Set<String> {
         guard target.isEdge || target.name == "TandemEmbedded" else { return target.imports }
         var found: Set<String> = []

@@ -1,6 +1,6 @@
 /// The checks of the package as a whole.
 enum PackageRules {
-    /// The top level holds what the design names and nothing else.
+    /// Returns a finding for each name that is missing on the top level or does not belong there.
     static func topLevel(_ names: [String]) -> [Finding] {
         Set(names).symmetricDifference(Layout.topLevel).sorted().map { name in
             let isMissing = Layout.topLevel.contains(name)
@@ -9,7 +9,8 @@ enum PackageRules {
         }
     }
 
-    /// The manifest declares the design's targets at their places with the design's arrows.
+    /// Returns a finding for each target that is missing, unknown, in the wrong folder, or has a
+    /// forbidden dependency.
     static func manifest(_ text: String) -> [Finding] {
         let declared = targets(in: text)
         var findings: [Finding] = []
@@ -37,14 +38,14 @@ enum PackageRules {
         return findings
     }
 
-    /// A target as the manifest declares it.
+    /// A target as declared in the manifest.
     struct Declared: Equatable {
         var path: String
         var dependencies: Set<String>
         var isUsingPackages: Bool
     }
 
-    /// The targets of a manifest, as far as it is written the way ours is.
+    /// Returns the targets of a manifest, which must be formatted like this package's.
     static func targets(in text: String) -> [String: Declared] {
         var found: [String: Declared] = [:]
         let kinds = [".target(", ".executableTarget(", ".systemLibrary("]
@@ -60,14 +61,14 @@ enum PackageRules {
         return found
     }
 
-    /// Every target is named by the README, as `name`.
+    /// Returns the targets that the README does not name in backticks.
     static func readme(_ text: String) -> [Finding] {
         Layout.targets.filter { !text.contains("`\($0.name)`") }.map {
             Finding(path: "README.md", message: "does not name the target `\($0.name)`")
         }
     }
 
-    /// Every library has a DocC page whose title is its name.
+    /// Returns the libraries without a DocC page whose title is the library's name.
     static func frontPages(_ pages: [SourceFile]) -> [Finding] {
         Layout.targets.filter(\.hasFrontPage).compactMap { target in
             let folder = "\(target.folder)/\(target.name)/"
@@ -80,13 +81,13 @@ enum PackageRules {
 }
 
 extension String {
-    /// What stands after each occurrence of a word, up to the next.
+    /// Returns the texts after each occurrence of a word, each up to the closing parenthesis.
     func pieces(after word: String) -> [String] {
         var pieces: [String] = []
         var rest = self[...]
         while let range = rest.firstRange(of: word) {
             rest = rest[range.upperBound...]
-            // Ends where the parenthesis that the word opened is closed.
+            // Find the parenthesis that closes the one opened by the word.
             var depth = 1
             let end = rest.firstIndex { character in
                 if character == "(" { depth += 1 }
@@ -98,7 +99,7 @@ extension String {
         return pieces
     }
 
-    /// The text between two others; nil when they don't occur.
+    /// Returns the text between two others, or nil if either does not occur.
     func between(_ start: String, _ end: String) -> String? {
         guard let first = firstRange(of: start) else { return nil }
         let rest = self[first.upperBound...]
@@ -106,10 +107,10 @@ extension String {
         return String(rest[..<last.lowerBound])
     }
 
-    /// The string literal after a text; nil when there is none.
+    /// Returns the string literal after a text, or nil if there is none.
     func quoted(after text: String) -> String? { between(text + "\"", "\"") }
 
-    /// All string literals.
+    /// The contents of all string literals.
     var allQuoted: [String] {
         split(separator: "\"", omittingEmptySubsequences: false).enumerated()
             .filter { $0.offset % 2 == 1 }.map { String($0.element) }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Every rule bites on a sample that breaks it and leaves one alone that does not.
+/// Samples for every rule: one that breaks the rule and one that does not.
 @Suite struct RuleTests {
     private func file(_ path: String, _ text: String) -> SourceFile {
         SourceFile(path: path, text: text)
@@ -10,7 +10,7 @@ import Testing
 
     // MARK: Code
 
-    @Test func `comments and the insides of strings are no code`() {
+    @Test func `comments and the contents of strings are not code`() {
         let code = Code(
             """
             let a = "print(1)" // print(2)
@@ -40,7 +40,7 @@ import Testing
         ("Sources/TandemIO/A.swift", "import ArgumentParser"),
         ("Sources/worldcup/A.swift", "import TandemStore"),
     ])
-    func `an import against the arrows is found`(_ path: String, _ line: String) {
+    func `a forbidden import is found`(_ path: String, _ line: String) {
         let module = line.split(separator: " ").last?.split(separator: ".").first ?? ""
         #expect(Rules.module(line) == String(module))
         #expect(Rules.imports(file(path, "// first\n" + line)).map(\.line) == [2])
@@ -55,13 +55,13 @@ import Testing
         ("Client/Tandem/A.swift", "let text = \"import TandemDaemon\""),
         ("Tests/TandemTests/A.swift", "import TandemDaemon"),
     ])
-    func `an import along the arrows is not found`(_ path: String, _ line: String) {
+    func `an allowed import is not found`(_ path: String, _ line: String) {
         #expect(Rules.imports(file(path, line)) == [])
     }
 
     // MARK: Lines
 
-    @Test func `left over words and forced tries are found`() {
+    @Test func `leftover reminders and forced tries are found`() {
         let text = "// FIX" + "ME: later\nlet a = try" + "! b()\nlet toDo = 1"
         #expect(
             messages(Rules.leftovers(file("Sources/TandemIO/A.swift", text))) == [
@@ -106,7 +106,7 @@ import Testing
 
     // MARK: Folders
 
-    /// A module of two folders; `Frames` refers to `Messages`.
+    /// A module of two folders, in which `Frames` refers to `Messages`.
     private let wire = [
         SourceFile(
             path: "Sources/TandemWire/Frames/Frame.swift",
@@ -173,7 +173,7 @@ import Testing
             ])
     }
 
-    /// The page of `TandemWire` with rows for folders.
+    /// Returns the page of `TandemWire` with rows for these folders.
     private func page(_ folders: String...) -> [SourceFile] {
         let rows = folders.map { "| `\($0)/` | words |\n" }.joined()
         let text = """
@@ -191,7 +191,7 @@ import Testing
         return [file("Sources/TandemWire/TandemWire.docc/Wire.md", text)]
     }
 
-    @Test func `a folder that the page of its module does not list is found, and a stale row`() {
+    @Test func `a folder that its module's page omits is found, and so is a stale row`() {
         #expect(FolderRules.unlisted(wire, pages: page("Frames", "Messages")) == [])
         #expect(
             messages(FolderRules.unlisted(wire, pages: page("Frames", "Coding"))) == [
@@ -222,7 +222,7 @@ import Testing
 
     // MARK: The package
 
-    @Test func `a stranger on the top level is found, and so is a gap`() {
+    @Test func `an unknown and a missing name on the top level are found`() {
         let names = Layout.topLevel.subtracting(["Makefile"]).union(["notes"]).sorted()
         #expect(
             messages(PackageRules.topLevel(names)) == [
@@ -230,7 +230,7 @@ import Testing
             ])
     }
 
-    @Test func `a manifest against the arrows is found`() {
+    @Test func `a manifest that contradicts the design is found`() {
         let sample = """
             .target(
                 name: "TandemResults", dependencies: ["TandemModel", "TandemWire", arguments],
@@ -263,7 +263,7 @@ import Testing
             ])
     }
 
-    @Test func `a line of same names without its suite is found`() {
+    @Test func `a row of shared names without its suite is found`() {
         let page = """
             words
             | Name | Here | Held by |
@@ -300,7 +300,7 @@ import Testing
         #expect(found("@Suite struct ATests {", in: "TandemModelTests") == 0)
     }
 
-    @Test func `a readme that forgets a target is found`() {
+    @Test func `a readme that omits a target is found`() {
         let all = Layout.targets.map { "`\($0.name)`" }
         #expect(PackageRules.readme(all.joined(separator: " ")) == [])
         #expect(PackageRules.readme(all.dropFirst().joined(separator: " ")).count == 1)

@@ -1,6 +1,7 @@
-/// The checks of single files; each says what it found, and nothing when all is well.
+/// The checks of single files; each returns its findings.
 enum Rules {
-    /// Imports follow the design's arrows; packages of others and the kernel stay at their places.
+    /// Checks that imports follow the design, and that only some targets import third-party
+    /// packages and the kernel.
     static func imports(_ file: SourceFile) -> [Finding] {
         guard !file.isTest, let target = Layout.target(file.target) else { return [] }
         let allowed = Layout.reachable(from: target)
@@ -25,7 +26,7 @@ enum Rules {
         }
     }
 
-    /// The module that a line imports; nil if it is no import.
+    /// Returns the module that a line imports, or nil if it imports none.
     static func module(_ line: String) -> String? {
         guard line.contains("import ") else { return nil }
         var words = line.split(separator: " ")[...]
@@ -46,7 +47,7 @@ enum Rules {
         "public", "package", "internal", "fileprivate", "private",
     ]
 
-    /// No forced tries, and no reminders left in code or comments.
+    /// Checks that there are no forced tries, and no reminders in code or comments.
     static func leftovers(_ file: SourceFile) -> [Finding] {
         let words = ["FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK"]
         let suspects = words.contains { file.text.contains($0) } ? file.lines : []
@@ -58,7 +59,8 @@ enum Rules {
         return reminders + each(file) { $0.contains("try" + "!") ? "a forced try" : nil }
     }
 
-    /// What the compiler is told to believe names its guard in a comment right above or beside it.
+    /// Checks that each unchecked claim to the compiler has a comment on its guard above or beside
+    /// it.
     static func guards(_ file: SourceFile) -> [Finding] {
         let lines = file.lines
         let claims = ["@unchecked Sendable", "nonisolated(unsafe)", "@preconcurrency"]
@@ -72,7 +74,7 @@ enum Rules {
         }
     }
 
-    /// Libraries don't print.
+    /// Checks that libraries don't print.
     static func printing(_ file: SourceFile) -> [Finding] {
         guard !file.isTest, let target = Layout.target(file.target), !target.isEdge else {
             return []
@@ -82,7 +84,7 @@ enum Rules {
         }
     }
 
-    /// Tests wait for positions and events, never for time to pass; benchmarks may keep a pace.
+    /// Checks that tests wait for positions and events, not for time to pass; benchmarks may sleep.
     static func sleeps(_ file: SourceFile) -> [Finding] {
         guard file.isTest, !file.path.hasPrefix("Tests/Benchmarks/") else { return [] }
         return each(file) { line in
@@ -93,7 +95,8 @@ enum Rules {
         }
     }
 
-    /// Random numbers in tests come from a seed that is printed and can be given; what a fuzzer runs has its bytes.
+    /// Checks that the seeds of random tests are printed and can be set; fuzz targets get their
+    /// bytes instead.
     static func seeds(_ file: SourceFile) -> [Finding] {
         let exempt = ["Tests/Benchmarks/", "Tests/Fuzz"]
         guard file.isTest, !exempt.contains(where: file.path.hasPrefix) else { return [] }
@@ -109,7 +112,7 @@ enum Rules {
         }
     }
 
-    /// Whether a line calls a free function, not a method or a declaration of that name.
+    /// Returns whether a line calls a free function, not a method or a declaration of that name.
     private static func calls(_ line: String, _ name: String) -> Bool {
         var rest = line[...]
         while let range = rest.firstRange(of: name + "(") {

@@ -1,8 +1,11 @@
-/// The page of names that Core Data has too says which suites hold its lines; each has to exist.
+/// The rule that every suite exists which the page of names shared with Core Data lists for its
+/// rows.
 enum SuiteRules {
     static let page = "Client/Tandem/Tandem.docc/SameNames.md"
 
-    /// The suites that the page names: the last column of its tables, with commas between them, each perhaps with where it is.
+    /// Returns the suites in the last column of the page's tables.
+    ///
+    /// Suites are separated by commas; words after a suite's name are ignored.
     static func namedSuites(_ page: String) -> [(line: Int, name: String)] {
         var isInTable = false
         var named: [(line: Int, name: String)] = []
@@ -25,7 +28,7 @@ enum SuiteRules {
         return named
     }
 
-    /// The rows that name a suite which no file of tests declares, or none.
+    /// Returns a finding for each row that names no suite, or a suite that no test file declares.
     static func missing(_ page: String, tests: [SourceFile]) -> [Finding] {
         var declared: Set<String> = []
         for line in tests.lazy.flatMap(\.code) {

@@ -2,15 +2,17 @@ import Testing
 
 @testable import TestRunner
 
-/// The tree itself; how each rule bites is shown in `RuleTests`.
+/// The rules applied to the whole tree; `RuleTests` shows what each rule finds.
 @Suite struct TidyTests {
-    @Test func `imports follow the arrows of the design`() throws {
+    @Test func `imports follow the design`() throws {
         try expectNone(swift(Rules.imports))
     }
 
-    @Test func `nothing is left over`() throws { try expectNone(swift(Rules.leftovers)) }
+    @Test func `no reminders or forced tries are left`() throws {
+        try expectNone(swift(Rules.leftovers))
+    }
 
-    @Test func `what the compiler is told to believe names its guard`() throws {
+    @Test func `every unchecked claim to the compiler names its guard`() throws {
         try expectNone(swift(Rules.guards))
     }
 
@@ -20,15 +22,15 @@ import Testing
 
     @Test func `random tests take a seed`() throws { try expectNone(swift(Rules.seeds)) }
 
-    @Test func `tests that may block say where they run`() throws {
+    @Test func `tests that may block declare where they run`() throws {
         try expectNone(swift(IsolationRules.unisolated))
     }
 
-    @Test func `the top level is what the design names`() throws {
+    @Test func `the top level has exactly the names of the design`() throws {
         try expectNone(PackageRules.topLevel(Tree.names().filter { $0 != "Package.resolved" }))
     }
 
-    @Test func `the manifest has the arrows of the design`() throws {
+    @Test func `the manifest has the dependencies of the design`() throws {
         try expectNone(PackageRules.manifest(Tree.text("Package.swift")))
     }
 
@@ -41,13 +43,13 @@ import Testing
         expectNone(PackageRules.frontPages(pages))
     }
 
-    @Test func `every fault of the table has the test that it names`() throws {
+    @Test func `every test named in the table of faults exists`() throws {
         let page = try Tree.text(FaultRules.page)
         #expect(FaultTable(page: page).rows.count > 20)
         expectNone(FaultRules.missing(page, tests: try Tree.sources.get().filter(\.isTest)))
     }
 
-    @Test func `every line about a name that Core Data has too has the suites that it names`()
+    @Test func `every suite named in the page of shared names exists`()
         throws
     {
         let page = try Tree.text(SuiteRules.page)

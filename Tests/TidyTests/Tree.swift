@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Testing
 
-/// A file of the tree: its path from the root, and its text.
+/// A source file: its path from the root, and its text.
 struct SourceFile {
     let path: String
     let text: String
-    /// The lines as they are.
+    /// The lines of the text, unchanged.
     let lines: [String]
     /// The lines with comments and the insides of string literals blanked out.
     let code: [String]
@@ -19,17 +19,17 @@ struct SourceFile {
         code = Code(text).lines
     }
 
-    /// The target whose folder it lies in; nil outside of targets.
+    /// The target that contains the file, or nil outside targets.
     var target: String? {
         let parts = path.split(separator: "/")
         return parts.count > 2 ? String(parts[1]) : nil
     }
 
-    /// Whether it belongs to a test target.
+    /// Whether the file belongs to a test target.
     var isTest: Bool { path.hasPrefix("Tests/") }
 }
 
-/// Something that is not as it should be.
+/// A violation of a rule.
 struct Finding: Hashable, CustomStringConvertible {
     var path: String
     var line: Int?
@@ -38,7 +38,7 @@ struct Finding: Hashable, CustomStringConvertible {
     var description: String { path + (line.map { ":\($0)" } ?? "") + ": " + message }
 }
 
-/// The package as it lies on the disk.
+/// The files of the package on disk.
 enum Tree {
     /// The folder of `Package.swift`.
     static let root: String = {
@@ -47,13 +47,13 @@ enum Tree {
         return parts.joined(separator: "/")
     }()
 
-    /// What lies directly in a folder, dot-files left out, sorted.
+    /// Returns the sorted names of a folder's entries, without dot-files.
     static func names(in folder: String = "") throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: root + "/" + folder)
             .filter { !$0.hasPrefix(".") }.sorted()
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     static func text(_ path: String) throws -> String {
         let data = try #require(
             FileManager.default.contents(atPath: root + "/" + path), "\(path) is missing")
@@ -63,7 +63,7 @@ enum Tree {
     /// All sources, read once.
     static let sources = Result { try files(".swift") }
 
-    /// All files of some folders whose names end in a suffix; build folders are left out.
+    /// Returns all files of some folders whose names end in a suffix, without build folders.
     static func files(
         _ suffix: String, in folders: [String] = ["Sources", "Client", "Daemon", "Tests"]
     ) throws -> [SourceFile] {
