@@ -2,7 +2,7 @@ import TandemModel
 import TestWorlds
 import Testing
 
-/// A graph of a random model behind bridges: what it holds, as plain values, and random saves of it.
+/// The graph of a random model, read through a bridge as plain values, and random saves to it.
 struct BridgeGraph {
     let model: Model
     private(set) var dump = Dump([])
@@ -11,7 +11,8 @@ struct BridgeGraph {
 
     // MARK: Reading
 
-    /// An entity's properties, inherited ones included.
+    /// Returns an entity's properties, including inherited ones, and the names of the entity and
+    /// its ancestors.
     private func properties(
         of entity: String
     ) -> (attributes: [Attribute], relationships: [Relationship], entities: [String]) {
@@ -28,7 +29,7 @@ struct BridgeGraph {
         )
     }
 
-    /// Reads everything through a bridge.
+    /// Reads all objects through a bridge.
     mutating func read(_ bridge: BridgeProcess) throws {
         var objects: [Dump.Object] = []
         for entity in model.entities.keys.sorted() {
@@ -89,7 +90,7 @@ struct BridgeGraph {
 
     // MARK: Saves
 
-    /// The ops of a random save of at most four objects.
+    /// Returns the ops of a random save of at most four objects.
     func ops(_ random: inout SplitMix) -> [String] {
         var gone: Set<UInt64> = []
         return (0..<(1 + random.next(4))).map { at in op(at, &gone, &random) }

@@ -2,10 +2,10 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// Random models, saves and lists through `tandem bridge`, heard of in four ways.
+/// Random models, saves and lists through `tandem bridge`, with saves received in four ways.
 @Suite(.ownThread) struct BridgeLawTests {
     @Test(arguments: 0..<Seed.worlds(2, deep: 3))
-    func `laws 4 and 5: lists of random shapes, by own saves, siblings', others', and missed ones`(
+    func `laws 4 and 5: lists of random shapes after own, siblings', others' and missed saves`(
         _ run: Int
     ) throws {
         var random = SplitMix(Seed.value(run))

@@ -2,11 +2,13 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// Every edit of every small list through `tandem bridge`, heard of in four ways.
+/// Edits of small lists through `tandem bridge`, with saves received in four ways.
 @Suite(.ownThread) struct BridgeSmallListTests {
-    /// A part of the edits of one row, and of two; TANDEM_EXHAUSTIVE plays all of one and more of two.
+    /// Plays some of the edits of one row and of two rows.
+    ///
+    /// With `TANDEM_EXHAUSTIVE`, plays all edits of one row and more edits of two.
     @Test
-    func `laws 4 and 5: edits of small lists, by own saves, siblings', others', and missed ones`()
+    func `laws 4 and 5: edits of small lists after own, siblings', others' and missed saves`()
         throws
     {
         let seed = Seed.value(0)

@@ -3,9 +3,10 @@ import TandemModel
 import TestWorlds
 import Testing
 
-/// Many small lists in one daemon, each in a box of its own, and what viewers in four ways were told of them.
+/// Many small lists in one daemon, each in a box of its own, and the changes that viewers receive
+/// in four ways.
 final class BridgeSmallLists {
-    /// What one viewer knows of one list.
+    /// The state of one list that one viewer knows.
     private struct Seen {
         /// The rows when the list was last in order.
         var base: [UInt64: SmallRow] = [:]
@@ -49,14 +50,14 @@ final class BridgeSmallLists {
         #expect(daemon.daemon.end(SIGTERM) == 0)
     }
 
-    /// Plays cases, as many at a time as there are boxes; returns what is wrong, and stops there.
+    /// Plays the cases, one per box at a time; stops at the first problems and returns them.
     func problems(_ cases: [SmallCase]) throws -> [String] {
         var rest = cases[...]
         while !rest.isEmpty {
             let round = Array(rest.prefix(Self.boxes))
             rest = rest.dropFirst(round.count)
             var problems = try step(round.enumerated().map { box, one in reset(box, to: one.rows) })
-            // The rows in the order of the lists that the cases are about.
+            // The numbers of each box's rows, in the order of its list.
             let places = round.indices.map { box in
                 rows[box].keys.sorted {
                     (rows[box][$0]?.key ?? 0, $0) < (rows[box][$1]?.key ?? 0, $1)
@@ -79,7 +80,9 @@ final class BridgeSmallLists {
         case delete(UInt64)
     }
 
-    /// The ops that make a box hold a list: rows are used again in any order, so that numbers say nothing of places.
+    /// Returns the ops that make a box contain a list.
+    ///
+    /// Rows are reused in random order, so that their numbers say nothing about their indices.
     private func reset(_ box: Int, to list: [SmallRow]) -> [Op] {
         let numbers = rows[box].keys.sorted().shuffled(using: &random)
         return zip(numbers, list).map { .update($0, $1) }
@@ -95,7 +98,8 @@ final class BridgeSmallLists {
         }
     }
 
-    /// Saves ops box by box as one transaction, and looks at what everyone was told.
+    /// Saves the ops of all boxes as one transaction, and returns the problems in the reported
+    /// changes.
     private func step(_ ops: [[Op]]) throws -> [String] {
         var texts: [String] = []
         var fresh: [(alias: String, box: Int, row: SmallRow)] = []
@@ -161,7 +165,8 @@ final class BridgeSmallLists {
             return isRight ? [] : ["sections are out of order: \(kinds)"]
         }
         guard var step = TableStep(known.base, rows[box]) else { return ["no step"] }
-        // What changed while the list was out of order counts, even if it is back where it was; that it is back is told in any case.
+        // Rows that changed while the list was out of order may be reported, even if they are back
+        // at their places. The recovery itself is always reported.
         if known.isFailing {
             if events.count != 1 { return ["\(events.count) events for a recovery"] }
             step.mayReport = Set(rows[box].keys)
@@ -173,14 +178,14 @@ final class BridgeSmallLists {
         }
     }
 
-    /// Compares what is shown with plain rules, and with a fetch.
+    /// Compares the shown lists with the ones computed by plain rules, and with a fetch.
     private func lists(_ viewers: [BridgeViewer]) throws -> [String] {
         var problems: [String] = []
         for viewer in viewers {
             for box in rows.indices {
                 let shown = try viewer.sections(viewer.name(box))
                 let isFailing = seen[viewer.way]?[box].isFailing ?? false
-                // One who missed saves shows what was last merged.
+                // A viewer that missed saves shows the state after its last merge.
                 let expected = viewer.way == .late ? seen[viewer.way]?[box].base : rows[box]
                 let right: Result<[TableSection], BridgeRefusal> =
                     isFailing

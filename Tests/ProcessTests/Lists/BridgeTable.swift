@@ -2,15 +2,15 @@ import TandemModel
 import TestWorlds
 import Testing
 
-/// What a bridge writes of lists, as a table has it.
+/// Decoders that make table values of a bridge's answers and events about lists.
 enum BridgeTable {
-    /// The number of an object id.
+    /// Returns the number of an object id.
     static func number(_ id: JSON?) throws -> UInt64 {
         let text = try #require(id?.string)
         return try #require(text.split(separator: "/").last.flatMap { UInt64($0) })
     }
 
-    /// The sections of an answer to `open` or `sections`.
+    /// Returns the sections of an answer to `open` or `sections`.
     static func sections(_ answer: JSON) throws -> [TableSection] {
         try #require(answer["sections"]?.array).map { section in
             let rows = try #require(section["objects"]?.array).map { try number($0) }
@@ -18,7 +18,7 @@ enum BridgeTable {
         }
     }
 
-    /// A `change` event.
+    /// Returns the change of a `change` event.
     static func change(_ event: JSON) throws -> TableChange {
         TableChange(
             sections: try (event["sections"]?.array ?? []).map { section in
@@ -43,10 +43,14 @@ enum BridgeTable {
     }
 }
 
-/// One who looks at lists through a bridge, in one of the ways in which a list hears of saves.
+/// A viewer of lists through a bridge, in one of the four ways in which a list receives saves.
 final class BridgeViewer {
-    /// The context that saves too, another one of its process, one of another process, and one that misses saves and merges
-    /// them at once.
+    /// The kinds of contexts, by the way in which they receive saves.
+    ///
+    /// - `own`: The context also saves.
+    /// - `sibling`: The context is another one of the same process.
+    /// - `other`: The context is one of another process.
+    /// - `late`: The context misses some saves and merges them together later.
     enum Way: String, CaseIterable { case own, sibling, other, late }
 
     let way: Way
@@ -56,20 +60,20 @@ final class BridgeViewer {
     init(_ way: Way, _ bridge: BridgeProcess) throws {
         self.way = way
         self.bridge = bridge
-        // Merges unprompted from now on.
+        // From now on the context merges without being asked.
         if way == .sibling { try bridge.ask(#"{"do": "resume", "context": "sibling"}"#) }
     }
 
-    /// The name of its controller for a list.
+    /// Returns the name of the viewer's controller for a list.
     func name(_ list: Int) -> String { "\(way.rawValue)\(list)" }
 
-    /// Merges up to a position.
+    /// Merges the saves up to a position.
     func reach(_ position: Int64) throws {
         try bridge.ask(
             #"{"do": "reach", "position": \#(position), "context": "\#(context)"}"#)
     }
 
-    /// Opens a controller; `request` is the rest of the members.
+    /// Opens a controller and returns its sections; `request` has the remaining JSON members.
     @discardableResult
     func open(_ name: String, _ request: String) throws -> [TableSection] {
         try BridgeTable.sections(
@@ -78,7 +82,7 @@ final class BridgeViewer {
             ))
     }
 
-    /// The answer to `sections`: the list, or the code of the error.
+    /// Returns the sections of a controller, or the code of the error.
     func sections(_ name: String) throws -> Result<[TableSection], BridgeRefusal> {
         let answer = try bridge.answer(#"{"do": "sections", "controller": "\#(name)"}"#)
         if let code = answer["error"]?["code"]?.string { return .failure(BridgeRefusal(code)) }
@@ -93,7 +97,7 @@ struct BridgeRefusal: Error, Equatable {
     init(_ code: String) { self.code = code }
 }
 
-/// The four ways: two bridges of a daemon, and what they wrote of each controller.
+/// The viewers of all four ways on two bridges, and the events of each controller.
 final class BridgeViewers {
     let viewers: [BridgeViewer]
     private var events: [String: [JSON]] = [:]
@@ -109,7 +113,7 @@ final class BridgeViewers {
         ]
     }
 
-    /// Takes in what was written, and hands out what is about one controller.
+    /// Reads the pending events of both bridges, and removes and returns those of one controller.
     func take(_ name: String) -> [JSON] {
         for viewer in [viewers[0], viewers[2]] {
             for event in viewer.bridge.takeEvents() {
@@ -120,7 +124,9 @@ final class BridgeViewers {
         return events.removeValue(forKey: name) ?? []
     }
 
-    /// The one change among the events of a controller; a sentence if they are something else.
+    /// Returns the only change among a controller's events, or nil if there are no events.
+    ///
+    /// Returns a failure with a description if the events are anything else.
     static func change(_ events: [JSON]) throws -> Result<TableChange?, BridgeRefusal> {
         guard events.count < 2 else {
             return .failure(BridgeRefusal("\(events.count) events for one merge"))

@@ -3,15 +3,16 @@ import TandemModel
 import TestWorlds
 import Testing
 
-/// A random world behind bridges: lists of random shapes, each watched in four ways, and judged by plain rules.
+/// A random graph with lists of random shapes, each watched in four ways and checked by plain
+/// rules.
 final class BridgeWorld {
     private let daemon: BridgedDaemon
     private let all: BridgeViewers
-    /// Reads the graph, and saves as someone whom nobody knows.
+    /// The bridge that reads the graph, and saves in a process without viewers.
     private let stranger: BridgeProcess
     private var graph: BridgeGraph
     private var shapes: [ListShape] = []
-    /// What each way's lists were last compared with.
+    /// The graph with which the lists of each way were last compared.
     private var base: [BridgeViewer.Way: Dump] = [:]
     private var position: Int64 = 0
     /// The graph before the last save.
@@ -23,7 +24,7 @@ final class BridgeWorld {
         graph = BridgeGraph(RandomWorld.model(&random))
         stranger = try daemon.bridge("stranger")
         try stranger.ask(#"{"do": "schema", "apply": \#(graph.model.json.text)}"#)
-        // With next to none of them the daemon is asked more often.
+        // With few cached rows, the client sends more requests to the daemon.
         let cachedRows = [nil, 1, 16][random.next(3)]
         all = try BridgeViewers(daemon, cachedRows: cachedRows)
         try graph.read(stranger)
@@ -78,7 +79,8 @@ final class BridgeWorld {
 
     // MARK: Rounds
 
-    /// A save by anyone, heard of by those whose turn it is; what is wrong with what they were told.
+    /// Saves as a random writer, merges the save in some viewers, and returns the problems that
+    /// they report.
     func round(_ random: inout SplitMix) throws -> [String] {
         var problems: [String] = []
         let sibling = all.viewers[1]
@@ -99,7 +101,7 @@ final class BridgeWorld {
         return problems
     }
 
-    /// Between saves, so that it is known what is merged.
+    /// Pauses or resumes a viewer's context, between saves, so that the merged saves are known.
     private func pauseOrResume(_ viewer: BridgeViewer) throws -> [String] {
         let isPaused = paused.remove(viewer.way) != nil
         let verb = isPaused ? "resume" : "pause"
@@ -109,7 +111,8 @@ final class BridgeWorld {
         return []
     }
 
-    /// Saves some random ops, by a viewer or by the stranger; says whose context has merged it.
+    /// Saves random ops as a viewer or as the stranger; returns the viewer whose context has merged
+    /// the save.
     private func save(_ random: inout SplitMix) throws -> BridgeViewer.Way? {
         let ops = graph.ops(&random).joined(separator: ", ")
         let pick = random.next(all.viewers.count + 1)
@@ -121,7 +124,7 @@ final class BridgeWorld {
         if let position = answer["ok"]?["position"]?.int {
             self.position = max(self.position, position)
         } else {
-            // A cascade took what another op is about.
+            // A cascade deleted the object of another op.
             let code = answer["error"]?["code"]?.string
             #expect(["unknownObject", "conflict"].contains(code), "\(answer.text) for \(ops)")
         }
@@ -151,7 +154,9 @@ final class BridgeWorld {
         return problems
     }
 
-    /// A save whose ops have to read something merges what was missed with that, and then what it saved.
+    /// Checks the events of a viewer's save as those of two merges.
+    ///
+    /// A save whose ops have to read first merges the missed saves, and then its own.
     private func judgeInTwo(
         _ shape: ListShape, _ before: Dump, _ events: [JSON]
     ) throws -> [String] {
@@ -177,7 +182,7 @@ final class BridgeWorld {
         }
     }
 
-    /// Compares what is shown with a list opened anew and with a fetch.
+    /// Compares the shown list with a newly opened one and with a fetch.
     private func compare(
         _ viewer: BridgeViewer, _ name: String, _ shape: ListShape
     ) throws -> [String] {

@@ -30,11 +30,13 @@ import Testing
         ["disk-usage", "-o", "json"], ["verify"],
     ]
 
-    /// The damaged byte: of the magic, the version, the log's id, the position, the checksum.
+    /// The offset of the damaged byte: in the magic, the version, the log's id, the position, the
+    /// checksum.
     private static let offsets: [UInt64] = [0, 7, 8, 20, 40, 60]
 
-    /// The verbs that are run after a damage at an offset: each verb after two of the damages, in
-    /// the deep run after all.
+    /// Returns the verbs to run for a damaged offset.
+    ///
+    /// Each verb is run for two of the offsets, in a deep run for all of them.
     private static func verbs(after offset: UInt64) -> [[String]] {
         let number = offsets.firstIndex(of: offset) ?? 0
         let step = Volume.of(offsets.count / 2, deep: 1)
@@ -42,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: offsets)
-    func `no reader of a directory is silent about a segment whose beginning is damaged`(
+    func `every reader of a directory reports a segment whose beginning is damaged`(
         offset: UInt64
     ) throws {
         let journal = try MadeJournal(transactions: 4, bytes: 10)
@@ -51,14 +53,14 @@ import Testing
         try flip(segment, at: offset)
         for verb in Self.verbs(after: offset) {
             let run = try CommandRun("tandem", verb + ["-D", journal.store])
-            // Formats for programs have the name of the file alone.
+            // Formats for programs print only the name of the file.
             let name = segment.split(separator: "/").last.map(String.init) ?? ""
             expect(run, 1, name)
             #expect(!run.output.contains("the log begins later, at 1,"), "\(verb): \(run.output)")
         }
     }
 
-    @Test func `a damaged beginning of the newest segment is told whatever is asked`() throws {
+    @Test func `a damaged beginning of the newest segment is reported by every query`() throws {
         let journal = try MadeJournal(
             transactions: Volume.of(1_600, deep: 3_000), bytes: 100, segmentBytes: 64 << 10)
         try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()

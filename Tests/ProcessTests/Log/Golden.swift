@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// What a program has to print, byte for byte, in a file beside the tests.
+/// The expected output of programs, byte for byte, in files beside the tests.
 ///
-/// `TANDEM_GOLDEN=1` writes the files anew; what changed is then seen in the difference to be committed.
+/// `TANDEM_GOLDEN=1` rewrites the files; the changes then show in the diff to be committed.
 enum Golden {
     private static var folder: String {
         let parts = #filePath.split(separator: "/").dropLast(2)
         return "/" + parts.joined(separator: "/") + "/Golden"
     }
 
-    /// Compares an output with the file of a name.
+    /// Compares an output with the file of this name.
     static func expect(
         _ output: String, _ name: String, at location: SourceLocation = #_sourceLocation
     ) throws {

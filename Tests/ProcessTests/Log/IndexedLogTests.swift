@@ -6,13 +6,15 @@ import Testing
 
 @testable import tandem
 
-/// `tandem` on a directory whose sealed segments have indexes: it prints what it prints without them, and reads little.
+/// `tandem` on a directory whose sealed segments have indexes.
+///
+/// It prints the same as without them, and reads little.
 @Suite(.ownThread) struct IndexedLogTests {
     private let files = RealFileSystem()
     private let journal: MadeJournal
     private var folder: String { journal.store + "/journal" }
 
-    /// What each test has a copy of.
+    /// The journal of which each test has a copy.
     private static let made = Result {
         try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
     }
@@ -72,11 +74,13 @@ import Testing
         try flip(indexes[1], at: 20)
         try files.remove(indexes[2])
         #expect(try answers() == plain)
-        // It is read only: nothing was mended.
+        // The directory was only read, so that no index was repaired.
         #expect(!files.exists(indexes[2]))
     }
 
-    @Test func `what is not wanted is not read: damage there is not met`() throws {
+    @Test func `segments without matches are not read, so that damage in them has no effect`()
+        throws
+    {
         try makeIndexes()
         let segments = try paths(".journal")
         try flip(segments[3], at: 20_000)
@@ -85,14 +89,14 @@ import Testing
         #expect(try tandem(["blame", "Team/2500"]).code == 0)
         #expect(try tandem(["log", "-E", "Player"]).code == 0)
         #expect(try tandem(["log", "-O", "Team/2500", "-t", "often", "-F", "op"]).code == 0)
-        // Whoever wants all is told.
+        // A log of all teams reads the damaged segment.
         #expect(try tandem(["log", "-E", "Team"]).code == 1)
         for path in try paths(".index") { try files.remove(path) }
         let scanned = try tandem(["log", "-O", "Team/2500"])
         #expect(scanned.code == 1 && scanned.output.contains("gap:"))
     }
 
-    @Test func `an entity that only a model behind the store knows is not passed over`() throws {
+    @Test func `an entity of a model that the store has not applied is not skipped`() throws {
         #expect(try tandem(["rebuild"]).code == 0)
         try journal.addClubs(1_500, segmentBytes: 64 << 10)
         let plain = try tandem(["log", "-E", "Team", "-n", "9"])
@@ -104,11 +108,11 @@ import Testing
         let indexed = try tandem(["log", "-E", "Team", "--from", "3300", "--to", "3310"])
         #expect(indexed.code == 0 && indexed.output.contains("Club/"), "\(indexed.output)")
         #expect(try tandem(["log", "-E", "Team", "-n", "9"]).output == plain.output)
-        // What it alone knows can be asked for.
+        // An entity that only the later model has can be selected.
         #expect(try tandem(["log", "-E", "Club", "-n", "1"]).output.contains("Club/101500"))
     }
 
-    @Test func `verify finds a damaged index, and one that says something else`() throws {
+    @Test func `verify finds a damaged index, and one that differs from its segment`() throws {
         #expect(try tandem(["rebuild"]).code == 0)
         try makeIndexes()
         let whole = try tandem(["verify", "--deep"])
@@ -130,7 +134,7 @@ import Testing
         #expect(other.code == 1 && other.output.contains("it is another than the segment makes"))
     }
 
-    @Test func `vacuum takes indexes with their segments`() throws {
+    @Test func `vacuum removes indexes with their segments`() throws {
         #expect(try tandem(["rebuild"]).code == 0)
         try makeIndexes()
         let run = try tandem(["vacuum", "--before", "1500", "--yes"])

@@ -4,7 +4,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// The cursor that `tandem log` keeps and shows, however it ends, and the line for an empty log.
+/// The cursor that `tandem log` keeps and shows, however it ends, and the line for an empty result.
 @Suite(.ownThread) @MainActor struct LogCursorTests {
     let place: Place
     private var file: String { place.path + "/cursor" }
@@ -43,7 +43,7 @@ import Testing
         return try #require(UInt64(text) ?? Position(text)?.number)
     }
 
-    /// The positions of the whole lines that are left, and the last line if it is none of those.
+    /// Reads the remaining lines, and returns their positions and the last line without one.
     private func drain(_ reader: inout LineReader) -> (positions: [UInt64], rest: String?) {
         var (positions, rest) = ([UInt64](), String?.none)
         while let line = reader.next() {
@@ -56,10 +56,10 @@ import Testing
         return (positions, rest)
     }
 
-    /// More transactions than a page of the journal has, and than a pipe holds.
+    /// A number of transactions that exceeds a page of history and the capacity of a pipe.
     private static let many = 1_300
 
-    /// A store with that many transactions after its model.
+    /// A store with `many` transactions after its model.
     private static let filled = Result {
         let journal = try MadeJournal(transactions: many, bytes: 100)
         try CommandRun("tandem", ["rebuild", "-D", journal.store]).check()
@@ -90,7 +90,7 @@ import Testing
         let end = written.last ?? 1
         #expect(written == Array(2..<end + 1) && end < last)
         let cursor = try kept()
-        // Nothing can be done between a write and a kill that can't be caught.
+        // SIGKILL can't be caught, so that the cursor may lag by the line that was just written.
         #expect(cursor == end || (signal == SIGKILL && cursor + 1 == end), "\(cursor), \(end)")
         let (next, rest) = try start(["-f", "--cursor-file", file])
         defer { next.kill() }
@@ -100,14 +100,15 @@ import Testing
     }
 
     @Test(arguments: [SIGINT, SIGTERM])
-    func `what does not follow keeps the cursor of what was flushed when a signal ends it`(
+    func `a run that does not follow keeps a cursor of its flushed output when a signal ends it`(
         signal: Int32
     ) throws {
         _ = try serveMany()
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let (child, pipe) = try start(["--cursor-file", file])
         var reader = pipe
-        // The first piece of 64 KiB is written completely by then, and as much is left as neither the pipe nor a piece holds.
+        // By then the first 64 KiB are written completely, and more is left than the pipe and the
+        // output buffer hold.
         for number in 1...400 {
             let line = reader.next()
             #expect(try position(line) == UInt64(number))
@@ -125,7 +126,7 @@ import Testing
         let run = try CommandRun(
             shell: "\(tandem) --socket '\(place.socket)' --cursor-file '\(file)' | head -n 2")
         #expect(run.json.map { $0["position"]?.int } == [1, 2])
-        // Started when the pipe was closed, it may have written as much as a pipe holds.
+        // Before the pipe was closed, as much as a pipe holds may have been written.
         #expect(try (1..<last).contains(kept()))
     }
 
@@ -159,7 +160,7 @@ import Testing
         #expect(bytes.starts(with: "\(last)@".utf8))
     }
 
-    @Test func `what is wrong with a cursor file is said before anything is printed`() throws {
+    @Test func `an invalid cursor file is reported before anything is printed`() throws {
         try place.serve()
         try save(1)
         func log(_ path: String) throws -> CommandRun {
@@ -201,7 +202,7 @@ import Testing
         #expect(cursor?.hasPrefix("\(last)@") ?? false)
     }
 
-    @Test func `a follower under nohup is not ended by what it is to ignore`() throws {
+    @Test func `a follower under nohup is not ended by SIGHUP`() throws {
         try place.serve()
         try save(2)
         let child = try ChildProcess.start(
@@ -219,7 +220,7 @@ import Testing
         #expect(try position(line) == last)
     }
 
-    @Test func `nothing found is a line of its own in formats for people, and there only`() throws {
+    @Test func `an empty result is a line of its own only in formats for people`() throws {
         let journal = try MadeJournal()
         func log(_ words: String...) throws -> CommandRun {
             try CommandRun("tandem", ["log", "-D", journal.store] + words)
@@ -234,7 +235,7 @@ import Testing
         #expect(try log("-t", "nobody", "-q").output == "")
         #expect(try log("-n", "0").output == "-- No entries --\n")
         #expect(try log("--stats", "-t", "nobody").output == "-- No entries --\n")
-        // As journalctl: on standard output, before the cursor.
+        // As with journalctl, the line is on standard output, before the cursor.
         #expect(
             try log("-t", "nobody", "--show-cursor").output == "-- No entries --\n-- cursor: 5\n")
         let tandem = "'\(DaemonProcess.products)/tandem' log -D '\(journal.store)' -t nobody"

@@ -5,7 +5,7 @@ import TandemIO
 import TandemJournal
 import Testing
 
-/// `tandem log -f` goes on whatever becomes of the daemon and the journal.
+/// `tandem log -f` across restarts of the daemon and gaps in the journal.
 @Suite(.ownThread) @MainActor struct LogFollowTests {
     let place: Place
 
@@ -96,7 +96,7 @@ import Testing
             for number in before + 1...last.number {
                 #expect(try follower.position() == Int64(number))
             }
-            // The file is written once the page is out.
+            // The file is written after the page was printed.
             while try cursor(in: file) != last.number { sched_yield() }
         }
     }
@@ -107,14 +107,15 @@ import Testing
         return UInt64(text) ?? Position(text)?.number
     }
 
-    @Test func `a daemon killed while a page is printed makes no line come twice`()
+    @Test func `a daemon killed while a page is printed causes no repeated line`()
         throws
     {
         let daemon = try serve()
         let last = try save(1_500)
         let follower = try Follower(place, ["--from", "1"], lines: [])
         defer { follower.end() }
-        // A page has 1,000 transactions; the pipe fills up within the first, so the next is asked for without a daemon.
+        // A page has 1,000 transactions. The pipe fills up within the first page, so that the next
+        // one is requested after the kill.
         #expect(try follower.position() == 1)
         daemon.end(SIGKILL)
         try serve()
@@ -123,7 +124,8 @@ import Testing
         }
     }
 
-    @Test func `following tells of what was given up, and goes on at the oldest`() throws {
+    @Test func `following reports removed transactions, and continues with the oldest one`() throws
+    {
         let daemon = try serve()
         try save(2)
         let follower = try Follower(place)
@@ -156,7 +158,7 @@ import Testing
     }
 
     @Test
-    func `following a log that was restored tells so, and goes on in the new epoch`()
+    func `following reports a restored log, and continues in the new epoch`()
         throws
     {
         var daemon = try serve()
@@ -176,7 +178,7 @@ import Testing
         #expect(last.number < UInt64(seen ?? 0))
         let gap = try #require(try follower.next()["gap"])
         #expect(gap["reason"]?.string == "the log was restored", "\(gap)")
-        // All that the restored log has, from its oldest on.
+        // The follower prints the whole restored log, from its oldest transaction.
         let oldest = try #require(gap["next"]?.string.flatMap { Position($0) })
         #expect(oldest.isComparable(with: last))
         for number in oldest.number...last.number {
@@ -184,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `a directory whose journal was given up is read by the store's model`()
+    @Test func `a directory whose journal was trimmed is read with the store's model`()
         throws
     {
         let daemon = try serve()
@@ -203,8 +205,11 @@ import Testing
         #expect(unknown.code == 2 && unknown.lines.count == 1, "\(unknown.output)")
     }
 
-    /// A follower whose daemon has ended, and a process that runs longer than a connection is
-    /// waited for, beside the other tests: nothing but time tells that.
+    /// A follower whose daemon has ended, and a process that runs longer than the time for which a
+    /// connection is awaited.
+    ///
+    /// Only time shows whether the follower survives, so that it waits in parallel with the other
+    /// tests.
     private static let left = Result {
         let tests = LogFollowTests(try Place())
         let daemon = try tests.serve()
@@ -217,7 +222,7 @@ import Testing
         )
     }
 
-    @Test func `following survives a daemon that stays away longer than any patience`()
+    @Test func `following survives a daemon that is away longer than a connection is awaited`()
         throws
     {
         let (tests, follower, away) = try Self.left.get()

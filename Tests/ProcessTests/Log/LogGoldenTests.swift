@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: [
         "short", "short-iso", "verbose", "json", "json-pretty", "csv", "export", "cat",
     ])
-    func `every format prints what its file says`(_ format: String) throws {
+    func `every format prints the content of its golden file`(_ format: String) throws {
         let run = try tandem("log", "-o", format)
         #expect(run.code == 0)
         try Golden.expect(run.output, "log.\(format)")
@@ -57,14 +57,14 @@ import Testing
         #expect(try tandem("log", "show").code == 2)
     }
 
-    @Test func `colour comes when it is asked for, and only then`() throws {
+    @Test func `colour is printed only on request`() throws {
         let run = try tandem("log", "--color", "always", "-n", "3")
         try Golden.expect(run.output, "log.color")
         #expect(try !tandem("log").output.contains("\u{1b}"))
     }
 
     @Test
-    func `an hour that comes twice is told apart, and is the first of them where it is typed`()
+    func `a repeated hour is unambiguous in output, and means the first one in input`()
         throws
     {
         #expect(try log("-S", "2026-10-25 02:30") == ["1", "2", "3", "4", "5"])
@@ -77,8 +77,8 @@ import Testing
         #expect(try tandem("log", "-S", "soon").code == 2)
     }
 
-    /// The journal is of October 2026, all of it behind a clock of later, ahead of one of before.
-    @Test func `days are told from today`() throws {
+    /// The journal's times are in October 2026: before a later clock, and after an earlier one.
+    @Test func `named days are relative to today`() throws {
         let all = ["1", "2", "3", "4", "5"]
         let isPast = Date().timeIntervalSince1970 > 1_792_888_200
         for day in ["yesterday", "today"] {
@@ -87,7 +87,8 @@ import Testing
         }
     }
 
-    @Test func `matches of one field are alternatives, of several all count, and + begins anew`()
+    @Test
+    func `repeated fields are alternatives, different ones are combined, + separates alternatives`()
         throws
     {
         #expect(try log("author=setup") == ["1", "2"])
@@ -111,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `an unknown entity is a matter of usage`() throws {
+    @Test func `an unknown entity is a usage error`() throws {
         let run = try tandem("log", "-E", "Nope")
         #expect(run.code == 2)
         #expect(run.lines.count == 1 && run.output.contains("no entity `Nope`"))
@@ -128,7 +129,7 @@ import Testing
         #expect(try tandem("log", "-F", "nope").code == 2)
     }
 
-    @Test func `a cursor file goes on where the last call ended`() throws {
+    @Test func `a cursor file resumes where the last run ended`() throws {
         let file = journal.place.path + "/cursor"
         #expect(try log("--cursor-file", file, "--to", "3") == ["1", "2", "3"])
         #expect(try log("--cursor-file", file) == ["4", "5"])
@@ -140,7 +141,7 @@ import Testing
         #expect(try tandem("log", "-c", "4", "--from", "3").code == 2)
     }
 
-    @Test func `a number of lines counts from a cursor, and the file keeps the last one printed`()
+    @Test func `-n counts from a cursor, and the file keeps the last cursor of a forward run`()
         throws
     {
         let file = journal.place.path + "/cursor"

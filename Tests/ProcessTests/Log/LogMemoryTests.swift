@@ -5,11 +5,13 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// What `tandem log` holds does not grow with the journal, in any direction, from a daemon or a directory.
+/// The memory of `tandem log`, which does not grow with the journal.
+///
+/// This holds in any direction, for a daemon and for a directory.
 @Suite(.ownThread) struct LogMemoryTests {
     private static let small = 1_000
     private static let bytes = Volume.of(2_500, deep: 4_000)
-    /// A journal and one of eight times its size, each with its store; all tests only read them.
+    /// A journal and one of eight times its size, each with its store; the tests only read them.
     private static let journals = Result {
         try [small, 8 * small].map { count in
             let journal = try MadeJournal(transactions: count, bytes: bytes)
@@ -17,21 +19,21 @@ import Testing
             return journal
         }
     }
-    /// `F_SETPIPE_SZ`, which Swift's module of the C library leaves out.
+    /// `F_SETPIPE_SZ`, which Swift's module of the C library lacks.
     private static let setPipeSize: CInt = 1_031
 
     private static let directions: [[String]] = [["-r"], ["-n", "3", "-t", "rare"]]
     private static let more: [[String]] = [["-n", "1000000"], [], ["-r", "-o", "short"]]
 
     @Test(arguments: directions + Volume.of([], deep: more))
-    func `memory stays as it is over eight times the journal`(_ options: [String]) throws {
+    func `memory stays the same for a journal of eight times the size`(_ options: [String]) throws {
         let offline = try Self.journals.get().map { try Self.peak(["-D", $0.store] + options) }
         // The larger journal has 17 MB more, in the deep run 28 MB.
         #expect(offline[1] < offline[0] + (12 << 20), "\(offline)")
     }
 
     @Test(arguments: Volume.of([["-n", "1000000"]], deep: [["-n", "1000000"], ["-r"]]))
-    func `memory stays as it is when a daemon has eight times the journal`(
+    func `memory stays the same for a daemon with eight times the journal`(
         _ options: [String]
     ) throws {
         let online = try Self.journals.get().map { journal in
@@ -43,7 +45,9 @@ import Testing
         #expect(online[1] < online[0] + (12 << 20), "\(online)")
     }
 
-    /// The most memory that a run had, looked at while what it prints is read; again where it had ended before anybody looked.
+    /// Returns the peak memory of a run in bytes, measured while its output is read.
+    ///
+    /// Runs again if the process ended before it was measured.
     private static func peak(_ options: [String]) throws -> Int {
         for _ in 0..<100 {
             let found = try look(options)
@@ -57,13 +61,14 @@ import Testing
         let child = try ChildProcess.start(
             DaemonProcess.products + "/tandem", ["log", "-o", "json"] + options, output: .pipe)
         let descriptor = try #require(child.output)
-        // A page at a time: so it can't end before all but the last of what it prints is read.
+        // With a pipe of one page, the process can't end before all but the last page of its output
+        // is read.
         _ = fcntl(descriptor, setPipeSize, 4_096)
         let output = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
         var (peak, chunks) = (0, 0)
         while true {
             let chunk = output.availableData
-            // The kernel keeps the most there was, so that 64 KiB may pass between two looks.
+            // The kernel keeps the peak, so that one measurement per 64 KiB is enough.
             if peak == 0 || chunks.isMultiple(of: 16), let size = highWater(child.processID) {
                 peak = max(peak, size)
             }

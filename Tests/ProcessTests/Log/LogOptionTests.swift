@@ -3,7 +3,7 @@ import Testing
 
 @testable import tandem
 
-/// The options of `tandem log` as fingers type them, and what is said of values that nothing has.
+/// The short forms of the options of `tandem log`, and the errors for unknown values.
 @Suite(.ownThread) struct LogOptionTests {
     let journal: MadeJournal
 
@@ -19,7 +19,7 @@ import Testing
         return run.json.compactMap { $0["position"]?.int.map(String.init) }
     }
 
-    @Test func `values may be attached to letters, and letters to each other`() throws {
+    @Test func `values can be attached to short options, and short options combined`() throws {
         #expect(try log("-n2") == ["4", "5"])
         #expect(try log("-rn2") == ["5", "4"])
         #expect(try log("-rn", "2") == ["5", "4"])
@@ -37,7 +37,7 @@ import Testing
         #expect(try run(["log", "-nx"]).output.contains("'x' is invalid"))
     }
 
-    @Test func `n alone is ten, and all is all`() throws {
+    @Test func `-n alone means 10, and all prints every line`() throws {
         let long = try MadeJournal(transactions: 30, bytes: 8)
         func lines(_ words: String...) throws -> Int {
             let run = try CommandRun("tandem", words + ["-D", long.store])
@@ -55,7 +55,9 @@ import Testing
         #expect(try lines("history", "Team/1", "-ocat", "-n") == 1)
     }
 
-    @Test func `a word after n that is no number is refused as its value`() throws {
+    @Test func `a word after -n that is neither a number nor an argument is refused as its value`()
+        throws
+    {
         for words in [
             ["log", "-n", "abc"], ["log", "--lines", "abc", "author=x"], ["log", "-rn", "1x"],
             ["history", "-n", "abc", "Team/1"],
@@ -81,7 +83,7 @@ import Testing
         #expect(ShortOptions.separated(["log", "-rgop=x"]) == ["log", "-r", "-g=op=x"])
     }
 
-    @Test func `the letters are those of the help`() throws {
+    @Test func `the short options are those of the help`() throws {
         let dump = try CommandRun("tandem", ["--experimental-dump-help"])
         let root = try #require(try JSON(parsing: dump.output)["command"])
         var letters = 0
@@ -118,7 +120,7 @@ import Testing
         (["pid=x"], "`x` is no pid; give a number"),
         (["57"], "`57` is a position; `tandem log show 57`"),
         (["nope"], "is not FIELD=VALUE"),
-    ]) func `a value that nothing has is a matter of usage`(_ words: [String], _ says: String)
+    ]) func `an unknown value is a usage error`(_ words: [String], _ says: String)
         throws
     {
         let found = try run(["log"] + words)

@@ -3,7 +3,9 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem log` over journals of many segments: in every direction the same, also after damage and when a clock was set back.
+/// `tandem log` over journals of many segments.
+///
+/// All directions agree, even after damage and after a clock was set back.
 @Suite(.ownThread) struct LogReadingTests {
     private func log(_ journal: MadeJournal, _ options: String...) throws -> [Int64] {
         let format = ["-o", "json", "--output-fields", "position"]
@@ -28,7 +30,7 @@ import Testing
         #expect(try log(journal, "-O", "Team/7", "-n", "3") == [8])
     }
 
-    @Test func `what is damaged is one gap, and everything else is there in every direction`()
+    @Test func `damage is reported as one gap, and everything else is printed in every direction`()
         throws
     {
         let journal = try MadeJournal(
@@ -76,7 +78,7 @@ import Testing
         #expect(beyond.code == 2 && beyond.output.contains("no position that anything is behind"))
     }
 
-    @Test func `what --until leaves out is not behind the cursor that is kept`() throws {
+    @Test func `transactions that --until leaves out come after the kept cursor`() throws {
         let journal = try MadeJournal(transactions: 100, bytes: 10)
         let file = journal.store + "/cursor"
         let night = 1_792_888_200.123456
@@ -87,7 +89,7 @@ import Testing
     }
 
     @Test func `a cursor file keeps its cursor if the reader goes away`() throws {
-        // More than a pipe holds, so that the log is written into a closed one.
+        // The output is more than a pipe holds, so that it is written to a closed pipe.
         let journal = try MadeJournal(transactions: 3_000, bytes: 100)
         let file = journal.store + "/cursor"
         try CommandRun(
@@ -104,15 +106,15 @@ import Testing
         #expect(try String(contentsOfFile: file, encoding: .utf8) == kept)
     }
 
-    @Test func `an object is asked for by its own entity`() throws {
+    @Test func `an object is selected by its own entity`() throws {
         let journal = try MadeJournal(transactions: 20, bytes: 10)
         #expect(try log(journal, "-O", "Team/7") == [8])
         let other = try CommandRun("tandem", ["log", "-D", journal.store, "-O", "Player/7"])
         #expect(!other.output.contains("Team/7"), "\(other.output)")
     }
 
-    @Test func `times are found although the clock was set back by some minutes`() throws {
-        // From the 1,500th on it shows 200 seconds less.
+    @Test func `times are found even if the clock was set back by some minutes`() throws {
+        // The clock is set back by 200 seconds at transaction 1,500.
         let second = { (number: Int) in number < 1_500 ? number : number - 200 }
         let journal = try MadeJournal(transactions: 3_000, bytes: 10, second: second)
         let night = 1_792_888_200.123456
@@ -120,7 +122,7 @@ import Testing
             let (since, until) = (night + Double(start), night + Double(start + 50))
             let wanted = (1...3_000).filter { (start..<(start + 50)).contains(second($0)) }
             let found = try log(journal, "-S", "@\(since)", "-U", "@\(until)")
-            // The model is of second 0.
+            // The model's transaction is at second 0.
             #expect(found.filter { $0 > 1 } == wanted.map { Int64($0) + 1 }, "\(start)")
         }
     }

@@ -3,14 +3,14 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// What `tandem log` does on a terminal, and what it leaves when there is none.
+/// The pager, colours and line widths of `tandem log` on a terminal, and their absence elsewhere.
 @Suite(.ownThread, .enabled(if: isInstalled("script"), "script is not installed"))
 struct LogTerminalTests {
     let journal: MadeJournal
 
     init() throws { journal = try MadeJournal() }
 
-    /// Runs a line of shell on a terminal of its own.
+    /// Runs `tandem log` on a terminal of its own; `settings` are shell words before the command.
     private func onTerminal(_ settings: String, _ options: String) throws -> CommandRun {
         let tandem = "\(settings) '\(DaemonProcess.products)/tandem' log -D '\(journal.store)'"
         return try CommandRun(
@@ -21,7 +21,7 @@ struct LogTerminalTests {
     @Test func `a pager gets the log on a terminal, and nowhere else`() throws {
         let pager = "TANDEM_PAGER='sed s/^/paged:/'"
         let paged = try onTerminal(pager, "")
-        // A terminal ends lines by two characters.
+        // A terminal ends lines with CR LF.
         #expect(paged.output.split(separator: "\r\n").count == 5)
         #expect(
             paged.output.split(separator: "\r\n").allSatisfy { $0.hasPrefix("paged:") },
@@ -34,14 +34,14 @@ struct LogTerminalTests {
         #expect(!piped.output.contains("paged:"))
     }
 
-    @Test func `colour is for a terminal that nobody refused it for`() throws {
+    @Test func `colour is printed on a terminal unless it is turned off`() throws {
         let colored = try onTerminal("TANDEM_PAGER=cat", "")
         #expect(colored.output.contains("\u{1b}[32m"), "\(colored.output)")
         #expect(try !onTerminal("NO_COLOR=1 TANDEM_PAGER=cat", "").output.contains("\u{1b}["))
         #expect(try !onTerminal("TANDEM_PAGER=cat", "--color never").output.contains("\u{1b}["))
     }
 
-    @Test func `e jumps to the end of the pager, which has the last thousand`() throws {
+    @Test func `-e jumps to the end of the pager, which has the last 1,000 lines`() throws {
         let pager = #"TANDEM_PAGER='sh -c "echo less: $LESS; wc -l"'"#
         let end = try onTerminal("LESS=S \(pager)", "-e").output
         #expect(end.contains("less: S +G") && end.contains("\r\n5"), "\(end)")
@@ -58,7 +58,7 @@ struct LogTerminalTests {
         #expect(try lines(["-en", "all"]) == all)
     }
 
-    @Test func `a line is cut to the terminal, and whole elsewhere`() throws {
+    @Test func `a line is cut to the width of the terminal, and complete elsewhere`() throws {
         let whole = try CommandRun("tandem", ["log", "-D", journal.store]).lines
         #expect(whole.contains { $0.count > 60 })
         func shown(_ options: String) throws -> [Substring] {
@@ -76,7 +76,7 @@ struct LogTerminalTests {
         #expect(try shown("--no-pager -o json").contains { $0.count > 60 })
     }
 
-    @Test func `nothing found is said unless it is to be quiet`() throws {
+    @Test func `an empty result is reported except with -q`() throws {
         #expect(try onTerminal("", "--no-pager -t nobody").output.contains("-- No entries --"))
         #expect(try onTerminal("", "--no-pager -q -t nobody").output == "")
     }

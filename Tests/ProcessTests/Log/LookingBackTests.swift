@@ -3,7 +3,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem blame`, `history`, `show` and `diff`, over a journal of which every byte is known, and on a daemon.
+/// `tandem blame`, `history`, `show` and `diff`, over a journal of which every byte is known, and
+/// on a daemon.
 @Suite(.ownThread) struct LookingBackTests {
     let journal: MadeJournal
 
@@ -21,7 +22,7 @@ import Testing
         try Golden.expect(run.output, name)
     }
 
-    @Test func `blame names who set each property last`() throws {
+    @Test func `blame names the author who last set each property`() throws {
         try golden("blame.player", try tandem("blame", "Player/3"))
         try golden("blame.player.team", try tandem("blame", "Player/3", "team"))
         try golden("blame.player.3", try tandem("blame", "Player/3", "--at", "3"))
@@ -34,14 +35,14 @@ import Testing
         #expect(try tandem("blame", "Player/3", "--at", "9").code == 1)
     }
 
-    @Test func `history tells what happened to one object`() throws {
+    @Test func `history lists the changes of one object`() throws {
         try golden("history.team", try tandem("history", "Team/1"))
         try golden("history.team.short", try tandem("history", "Team/1", "-o", "short", "-n", "2"))
         try golden("history.team.reverse", try tandem("history", "Team/1", "-o", "cat", "-r"))
         #expect(try tandem("history", "Team/99").code == 1)
     }
 
-    @Test func `show has an object as it was`() throws {
+    @Test func `show prints an object as it was at a position`() throws {
         try golden("object.team.3", try tandem("show", "Team/1", "--at", "3"))
         try golden("object.team.4", try tandem("show", "Team/2", "--at", "4"))
         try golden("object.player.2", try tandem("show", "Player/3", "--at", "2"))
@@ -51,19 +52,19 @@ import Testing
         #expect(try tandem("show", "Team/1", "--at", "1").code == 1)
     }
 
-    @Test func `diff has each object once, with what all transactions come to`() throws {
+    @Test func `diff lists each object once, with its net change`() throws {
         try golden("diff.2-4", try tandem("diff", "2", "4"))
         try golden("diff.2", try tandem("diff", "2"))
         try golden("diff.json", try tandem("diff", "2", "4", "-o", "json"))
         try golden("diff.player", try tandem("diff", "1", "4", "-E", "Player"))
-        // Came and went.
+        // The team was inserted and deleted between the positions.
         #expect(try !tandem("diff", "1").output.contains("Team/1\n"))
         #expect(try tandem("diff", "3", "3").output == "")
         #expect(try tandem("diff", "4", "2").code == 2)
         #expect(try tandem("diff", "1", "9").code == 1)
     }
 
-    @Test @MainActor func `a daemon and its directory tell the same`() throws {
+    @Test @MainActor func `a daemon and its directory print the same`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let container = PersistentContainer(
@@ -87,7 +88,7 @@ import Testing
         let offline = try verbs.map { try CommandRun("tandem", $0 + ["-D", place.store]) }
         for (verb, runs) in zip(verbs, zip(online, offline)) {
             #expect(runs.0.code == 0 && runs.1.code == 0, "\(verb) \(runs.0.output)")
-            // Only a daemon knows the log of a position.
+            // Only a daemon prints positions with the log that they belong to.
             let cursors = try Regex("([0-9]+)@[0-9]+-[0-9a-f-]+")
             let text = runs.0.output.replacing(cursors) { match in
                 match.output[1].substring.map(String.init) ?? ""

@@ -3,12 +3,12 @@ import Tandem
 import TandemIO
 import TandemJournal
 
-/// A journal made of given transactions, so that every byte of what is printed of it is known.
+/// A journal made of given transactions, so that every byte of the output about it is known.
 struct MadeJournal {
     let place: Place
     let model: CompiledModel
 
-    /// The directory of the store that the journal is of.
+    /// The directory of the store to which the journal belongs.
     var store: String { place.store }
 
     private static let text = """
@@ -19,13 +19,18 @@ struct MadeJournal {
                 "relationships": {"team": {"to": "Team", "inverse": "players"}}}}}
         """
 
-    /// 2026-10-25, when summer time ends in Central Europe at 01:00 UTC: 02:30 comes twice.
+    /// 02:30 on 2026-10-25 in Central Europe, in microseconds.
+    ///
+    /// Summer time ends at 01:00 UTC, so that 02:30 occurs twice.
     private static let night: Int64 = 1_792_888_200_000_000
 
-    /// Central European time without the files of any system.
+    /// Central European Time as a rule that needs no time zone files.
     static let zone = "CET-1CEST,M3.5.0,M10.5.0/3"
 
-    /// A small story: two teams, a player who changes from one to the other, a team that goes.
+    /// Creates a journal of five transactions.
+    ///
+    /// They install the model, insert two teams and a player, change the wins of a team, move the
+    /// player to the other team, and delete a team.
     init() throws {
         place = try Place()
         model = try CompiledModel(try Model(parsing: Self.text))
@@ -34,7 +39,10 @@ struct MadeJournal {
         try write([transaction(0, "setup", .model(writer.bytes))] + story, segmentBytes: 1 << 20)
     }
 
-    /// A journal of so many transactions of about so many bytes each, a second between them unless told otherwise.
+    /// Creates a journal of `count` transactions of about `bytes` bytes each, after that of the
+    /// model.
+    ///
+    /// `second` returns the second of each transaction; by default they are one second apart.
     init(
         transactions count: Int, bytes: Int, segmentBytes: Int = 1 << 20,
         second: @escaping (Int) -> Int = { $0 }
@@ -56,14 +64,16 @@ struct MadeJournal {
         try write(inserts, segmentBytes: segmentBytes)
     }
 
-    /// A copy of the store of another one, which may be changed.
+    /// Copies the store of another journal, so that the copy can be changed.
     init(copyOf other: MadeJournal) throws {
         place = try Place()
         model = other.model
         try FileManager.default.copyItem(atPath: other.store, toPath: store)
     }
 
-    /// Goes on with a later model, in which clubs are teams, and so many clubs: what no store has applied yet.
+    /// Appends a later model, in which `Club` inherits from `Team`, and `count` clubs.
+    ///
+    /// The store has not applied them.
     func addClubs(_ count: Int, segmentBytes: Int) throws {
         let text = Self.text.replacingOccurrences(
             of: #""Player": {"#, with: #""Club": {"parent": "Team"}, "Player": {"#)
@@ -179,7 +189,7 @@ struct MadeJournal {
             links: member.map { [link($0, isAdded: true)] } ?? [])
     }
 
-    /// A player who comes to a team or leaves it.
+    /// Returns the link change of a player who joins or leaves a team.
     private func link(_ player: Int, isAdded: Bool) -> LinkChange {
         LinkChange(
             slot: entity("Team").slot(of: "players") ?? 0, target: reference("Player", player),

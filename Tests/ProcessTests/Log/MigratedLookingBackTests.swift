@@ -3,13 +3,14 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `show`, `blame` and `diff` over a migration, whose work on objects no transaction tells.
+/// `show`, `blame` and `diff` over a migration, whose changes to objects are in no transaction.
 @Suite @MainActor struct MigratedLookingBackTests {
     let story: ModelStory
 
     init() throws { story = try ModelStory(Self.models) }
 
-    /// A team becomes a club, its name a title; wins are dropped and come back; rank is added.
+    /// `Team` is renamed to `Club` and `name` to `title`; `wins` is dropped and added again; `rank`
+    /// is added.
     private static let models = [
         #"{"entities": {"Team": {"attributes": {"name": {"type": "string"}, "wins": {"type": "int"}}}}}"#,
         """
@@ -30,7 +31,9 @@ import Testing
         """,
     ]
 
-    /// Positions: 1 a model, 2 two teams, 3 wins of the first, 4 the migration.
+    /// Saves two teams at position 2 and the wins of the first at 3, and migrates at 4.
+    ///
+    /// Position 1 is the first model.
     private func play() throws {
         try story.edit(0) { context in
             for name in ["Qatar", "Ghana"] {
@@ -47,7 +50,7 @@ import Testing
         try CommandRun("tandem", words + source)
     }
 
-    /// What set each property: a position and a kind.
+    /// Returns the position and the kind of the change that set each property.
     private func blamed(_ run: CommandRun) -> [String: String] {
         let items = run.json.map {
             (
@@ -58,7 +61,7 @@ import Testing
         return Dictionary(items, uniquingKeysWith: { $1 })
     }
 
-    @Test func `what a migration made of an object is shown, and blamed on it`() throws {
+    @Test func `values that a migration set are shown, and blamed on the migration`() throws {
         try play()
         _ = try story.told { source in
             let now = try tandem(["show", "Club/1"], source)
@@ -86,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `diff says in a line that a migration lies between`() throws {
+    @Test func `diff reports in one line that a migration lies between the positions`() throws {
         try play()
         _ = try story.told { source in
             let over = try tandem(["diff", "3", "4"], source)
@@ -101,8 +104,9 @@ import Testing
         }
     }
 
-    /// 5 is the migration that brings wins back, 6 one that leaves clubs alone, 7 a rank.
-    @Test func `what came back is of its migration, and one that changes nothing is not told`()
+    /// Position 5 is the migration that adds `wins` again, 6 one that leaves clubs unchanged, 7 a
+    /// change of `rank`.
+    @Test func `blame names the migration that added a property, and omits one without effect`()
         throws
     {
         try play()
@@ -123,7 +127,7 @@ import Testing
             #expect(shown.lines.contains("    wins  0"), "\(shown.output)")
             let later = try tandem(["show", "Club/2"], source)
             #expect(later.lines.first == "Club/2 as of 7", "\(later.output)")
-            // Between two migrations nothing that is kept says what the first had made of it.
+            // Between two migrations, the object as the first one left it is not stored anywhere.
             let between = try tandem(["show", "Club/1", "--at", "4"], source)
             #expect(
                 between.lines.first?.hasPrefix("Club/1 as of 3, before the migration at 4, ")

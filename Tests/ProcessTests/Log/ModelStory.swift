@@ -2,7 +2,7 @@ import Foundation
 import Tandem
 import Testing
 
-/// A daemon whose model changes, and what people do under each of its models.
+/// A daemon whose model changes, and edits under each of its models.
 @MainActor struct ModelStory {
     let place: Place
     let daemon: DaemonProcess
@@ -15,7 +15,7 @@ import Testing
         daemon = try place.serve()
     }
 
-    /// Edits under a model, to which the store migrates first if it has another.
+    /// Edits under a model; migrates the store first if it has another model.
     func edit(
         _ model: Int, _ author: String = "writer", _ body: (ManagedObjectContext) throws -> Void
     ) throws {
@@ -30,7 +30,7 @@ import Testing
         if context.hasChanges { try context.save() }
     }
 
-    /// The same of the daemon, and of its directory after it has ended.
+    /// Returns the results of `body` for the daemon and, after it has ended, for its directory.
     func told<Told>(_ body: (_ source: [String]) throws -> Told) throws -> (
         online: Told, offline: Told
     ) {

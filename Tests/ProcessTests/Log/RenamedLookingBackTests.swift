@@ -3,13 +3,16 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `blame`, `show`, `diff` and `history` over renames of entities and properties: all is found under the names of today.
+/// `blame`, `show`, `diff` and `history` over renames of entities and properties.
+///
+/// Everything is found under its current name.
 @Suite @MainActor struct RenamedLookingBackTests {
     let story: ModelStory
 
     init() throws { story = try ModelStory(Self.models) }
 
-    /// A team becomes a club and then a side; its wins points and then score, its players the squad.
+    /// `Team` is renamed to `Club` and then `Side`, `wins` to `points` and then `score`, `players`
+    /// to `squad`.
     private static let models = [
         """
         {"entities": {
@@ -39,7 +42,10 @@ import Testing
         """,
     ]
 
-    /// Positions 1 to 8: installs, 2 inserts, 3 wins, 5 as a club, 7 as a side, 8 the player's name.
+    /// Inserts at position 2, sets wins at 3, edits a club at 5, a side at 7, and the player's name
+    /// at 8.
+    ///
+    /// The other positions from 1 to 8 install models.
     private func play() throws {
         let request = { (entity: String) in FetchRequest(entity: entity) }
         try story.edit(0, "first") { context in
@@ -60,13 +66,14 @@ import Testing
         }
     }
 
-    /// What a daemon prints, and what its directory says without it, which has to be the same.
+    /// Runs commands on a daemon and on its directory, expects the same output, and returns the
+    /// daemon's runs.
     private func both(_ verbs: [[String]]) throws -> [CommandRun] {
         let (online, offline) = try story.told { source in
             try verbs.map { try CommandRun("tandem", $0 + source) }
         }
         for (one, other) in zip(online, offline) {
-            // Only a daemon knows the log of a position.
+            // Only a daemon prints positions with the log that they belong to.
             let cursors = try Regex("([0-9]+)@[0-9]+-[0-9a-f-]+")
             let text = one.output.replacing(cursors) { match in
                 match.output[1].substring.map(String.init) ?? ""
@@ -76,7 +83,7 @@ import Testing
         return online
     }
 
-    @Test func `what was set under an earlier name is found, and told by today's`() throws {
+    @Test func `changes under an earlier name are found, and shown under the current one`() throws {
         try play()
         let runs = try both([
             ["blame", "Side/1", "-o", "json"], ["blame", "Side/1", "score"],
@@ -111,7 +118,7 @@ import Testing
         #expect(runs[11].code == 2 && runs[11].output.contains("no entity `Team`"))
     }
 
-    /// Each object and each property once, although they had three names.
+    /// Expects each object and each property once, although they had three names.
     private func expectNet(_ all: CommandRun, _ part: CommandRun) {
         let made = all.json.first { $0["object"]?.string == "Side/1" }
         #expect(all.json.map { $0["type"]?.string } == ["insert", "insert"], "\(all.output)")

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem show` of objects whose insertion is no longer in the log, or not yet.
+/// `tandem show` of objects that were inserted before the log begins, or after the given position.
 @Suite @MainActor struct VacuumedShowTests {
     let place: Place
 
@@ -18,7 +18,10 @@ import Testing
                 "relationships": {"book": {"to": "Book", "inverse": "pages"}}}}}
         """
 
-    /// A book (1) with a page (2) at position 2, the page changed at 12, a page (12) that comes at 13 and another book that goes at 14.
+    /// Saves a book (1), a page (2) of it and another book (3) at position 2.
+    ///
+    /// The page is changed at 12, another page (13) is inserted at 13, and the other book is
+    /// deleted at 14.
     private func play() throws {
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "writer")
@@ -30,7 +33,7 @@ import Testing
         page.setObject(book, for: "book")
         let other = try context.insert("Book")
         #expect(try context.save().number == 2)
-        // Each half a segment.
+        // Each save fills about half a segment.
         for _ in 3...11 {
             try context.insert("Page")["text"] = .string(String(repeating: "x", count: 30_000))
             try context.save()
@@ -54,7 +57,7 @@ import Testing
         return UInt64(run.json.first?["position"]?.int ?? 0)
     }
 
-    /// The same of a daemon and of a directory.
+    /// Checks the output that a daemon and a directory have in common.
     private func expectAll(_ source: [String], _ place: SourceLocation = #_sourceLocation) throws {
         let begins = try first(source)
         #expect(begins > 2, sourceLocation: place)
@@ -68,7 +71,7 @@ import Testing
         let json = try show(["Book/1", "-o", "json"], on: source).json.first
         #expect(json?["logBegins"]?.int == Int64(begins), sourceLocation: place)
         #expect(json?["isWhole"] == .bool(true) && json?["version"]?.int == 2)
-        // Its last change is in the log, its insertion not.
+        // The log has the page's last change, but not its insertion.
         let page = try show(["Page/2"], on: source)
         #expect(page.lines.first == "Page/2 as of 12\(remark)", "\(page.output)")
         #expect(page.lines.contains("    book   Book/1"), "\(page.output)")
@@ -89,7 +92,10 @@ import Testing
         #expect(run.output.contains(says), "\(run.output)", sourceLocation: place)
     }
 
-    @Test func `what the log has given up the store shows, and what came later is told`() throws {
+    @Test
+    func `objects that the log no longer has are shown from the store, and later ones reported`()
+        throws
+    {
         let daemon = try place.serve(options: ["--segment-kibibytes", "64"])
         try play()
         let online = ["--socket", place.socket]
@@ -99,7 +105,8 @@ import Testing
         let vacuum = try CommandRun("tandem", ["vacuum", "--before", "9", "--yes"] + online)
         #expect(vacuum.code == 0, "\(vacuum.output)")
         try expectAll(online)
-        // Of the other book nothing was kept before its deletion, but a daemon undoes that.
+        // The log has nothing about the other book before its deletion, but a daemon undoes the
+        // deletion.
         let gone = try show(["Book/3", "--at", "13"], on: online)
         #expect(
             gone.code == 0 && gone.lines.first?.hasPrefix("Book/3 as of 13;") ?? false,

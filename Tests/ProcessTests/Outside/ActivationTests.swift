@@ -5,15 +5,15 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// A daemon that systemd's own tool starts when the first client comes.
+/// A daemon that `systemd-socket-activate` starts when the first client connects.
 @Suite(
     .ownThread,
     .enabled(if: isInstalled("systemd-socket-activate"), "systemd-socket-activate is not installed")
 )
 struct ActivationTests {
-    /// Listens at a socket and becomes a daemon with the first connection.
+    /// Starts a process that listens on a socket and becomes a daemon at the first connection.
     private func listen(_ place: Place, _ name: String) throws -> DaemonProcess {
-        // The tool runs what it is given after its own words; the daemon's path comes last.
+        // The tool runs the command after its own options; `$0` is the daemon's path.
         let socket = place.path + "/" + name + ".sock"
         let script = #"exec systemd-socket-activate -l "$1" "$0" --store "$2""#
         let daemon = try DaemonProcess(
@@ -40,7 +40,7 @@ struct ActivationTests {
     {
         let place = try Place()
         let daemons = (try listen(place, "one"), try listen(place, "two"))
-        // Nobody came: nothing was made.
+        // No client has connected, so that no store was created.
         #expect(!RealFileSystem().exists(place.path + "/one/store"))
         let before = try inode(socket(place, "one"))
         let bridges = (
@@ -56,14 +56,14 @@ struct ActivationTests {
         _ = try bridges.1.finish()
         #expect(daemons.0.end(SIGTERM) == 0)
         #expect(daemons.1.end(SIGTERM) == 0)
-        // An adopted socket is its owner's: it stays, and is the same.
+        // An adopted socket belongs to its owner, so that the daemon does not remove it.
         #expect(try inode(socket(place, "one")) == before)
         #expect(RealFileSystem().exists(socket(place, "two")))
     }
 
     @Test
     func
-        `laws 2 and 3: a daemon that was killed and started by the next client serves those it had`()
+        `laws 2 and 3: a daemon that was killed and started by the next client serves earlier clients`()
         throws
     {
         let place = try Place()

@@ -1,6 +1,6 @@
 import Testing
 
-/// A strict reader of Prometheus' text format 0.0.4: what it accepts, Prometheus does.
+/// A parser of Prometheus' text format 0.0.4 that is at least as strict as Prometheus.
 struct Exposition {
     struct Sample {
         var name: String
@@ -22,7 +22,7 @@ struct Exposition {
     private(set) var families: [String: Family] = [:]
     private var current = ""
 
-    /// Reads a whole text and checks names, types, order and histograms.
+    /// Parses a complete text, and checks names, types, order and histograms; throws ``Malformed``.
     init(_ text: String) throws {
         guard text.hasSuffix("\n") else { throw Malformed(line: "", reason: "no last newline") }
         var help: (name: String, text: String)?
@@ -45,7 +45,7 @@ struct Exposition {
         }
     }
 
-    /// The value of the one sample of that name and those labels.
+    /// Returns the value of the sample with this name and these labels, or nil if there is none.
     func value(_ name: String, _ labels: [String: String] = [:]) -> Double? {
         families.values.flatMap(\.samples).first { $0.name == name && $0.labels == labels }?.value
     }
@@ -129,7 +129,8 @@ struct Exposition {
         }
     }
 
-    /// Bounds and counts rise, the last bucket is +Inf and has the count of all.
+    /// Checks that bounds rise, that counts don't fall, and that the last bucket is +Inf with the
+    /// total count.
     private static func check(_ name: String, _ family: Family) throws {
         let buckets = family.samples.filter { $0.name == name + "_bucket" }
         let bounds = buckets.map { Double($0.labels["le"] ?? "") ?? .nan }

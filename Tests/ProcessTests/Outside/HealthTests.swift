@@ -5,7 +5,7 @@ import Testing
 
 @testable import tandem
 
-/// `tandem health`: each rule on a status made for it, and the command on a daemon.
+/// `tandem health`: each rule with a made-up status, and the command with a daemon.
 @Suite(.ownThread) struct HealthTests {
     private static let healthy = """
         {"readOnly": false, "usedPercent": 79, "oldestReaderSeconds": 59, "journalFirst": 1, "position": 1000,
@@ -25,7 +25,7 @@ import Testing
         return Health(try JSON(parsing: text), thresholds).problems.map(\.name)
     }
 
-    @Test func `below every threshold nothing is a problem, at it one is`() throws {
+    @Test func `values below the thresholds are no problems, values at a threshold are`() throws {
         #expect(try problems() == [])
         #expect(try problems((#""usedPercent": 79"#, #""usedPercent": 80"#)) == ["map"])
         #expect(
@@ -42,7 +42,7 @@ import Testing
         #expect(try problems(unreadable) == ["consumers"])
     }
 
-    @Test func `a spare segment matters while saves are taken; without room it is said once`()
+    @Test func `a missing spare segment is a problem of its own unless the store is read-only`()
         throws
     {
         let spare = (#""spareFailure": null"#, #""spareFailure": "no room""#)
@@ -50,7 +50,7 @@ import Testing
         #expect(try problems(spare, (#""readOnly": false"#, #""readOnly": true"#)) == ["read-only"])
     }
 
-    @Test func `a journal near its cap matters only to who needs its oldest part`() throws {
+    @Test func `a journal near its cap is a problem only for readers of its oldest part`() throws {
         let full = (#""bytes": 89"#, #""bytes": 90"#)
         #expect(try problems(full) == ["journal-cap", "journal-cap"])
         let ahead = (#""acknowledged": 1,"#, #""acknowledged": 900,"#)
@@ -90,7 +90,7 @@ import Testing
             )
         }
         _ = try bridge.finish()
-        // The end makes a checkpoint, after which the store's size is known.
+        // Ending the daemon makes a checkpoint, after which the store's size is known.
         #expect(first.end(SIGTERM) == 0)
         let daemon = try serve()
         let ill = try health("--map-percent", "1")

@@ -3,7 +3,7 @@ import Glibc
 import TandemIO
 import Testing
 
-/// `tandem` beside a daemon that accepts connections and does not answer, as under SIGSTOP.
+/// `tandem` with a daemon that accepts connections and does not answer, as under SIGSTOP.
 @Suite(.ownThread) struct HungDaemonTests: StoreSuite {
     let place: Place
     let daemon: DaemonProcess
@@ -11,7 +11,7 @@ import Testing
     init() throws {
         place = try Place()
         daemon = try place.serve()
-        // Runs beside the first test.
+        // The verbs run in parallel with the first test.
         _ = try Self.asked.get()
     }
 
@@ -48,7 +48,7 @@ import Testing
 
     /// The place of a stopped daemon, and a shell that runs the verbs on it.
     ///
-    /// All at once and beside the other tests, because each waits some seconds.
+    /// The verbs run all at once and in parallel with the tests, because each waits some seconds.
     private static let asked = Result {
         let place = try Place()
         let daemon = try place.serve()
@@ -63,7 +63,7 @@ import Testing
         let runs = verbs.map {
             "(r=$(\(tandem) \($0) --socket socket 2>&1); " + #"echo "\#($0): $? $r") & "#
         }
-        // The shell ends the daemon, also if the tests end earlier.
+        // The shell ends the daemon, even if the tests end earlier.
         let shell = try ChildProcess.start(
             "/bin/sh",
             ["-c", "cd '\(place.path)'; \(runs.joined()) wait; kill -KILL \(daemon.processID)"],
@@ -92,7 +92,7 @@ import Testing
         #expect(lines.count == Self.verbs.count, "\(lines)")
     }
 
-    @Test func `metrics says in its file that the daemon is not up`() throws {
+    @Test func `metrics reports in its file that the daemon is not up`() throws {
         try expectNoAnswer("metrics -O tandem.prom")
         let file = try Self.asked.get().place.path + "/tandem.prom"
         let text = try String(contentsOfFile: file, encoding: .utf8)

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TandemIO
 import Testing
 
-/// `make install` and `make uninstall`, behind a DESTDIR, with the binaries of this build.
+/// `make install` and `make uninstall` with a DESTDIR and the binaries of this build.
 @Suite(.ownThread) struct InstallTests {
     private func make(_ goal: String, _ destination: String) throws {
         try CommandRun(
@@ -17,7 +17,7 @@ import Testing
             try CommandRun(shell: "cd '\(folder)' && find . ! -type d -printf '%m %P\\n'").lines)
     }
 
-    @Test func `install puts programs, units and completions, uninstall leaves nothing`() throws {
+    @Test func `install adds programs, units and completions, uninstall leaves nothing`() throws {
         let place = try Place()
         let root = place.path + "/root"
         try make("install", root)
@@ -45,11 +45,11 @@ import Testing
         #expect(try self.files(root) == files)
         try make("uninstall", root)
         #expect(try CommandRun(shell: "find '\(root)' -mindepth 1").output == "")
-        // Nothing to remove is no failure.
+        // An uninstall without an installation succeeds.
         try make("uninstall", root)
     }
 
-    @Test func `uninstall leaves what others put beside it`() throws {
+    @Test func `uninstall leaves files of other packages`() throws {
         let place = try Place()
         let root = place.path + "/root"
         try make("install", root)

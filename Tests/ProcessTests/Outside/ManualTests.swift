@@ -4,7 +4,7 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// The pages of the manual name all that the programs take.
+/// The manual pages, which name all verbs, options and settings of the programs.
 @Suite(.ownThread) struct ManualTests {
     private func help(_ program: String) throws -> JSON {
         let run = try CommandRun(program, ["--experimental-dump-help"])
@@ -21,7 +21,8 @@ import Testing
         return run.output
     }
 
-    /// The spellings of everything that a command and its verbs take and show.
+    /// Returns the spellings of all displayed arguments and verbs of a command, including nested
+    /// ones.
     private func spellings(_ command: JSON) -> [String] {
         var found = shown(command["arguments"]).flatMap(names)
         for verb in shown(command["subcommands"]) {
@@ -44,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [("tandem", 1), ("tandemd", 8)])
-    func `a page has every verb and option, and nothing that is taken for a macro`(
+    func `a page has every verb and option, and no text that is taken for a macro`(
         _ program: String, _ section: Int
     ) throws {
         let page = try page(program, section)
@@ -73,7 +74,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("groff"), "groff is not installed"))
-    func `groff has nothing to say of the pages`() throws {
+    func `groff prints no warnings about the pages`() throws {
         let place = try Place()
         for (program, section) in [("tandem", 1), ("tandemd", 8)] {
             let file = place.path + "/\(program).\(section)"
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `what is no description of a program is refused`() throws {
+    @Test func `input that does not describe a program is refused`() throws {
         let tandem = DaemonProcess.products + "/tandem"
         let run = try CommandRun(shell: "echo nonsense | '\(tandem)' manual")
         #expect(run.code == 2 && run.output.contains("--experimental-dump-help"))

@@ -5,7 +5,7 @@ import TandemModel
 import TandemWire
 import Testing
 
-/// `tandem metrics` as Prometheus reads it.
+/// The output of `tandem metrics` as Prometheus reads it.
 @Suite(.ownThread) struct MetricsTests {
     let place: Place
     let daemon: DaemonProcess
@@ -21,7 +21,7 @@ import Testing
         return try Exposition(run.output)
     }
 
-    @Test func `the text is well formed, and says what was done`() throws {
+    @Test func `the text is well formed, and counts what was done`() throws {
         let bridge = try BridgeProcess(place.socket, author: "a \"quoted\\ author\nof two lines")
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         try bridge.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
@@ -57,7 +57,7 @@ import Testing
         let insert =
             #"{"do": "save", "ops": [{"insert": "Team", "as": "t", "set": {"name": "a"}}]}"#
         try bridge.ask(insert)
-        // An end that is not there: refused by the daemon, not by the client.
+        // A save under an unknown model is refused by the daemon, not by the client.
         let stranger = try WireClient(place.socket, Hello())
         let other = SaveRequest(
             saveID: [1], contentHash: StableHash([]), modelVersion: 99, operations: [])
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a file is replaced in one step, and says when there is no daemon`() throws {
+    @Test func `a file is replaced atomically, and reports a missing daemon`() throws {
         let file = place.path + "/tandem.prom"
         func write() throws -> CommandRun {
             try CommandRun("tandem", ["metrics", "--socket", place.socket, "-O", file])

@@ -2,7 +2,9 @@ import Glibc
 import TandemIO
 import Testing
 
-/// The socket of a service manager that a test plays: datagrams come in order, each one message.
+/// The socket of a service manager that a test emulates.
+///
+/// Datagrams arrive in order, and each contains one message.
 final class NotifySocket {
     let path: String
     private let descriptor: Int32
@@ -23,12 +25,12 @@ final class NotifySocket {
 
     deinit { close(descriptor) }
 
-    /// The shell's words that make a daemon speak to it.
+    /// Returns the shell command that makes a daemon send its messages to the socket.
     func environment(watchdogMicroseconds: Int) -> String {
         "export NOTIFY_SOCKET='\(path)' WATCHDOG_USEC=\(watchdogMicroseconds)"
     }
 
-    /// The next message; nil if none comes within some milliseconds.
+    /// Returns the next message, or nil if none arrives within the limit.
     func next(withinMilliseconds limit: Int32 = 60_000) -> String? {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         guard poll(&entry, 1, limit) == 1 else { return nil }
@@ -37,7 +39,9 @@ final class NotifySocket {
         return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
     }
 
-    /// The messages up to the first that is wanted, which has to come.
+    /// Returns the messages up to the first one that satisfies `isWanted`.
+    ///
+    /// Fails the test and throws if no such message arrives.
     func messages(
         until isWanted: (String) -> Bool, _ place: SourceLocation = #_sourceLocation
     ) throws -> [String] {

@@ -2,9 +2,11 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// What is compiled for processors other than this one.
+/// Code that is compiled only for other processors than this one.
 @Suite(.ownThread) struct OtherProcessorTests {
-    /// What the branch for ARMv8 needs of the C library, which need not be there for another processor.
+    /// The declarations of the C library that the ARMv8 branch needs.
+    ///
+    /// The library's own headers may not be installed for another processor.
     private static let headers = [
         "string.h": """
         #include <stddef.h>

@@ -5,19 +5,24 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// A daemon shut in as far as this machine can without systemd: another user without capabilities or new privileges, no
-/// network, System V IPC or host name of the machine's, all file systems read-only but its own folder, and only processes in `/proc`.
+/// A daemon isolated as far as this machine allows without systemd.
 ///
-/// It takes root to build, so that these tests are skipped for others, and where namespaces are not allowed.
+/// It runs as another user without capabilities or new privileges, and without the machine's
+/// network, System V IPC and host name. All file systems except its own folder are read-only, and
+/// `/proc` shows only processes.
+///
+/// Building the sandbox takes root, `setpriv`, `nsenter` and namespaces; the tests are skipped if
+/// one of them is missing.
 @Suite(.ownThread, .enabled(if: Sandbox.isPossible, "namespaces, setpriv or root are missing"))
 struct SandboxTests {
-    @Test func `user, group, process and unit of a saver come through the sandbox`() throws {
+    @Test func `user, group, process and unit of a writer are recorded through the sandbox`() throws
+    {
         let place = try Place()
         let sandbox = try Sandbox(place)
         let unit = try Unit("tandem-test-\(ThisProcess.processID).service")
         let setup = try BridgeProcess(place.socket)
         try setup.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
-        // A saver with another user and group, in a unit of its own if one can be made here.
+        // A writer with another user and group, in a unit of its own if one can be created here.
         let run = try CommandRun(
             shell: "\(unit.enter) setpriv --reuid=4242 --regid=4343 --clear-groups -- "
                 + "sh -c 'echo $$; exec \"$0\" bridge --socket \"$1\" --author saver' "
@@ -37,7 +42,7 @@ struct SandboxTests {
         #expect(sandbox.daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `inside it there is nothing else to write to, and nothing to reach`() throws {
+    @Test func `inside the sandbox only its folder is writable, and nothing is reachable`() throws {
         let place = try Place()
         let sandbox = try Sandbox(place)
         let daemon = sandbox.daemon.processID
@@ -57,7 +62,7 @@ struct SandboxTests {
     }
 }
 
-/// A daemon in a sandbox on a place of its own.
+/// A daemon in a sandbox, with a test folder of its own.
 struct Sandbox {
     static let uid = 4_141
     let daemon: DaemonProcess
@@ -66,7 +71,8 @@ struct Sandbox {
         ThisProcess.effectiveUserID == 0 && isInstalled("setpriv") && isInstalled("nsenter")
         && ((try? CommandRun(shell: "unshare --mount --net --ipc --uts true"))?.code == 0)
 
-    /// What systemd does for the unit, by hand and in the same order: namespaces, mounts, then the user.
+    /// A script that does the same as systemd for the unit, in the same order: namespaces, mounts,
+    /// then the user.
     private static let script = """
         set -e
         mount --make-rprivate /
@@ -80,7 +86,7 @@ struct Sandbox {
         """
 
     init(_ place: Place) throws {
-        // Where the build lies others may not look.
+        // Other users may have no access to the build folder.
         let bin = place.path + "/bin"
         try CommandRun(
             shell:
@@ -96,12 +102,12 @@ struct Sandbox {
                 + "exec unshare --mount --net --ipc --uts -- sh '\(script)' \"$@\"")
         let lines = daemon.readOutput { $0.contains("ready:") }
         try #require(lines.contains("ready:"), "the daemon did not start: \(lines)")
-        // As its socket unit says for the system's: who may connect is the group's matter.
+        // The system's socket unit lets a group connect; here every user may.
         try CommandRun(shell: "chmod 666 '\(place.socket)'").check()
     }
 }
 
-/// A control group that looks like a service's, where the machine lets one be made.
+/// A control group that looks like a service's, if the machine allows creating one.
 private final class Unit {
     let expected: String
     private let folder: String?
@@ -117,7 +123,7 @@ private final class Unit {
             folder != nil ? name : ThisProcess.systemdUnits(ofProcess: getpid())?.description ?? ""
     }
 
-    /// Puts the shell into it.
+    /// The shell command that moves the shell into the control group.
     var enter: String { folder.map { "echo $$ > '\($0)/cgroup.procs';" } ?? "" }
 
     deinit {

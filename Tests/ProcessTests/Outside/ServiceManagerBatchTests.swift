@@ -6,15 +6,17 @@ import TandemQuery
 import TandemWire
 import Testing
 
-/// A stop, as a service manager asks for it, in the middle of a batch.
+/// A stop in the middle of a batch, as a service manager requests it.
 @Suite(.ownThread) struct ServiceManagerBatchTests {
-    /// So many that a batch takes a dozen transactions at least.
+    /// The number of objects, for which a batch needs at least a dozen transactions.
     private static let objects = 16_000
 
     private static let model = Model { Entity("Item") { Attribute("rank", .int) } }
 
     private let place: Place
-    /// A file takes every line at once, so that it is known what was logged before a moment.
+    /// The path of the log file.
+    ///
+    /// Lines reach a file at once, so that the lines logged before a moment are known.
     private var log: String { place.path + "/log" }
 
     init() throws { place = try Place() }
@@ -56,7 +58,7 @@ import Testing
         try #require(saved == Self.objects)
     }
 
-    /// The events of some lines of the log, in their order.
+    /// Returns the events of lines of the log, in their order.
     private func events(_ log: Substring) -> [String] {
         log.split(separator: "\n").compactMap { line in
             line.split(separator: " ").dropFirst().first.map { String($0.dropLast()) }
@@ -67,13 +69,13 @@ import Testing
         try String(contentsOfFile: log, encoding: .utf8)
     }
 
-    /// The transactions of the batch, as they are in the journal of a daemon that has ended.
+    /// Returns the transactions of a batch from the journal of a daemon that has ended.
     private func parts(of batch: Batch) throws -> [Transaction] {
         try Journaled(place).transactions.filter { $0.saveID == batch.batchID }
     }
 
     @Test
-    func `laws 3 and 7: told to stop amid a batch it flushes one more part, and a repeat goes on`()
+    func `laws 3 and 7: a stop amid a batch flushes one more transaction, and a repeat resumes`()
         throws
     {
         let daemon = try start()
@@ -91,7 +93,7 @@ import Testing
         try FrameEncoder.encode(ClientMessage.batch(batch), id: 1_000_000, into: &bytes)
         try client.write(bytes)
         while heard < 2 { try #require(try client.receive() == nil, "it has ended already") }
-        // Whatever it does from here on it does after the signal.
+        // The daemon is stopped here, so that it logs everything later after the signal.
         try stand(daemon.processID)
         let before = try readLog()
         kill(daemon.processID, SIGTERM)
@@ -99,7 +101,8 @@ import Testing
         #expect(daemon.wait() == 0)
         let after = events(try readLog().dropFirst(before.count))
         let stopping = try #require(after.firstIndex(of: "stopping"), "\(after)")
-        // The part that it was in when it stood still, whose line was not written yet, and one more.
+        // The transaction that was in progress when the daemon was stopped, whose line was not
+        // written yet, and one more.
         #expect(after[..<stopping].count { $0 == "flushed" } <= 2, "\(after)")
         #expect(!after[stopping...].contains("flushed"), "\(after)")
         #expect(after.count { $0 == "checkpoint" } <= 2, "\(after)")
@@ -108,7 +111,7 @@ import Testing
         try goOn(batch, behind: first)
     }
 
-    /// The repeat in the next life does what is left, and each object once.
+    /// Repeats the batch on a restarted daemon, which processes the remaining objects, each once.
     private func goOn(_ batch: Batch, behind first: [Transaction]) throws {
         let daemon = try start()
         let client = try client()

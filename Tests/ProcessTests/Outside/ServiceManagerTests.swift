@@ -7,7 +7,7 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// The real daemon and a service manager that the test plays.
+/// The real daemon with a service manager that the test emulates.
 @Suite(.ownThread) struct ServiceManagerTests {
     let place: Place
     let manager: NotifySocket
@@ -25,7 +25,9 @@ import Testing
 
     private static func isReady(_ message: String) -> Bool { message.hasPrefix("READY=1\n") }
 
-    @Test func `it hears of the start, the service, life and the stop, in this order`() throws {
+    @Test func `the manager receives start, readiness, watchdog pings and stop, in this order`()
+        throws
+    {
         let daemon = try daemon(watchdogMicroseconds: 100_000)
         let start = try manager.messages(until: Self.isReady)
         #expect(start.count >= 3)
@@ -40,11 +42,11 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         let stop = try manager.messages { $0.hasPrefix("STOPPING=1\n") }
         #expect(stop.dropLast().allSatisfy { $0 == "WATCHDOG=1" || $0.hasPrefix("STATUS=") })
-        // Nothing after it: the process is gone.
+        // No message follows, because the process has ended.
         #expect(manager.next(withinMilliseconds: 0) == nil)
     }
 
-    @Test func `law 3: it is ready only when recovery is done`() throws {
+    @Test func `law 3: the daemon is ready only after recovery`() throws {
         let saver = Saver("one", place)
         let first = try daemon(watchdogMicroseconds: 60_000_000)
         _ = try manager.messages(until: Self.isReady)
@@ -68,12 +70,12 @@ import Testing
         .enabled(
             if: isInstalled("strace") && ThisProcess.effectiveUserID == 0,
             "strace is not installed, or the test is not root"))
-    func `a daemon that hangs in a flush gives no sign of life`() throws {
+    func `a daemon that hangs in a flush sends no watchdog pings`() throws {
         let daemon = try daemon(watchdogMicroseconds: 100_000)
         _ = try manager.messages(until: Self.isReady)
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
-        // From now on a flush lasts an hour.
+        // From now on, each flush lasts an hour.
         let tracer = try DaemonProcess(
             "tandemd", [],
             shell: "exec strace -f -o /dev/null -e trace=fdatasync,fsync "
@@ -81,11 +83,11 @@ import Testing
         let attached = tracer.readOutput { $0.contains("attached") }
         try #require(attached.contains("attached"), "\(attached)")
         try bridge.send(#"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "a"}}]}"#)
-        // What was on its way comes, then nothing any more.
+        // The messages in flight arrive, and none after them.
         var signs = 0
         while signs < 100, manager.next(withinMilliseconds: 1_000) != nil { signs += 1 }
         #expect(signs < 100)
-        // Without the tracer the flush returns: the save is answered, and there is life again.
+        // Without the tracer the flush returns, the save is answered, and watchdog pings resume.
         #expect(tracer.end(SIGKILL) == -SIGKILL)
         _ = try manager.messages { $0 == "WATCHDOG=1" }
         #expect(try bridge.read()["ok"] != nil)
@@ -93,7 +95,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    @Test func `law 3: told to stop under load it keeps all that it answered and ends with 0`()
+    @Test func `law 3: a stop under load keeps every answered save and exits with 0`()
         throws
     {
         let savers = (0..<4).map { Saver("saver \($0)", place) }
@@ -114,7 +116,7 @@ import Testing
         let answered = savers.flatMap(\.answered)
         #expect(answered.count >= 400)
         for (id, position) in answered { #expect(kept[id] == position) }
-        // The last checkpoint has everything: nothing is left to be replayed.
+        // The last checkpoint is complete, so that nothing is replayed.
         let again = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket])
         #expect(again.readOutput { $0.contains("replay_us") }.contains(" replayed=0 "))
@@ -123,11 +125,11 @@ import Testing
 
     @Test
     func
-        `laws 3 and 7: told to stop it finishes a batch or two, one checkpoint, and waits for nobody`()
+        `laws 3 and 7: a stop finishes at most two batches and a checkpoint, and waits for no client`()
         throws
     {
         let savers = (0..<4).map { Saver("saver \($0)", place) }
-        // A file takes every line at once, so that it is known what was logged before a moment.
+        // Lines reach a file at once, so that the lines logged before a moment are known.
         let file = place.path + "/log"
         let daemon = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket, "--log-level", "debug"],
@@ -142,7 +144,7 @@ import Testing
         try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Note"}"#)
         try stand(reader.processID)
         for _ in 0..<300 { acknowledged.wait() }
-        // Whatever it does from here on it does after the signal.
+        // The daemon is stopped here, so that it logs everything later after the signal.
         try stand(daemon.processID)
         let before = try String(contentsOfFile: file, encoding: .utf8)
         kill(daemon.processID, SIGTERM)
@@ -155,7 +157,7 @@ import Testing
         }
         #expect(before.contains(" flushed: "), "the log tells of batches")
         let end = try #require(events.firstIndex(of: "stopping"), "\(log)")
-        // The batch that it was in, and the one of the round in which it found the signal.
+        // The batch in progress, and the one of the round in which the daemon found the signal.
         #expect(events[..<end].count { $0 == "flushed" } <= 2, "\(log)")
         #expect(
             events[end...].filter { $0 != "checkpoint" && $0 != "slow" } == [
@@ -169,8 +171,8 @@ import Testing
         for (_, position) in savers.flatMap(\.answered) { #expect(kept.contains(position)) }
     }
 
-    @Test func `a line of the log has its priority in front where it goes to journald`() throws {
-        // The file that systemd would name is the one that standard error leads to.
+    @Test func `a line of the log begins with its priority if it goes to journald`() throws {
+        // As systemd does, the variable names the file that standard error refers to.
         let daemon = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket],
             shell: "export JOURNAL_STREAM=$(stat -L -c '%d:%i' /proc/self/fd/2)")
@@ -185,7 +187,7 @@ import Testing
         #expect(other.end(SIGTERM) == 0)
     }
 
-    @Test func `the level of the log is what it was told`() throws {
+    @Test func `the daemon logs at the given level`() throws {
         let arguments = ["--store", place.store, "--socket", place.socket, "--log-level"]
         let loud = try DaemonProcess("tandemd", arguments + ["debug"])
         _ = loud.readOutput { $0.contains("ready:") }

@@ -3,7 +3,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The units, by systemd's own judgement; without its tools these tests are skipped.
+/// The units, as checked by systemd's own tools; without the tools these tests are skipped.
 @Suite(.ownThread) struct UnitFileTests {
     /// The package's folder.
     static let root: String = {
@@ -22,15 +22,17 @@ import Testing
     }
 
     @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
-    func `the system's service is exposed by 1 of 10 at most`() throws {
+    func `the system's service has an exposure of at most 1 of 10`() throws {
         let run = try exposure(Self.root + "/systemd/tandemd@.service", atMost: 10)
         #expect(run.code == 0, "\(run.output)")
-        // The tool does say no.
+        // The tool does fail below the service's exposure.
         #expect(try exposure(Self.root + "/systemd/tandemd@.service", atMost: 1).code != 0)
     }
 
     @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
-    func `a user's service is as closed as its manager can, more so with the drop-in`() throws {
+    func `a user's service is as restricted as its manager allows, more so with the drop-in`()
+        throws
+    {
         let place = try Place()
         let unit = place.path + "/tandemd@.service"
         try CommandRun(shell: "cp '\(Self.root)/systemd/user/tandemd@.service' '\(unit)'").check()
@@ -44,7 +46,7 @@ import Testing
     }
 
     @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
-    func `installed units are without fault`() throws {
+    func `installed units pass systemd's verification`() throws {
         let place = try Place()
         let prefix = place.path + "/usr"
         try CommandRun(
@@ -80,7 +82,7 @@ import Testing
         ).check()
         let run = try verify()
         #expect(run.code == 0 && run.output == "", "\(run.output)")
-        // It does read the drop-in.
+        // The tool does read the drop-in.
         try CommandRun(
             shell: "echo Nonsense=yes >>'\(folder)/tandemd@.service.d/user-sandbox.conf'"
         )
@@ -106,7 +108,7 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("systemd-sysusers"), "systemd-sysusers is not installed"))
-    func `its user, group and folders can be made`() throws {
+    func `the service's user, group and folders can be created`() throws {
         let place = try Place()
         let root = place.path
         try CommandRun(shell: "mkdir -p '\(root)/etc' '\(root)/usr/lib'").check()
@@ -148,7 +150,7 @@ import Testing
         let child = try CommandRun(shell: "pgrep -P \(tracer.processID)").lines.first
         try CommandRun(shell: "kill -TERM \(try #require(child))").check()
         #expect(tracer.wait() == 0)
-        // "1234 openat(AT_FDCWD, …", from the program's start on.
+        // Lines are like "1234 openat(AT_FDCWD, …", from the program's start on.
         let text = try String(contentsOfFile: trace, encoding: .utf8)
         let calls = Set(
             text.split(separator: "\n").compactMap { line -> String? in
@@ -165,7 +167,7 @@ import Testing
         #expect(calls.subtracting(allowed) == [])
     }
 
-    /// The calls of a group of systemd's, with those of the groups in it.
+    /// Returns the system calls of a systemd group, including those of nested groups.
     private static func calls(of group: String) throws -> Set<String> {
         let run = try CommandRun(shell: "systemd-analyze --no-pager syscall-filter \(group)")
         var calls: Set<String> = []
@@ -182,7 +184,7 @@ import Testing
 }
 
 extension CommandRun {
-    /// A run that has to succeed.
+    /// Fails the test and throws if the run did not succeed.
     func check(_ place: SourceLocation = #_sourceLocation) throws {
         try #require(code == 0, "\(output)", sourceLocation: place)
     }

@@ -2,7 +2,8 @@ import Tandem
 
 @testable import tandem
 
-/// Transactions in memory for pictures, of which only times, authors and entities matter.
+/// Transactions in memory for charts; only their times, authors, entities and numbers of objects
+/// matter.
 enum MadeEntries {
     private static func model(_ entities: [String]) throws -> CompiledModel {
         let members = entities.map { (JSON.string($0).text) + #": {"attributes": {}}"# }
@@ -10,7 +11,7 @@ enum MadeEntries {
             try Model(parsing: #"{"entities": {\#(members.joined(separator: ","))}}"#))
     }
 
-    /// One transaction for each of the given, with as many new objects as it says.
+    /// Returns a transaction for each description, with `objects` inserted objects.
     static func entries(
         _ transactions: [(time: Int64, author: String, entity: String, objects: Int)]
     ) throws -> [LogEntry] {
@@ -31,7 +32,7 @@ enum MadeEntries {
         }
     }
 
-    /// A timeline of them.
+    /// Returns a timeline of the described transactions.
     static func timeline(
         _ columns: Int,
         _ transactions: [(time: Int64, author: String, entity: String, objects: Int)]

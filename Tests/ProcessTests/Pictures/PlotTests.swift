@@ -7,7 +7,7 @@ import Testing
 
 @testable import tandem
 
-/// `tandem log --plot`: the picture in a file, and the text of it in a terminal.
+/// `tandem log --plot`: the chart as an image file, and as text in a terminal.
 @Suite(.ownThread) struct PlotTests {
     private func log(_ journal: MadeJournal, _ arguments: String...) throws -> CommandRun {
         try CommandRun(
@@ -16,7 +16,7 @@ import Testing
                 + ["-D", journal.store])
     }
 
-    @Test func `picture and text are what their files say`() throws {
+    @Test func `image and text equal their golden files`() throws {
         let journal = try MadeJournal()
         let path = journal.place.path + "/plot.svg"
         #expect(try log(journal, "--plot", path).output == "")
@@ -28,7 +28,7 @@ import Testing
         try Golden.expect(try log(journal, "--plot", "author=setup", "--utc").output, "plot.setup")
     }
 
-    @Test func `nothing to draw is a picture that says so`() throws {
+    @Test func `a chart without transactions says so`() throws {
         let journal = try MadeJournal()
         let path = journal.place.path + "/plot.svg"
         #expect(try log(journal, "--plot", path, "-t", "nobody").code == 0)
@@ -39,7 +39,7 @@ import Testing
         #expect(lost.code == 1 && lost.lines.count == 1, "\(lost.output)")
     }
 
-    @Test func `a daemon says how long saves took`() throws {
+    @Test func `a daemon's chart shows the latency of saves`() throws {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         defer { daemon.end(SIGTERM) }
@@ -68,7 +68,7 @@ import Testing
         #expect(json?["ofBatches"]?.int == 1 && json?["transactions"]?.int == 3)
     }
 
-    /// More of everything than there is room for.
+    /// Returns a chart with more of everything than there is room for.
     private func crowded() throws -> String {
         var made: [(time: Int64, author: String, entity: String, objects: Int)] = []
         for number in 0..<40 {
@@ -92,7 +92,7 @@ import Testing
         return TimelineSVG.text(timeline, look)
     }
 
-    @Test func `no text lies over another or outside of the picture, whatever the names`() throws {
+    @Test func `no text overlaps another one or lies outside the chart, for any names`() throws {
         for picture in [try crowded(), try golden()] {
             let drawn = try Drawn(picture)
             #expect(drawn.texts.count > 20)
@@ -113,7 +113,7 @@ import Testing
         return try String(contentsOfFile: path, encoding: .utf8)
     }
 
-    @Test func `every colour of the light picture has one for the dark`() throws {
+    @Test func `every colour of the light chart has a counterpart in the dark one`() throws {
         let styles = try golden().components(separatedBy: "@media (prefers-color-scheme:dark){")
         try #require(styles.count == 2)
         func colours(_ text: String) -> Set<String> {
@@ -127,7 +127,7 @@ import Testing
     }
 }
 
-/// The texts of a picture with the room that they take.
+/// The texts of a chart with their bounds.
 private final class Drawn: NSObject, XMLParserDelegate {
     struct Text: CustomStringConvertible {
         var text = ""
@@ -135,7 +135,7 @@ private final class Drawn: NSObject, XMLParserDelegate {
         var x: Double
         var y: Double
 
-        /// A letter is 0.602 of its size wide in the usual fonts of one width.
+        /// The font size; in the usual monospaced fonts, a letter's width is 0.602 of it.
         private var size: Double {
             kind.contains("title")
                 ? 17 : kind.contains("heading") ? 13 : kind.contains("quiet") ? 11 : 12

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem log --stats`: a journal counted, over one of which every byte is known.
+/// `tandem log --stats` over a journal of which every byte is known.
 @Suite(.ownThread) struct StatisticsTests {
     let journal: MadeJournal
 
@@ -17,20 +17,20 @@ import Testing
     }
 
     @Test(arguments: ["entity", "author", "property", "size"])
-    func `the table of each is what its file says`(_ by: String) throws {
+    func `each table equals its golden file`(_ by: String) throws {
         let run = try log("--stats=\(by)")
         #expect(run.code == 0)
         #expect(run.lines.allSatisfy { $0.count <= 80 })
         try Golden.expect(run.output, "stats.\(by)")
     }
 
-    @Test func `json has what the table has, and names never change`() throws {
+    @Test func `JSON has the values of the table under fixed names`() throws {
         try Golden.expect(try log("--stats=size", "-o", "json").output, "stats.size.json")
         try Golden.expect(
             try log("--stats", "-o", "json-pretty", "-E", "Team").output, "stats.json-pretty")
     }
 
-    @Test func `the rows are what the log says, whatever is wanted of it`() throws {
+    @Test func `the rows agree with the log for every filter`() throws {
         for filter in [[], ["-E", "Player"], ["op=update"], ["-n", "2"], ["-t", "setup"]] {
             let run = try CommandRun(
                 "tandem", ["log", "-o", "json", "-D", journal.store] + filter)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a word behind it is what to count by, unless it is a match`() throws {
+    @Test func `a word after --stats is the grouping, unless it is a match`() throws {
         #expect(try log("--stats", "author").output == log("--stats=author").output)
         #expect(
             try log("--stats=author", "-E", "Team").output
@@ -62,7 +62,7 @@ import Testing
         #expect(try log("--stats", "-t", "nobody").output == "-- No entries --\n")
     }
 
-    @Test func `what does not go together is a matter of usage`() throws {
+    @Test func `unknown and contradictory options are usage errors`() throws {
         for wrong in [
             ["--stats=nope"], ["--stats", "nope"], ["--stats=nope", "-E", "Team"],
             ["--stats", "--plot"], ["--stats", "-o", "csv"], ["--stats", "-F", "author"],

@@ -5,10 +5,10 @@ import Testing
 
 @testable import tandem
 
-/// What pictures are drawn from: columns over time, durations, marks of the axis.
+/// The data of charts: columns over time, durations, and ticks of the axis.
 @Suite(.ownThread) struct TimelineTests {
     @Test(arguments: 0..<20)
-    func `every column has what was saved in its time, whatever the order`(_ run: Int) throws {
+    func `every column counts the saves of its time, in any order`(_ run: Int) throws {
         let seed = Seed.value(run)
         var random = SplitMix(seed)
         let start = Int64(random.next(2_000_000_000)) * 1_000_000
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [1, 10, 240])
-    func `no time whatever is too early, too late or too far apart`(_ limit: Int) throws {
+    func `no time is too early, too late or too far from another`(_ limit: Int) throws {
         let wild: [Int64] = [.min, .max, 0, -1, 1_800_000_000_000_000, .min + 1, .max - 1]
         for times in [wild, wild.reversed(), [.max], [.min]] {
             let timeline = try MadeEntries.timeline(
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: 0..<10)
-    func `a percentile is not below the exact one, and an eighth above it at most`(
+    func `a percentile is at least the exact one, and at most an eighth above it`(
         _ run: Int
     ) throws {
         let seed = Seed.value(run)
@@ -99,7 +99,7 @@ import Testing
         #expect(Durations().percentile(0.5) == nil)
     }
 
-    @Test func `counts of others are taken only where they fit their bounds`() throws {
+    @Test func `counts from elsewhere are accepted only if they fit their bounds`() throws {
         let whole = try #require(Durations(bounds: [1, 2, 4], counts: [5, 4, 0, 1], longest: 9))
         #expect(whole.percentile(0.5) == 1)
         #expect(whole.percentile(0.9) == 2)
@@ -110,7 +110,7 @@ import Testing
         #expect(Durations(bounds: [1], counts: [-1, 1], longest: 1) == nil)
     }
 
-    @Test func `marks are at round times, rising, and no more than fit`() {
+    @Test func `ticks are at round times, in ascending order, and no more than fit`() {
         for span in TimeGrid.widths.dropLast(2).map({ $0 * 7 / 2 }) {
             let from: Int64 = 1_795_325_242_725_381
             let marks = TimeTicks(from: from, to: from + span, most: 7, isUTC: true)
@@ -125,7 +125,7 @@ import Testing
         #expect(hours.ticks.map(\.day) == ["Nov 22", nil, nil, nil, "Nov 23", nil])
     }
 
-    @Test func `numbers are written as people read them`() {
+    @Test func `numbers are formatted for people`() {
         #expect(Quantity.count(1_234_567) == "1,234,567")
         #expect(Quantity.count(-1_000) == "-1,000")
         #expect(Quantity.count(1, "change") == "1 change")

@@ -5,14 +5,16 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// Another process deletes an object between any two messages of an import, a revert or a save of the bridge.
+/// Deletions of an object by another process between any two messages of an import, a revert or a
+/// bridge's save.
 ///
-/// Run N deletes the object before message N reaches the daemon, so every moment between two messages is tested;
-/// of imports, which have many, a third unless the run is deep.
+/// Run N deletes the object before message N reaches the daemon, so every moment between two
+/// messages is tested. Imports have many messages; a third of them is tested unless the run is
+/// deep.
 @Suite(.ownThread) struct DeletionRaceTests: StoreSuite {
     let place: Place
     private let relay: RefusingRelay
-    /// The other process, which deletes.
+    /// The other process, which deletes objects.
     private let other: Locked<BridgeProcess>
     private var relayed: String { place.path + "/relay" }
 
@@ -46,12 +48,15 @@ import Testing
         var isDeletedEarly = false
     }
 
-    /// Calls `action` until a run has fewer messages than runs were made; before message N of run N reaches the daemon, the
-    /// object of the entity that is named `gone N` is deleted, if it exists by then.
+    /// Calls `action` in numbered runs until a run has fewer messages than its number.
     ///
-    /// Messages count from the first one that satisfies `isFirst`; `every` leaves out runs between.
-    /// `prepare` gets the number of the run; its result is passed to `action`, which returns after the last message, and to `check`
-    /// with the result of `action`, and whether the object was deleted before the first save.
+    /// Before message N of run N reaches the daemon, the entity's object that is named `gone N` is
+    /// deleted, if it exists by then. Messages are counted from the first one that satisfies
+    /// `isFirst`. Only every `step`-th run is made.
+    ///
+    /// `prepare` receives the number of the run. Its result is passed to `action`, which returns
+    /// after the last message. `check` receives both results, and whether the object was deleted
+    /// before the first save.
     private func atEachMessage<Input, Output>(
         every step: Int = 1,
         from isFirst: @escaping @Sendable (ClientMessage) -> Bool = { _ in true },
@@ -88,7 +93,7 @@ import Testing
         Issue.record("a run has more than 100 messages")
     }
 
-    /// Deletes the newest object of a name; false if there is none.
+    /// Deletes the newest object with a name; returns false if there is none.
     private static func delete(
         _ entity: String, _ name: String, _ other: Locked<BridgeProcess>
     ) throws -> Bool {
@@ -126,12 +131,13 @@ import Testing
         } running: { path in
             try CommandRun("tandem", ["import", path, "--socket", relayed])
         } check: { path, run, isDeletedEarly in
-            // The first save sets links to one object, the second all others; that may still find the object deleted.
+            // The first save sets links to one object, the second save all others. The second may
+            // still find the object deleted.
             guard isDeletedEarly || run.code != 0 else { return }
             #expect(run.code == 1, "\(run.output)")
             let rejects = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
                 .split(separator: "\n").map { try JSON(parsing: String($0)) }
-            // The rows that lead to the object, and its own.
+            // The lines of the rows that refer to the object, and of its own row.
             let early: [Int64] = entity == "Team" ? [6] : [2, 4, 5, 6]
             let lines = rejects.compactMap { $0["line"]?.int }.sorted()
             #expect(lines == early || !isDeletedEarly && entity != "Team" && lines == [5])
@@ -174,7 +180,7 @@ import Testing
             try CommandRun("tandem", ["revert", position, "--socket", relayed])
         } check: { position, run, isDeletedEarly in
             guard isDeletedEarly else { return expect(run, 0, "reverted \(position) by") }
-            // What is to be deleted may have been deleted by others.
+            // The revert of an insert succeeds if the object was deleted already.
             if kind == "insert", run.code == 0 { return }
             expect(
                 run, 1, "conflict: Person/", "transaction \(position) can't be reverted: ",
@@ -207,7 +213,7 @@ import Testing
         #"{"update": "OTHER", "set": {"friendOf": ["GONE"], "staff": ["GONE"]}}"#,
     ]
 
-    /// Ops that may also find that everything is as they want it after the deletion.
+    /// Ops that may have nothing left to change after the deletion.
     private static let opsWithoutEffect = [
         #"{"update": "OTHER", "set": {"heirs": ["GONE"]}}"#,
         #"{"update": "OTHER", "remove": {"heirs": ["GONE"]}}"#,

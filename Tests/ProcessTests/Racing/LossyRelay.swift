@@ -1,10 +1,10 @@
 import Tandem
 import TandemIO
 
-/// A way to a daemon on which every so many answers are lost, and their connection with them.
+/// A relay to a daemon that loses every `period`-th answer, and the connection with it.
 final class LossyRelay: Sendable {
     private let path: String
-    /// Every so many reads of what the daemon says nothing is handed on; 0 loses nothing.
+    /// The number of reads from the daemon of which the last one is not forwarded; 0 loses nothing.
     private let period: Int
     private let reads = Locked(0)
 
@@ -13,7 +13,7 @@ final class LossyRelay: Sendable {
         self.period = period
     }
 
-    /// How many answers were lost.
+    /// The number of lost answers.
     var losses: Int { period > 0 ? reads.withLock { $0 } / period : 0 }
 
     var transport: Transport {
@@ -33,7 +33,8 @@ final class LossyRelay: Sendable {
         }
     }
 
-    /// Carries bytes in one direction until either side is gone, or something is lost.
+    /// Forwards bytes in one direction until either side closes the connection or an answer is
+    /// lost.
     private func carry(
         from source: Socket, to target: Socket, losing isLost: @escaping @Sendable () -> Bool
     ) throws {

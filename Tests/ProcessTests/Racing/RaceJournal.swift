@@ -2,13 +2,13 @@ import Tandem
 import TandemModel
 import Testing
 
-/// What the journal says of a race: an honest sum, made of its transactions alone.
+/// The outcome of a race, computed from the journal's transactions alone.
 struct RaceJournal {
-    /// total, one and two as the last save left them, in both objects.
+    /// The values of `total`, `one` and `two` after the last save, the same in both objects.
     private(set) var values = [0, 0, 0]
-    /// The saves of each racer that changed the two objects.
+    /// The number of saves by each racer that changed the two objects.
     private(set) var saves: [String: Int] = [:]
-    /// What should not be.
+    /// The violations of the rules.
     private(set) var problems: [String] = []
 
     init(_ container: PersistentContainer, after start: UInt64) throws {
@@ -38,7 +38,8 @@ struct RaceJournal {
         guard !changes.isEmpty else { return }
         saves[author, default: 0] += 1
         let after = changes.map { values($0.row) }
-        // Whoever changes one of them changes both, to the same, from what they were.
+        // Every save changes both objects to the same values, and starts from those of the previous
+        // save.
         if after.count != 2 || after[0] != after[1] {
             problems.append("half a save at \(transaction.position): \(after)")
         }

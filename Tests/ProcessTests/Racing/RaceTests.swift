@@ -5,25 +5,28 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// Two processes change the same two objects at once, under each policy; `TANDEM_RACES=10000` lets each save so often.
+/// Two processes that change the same two objects at once, under each policy.
+///
+/// `TANDEM_RACES=10000` makes each process save 10,000 times.
 @MainActor @Suite(.serialized) struct RaceTests {
     private static let rounds =
         Volume.variable("TANDEM_RACES", or: 150, deep: 1_000)
 
-    /// What became of a race.
+    /// The outcome of a race.
     private struct Outcome {
-        /// total, one and two of the laps, read anew, by their names.
+        /// The values of `total`, `one` and `two` after the race, by the names of the laps.
         var laps: [String: [Int]]
 
         var total: Int { laps["left"]?[0] ?? -1 }
         var own: [Int] { Array(laps["left"]?.dropFirst() ?? []) }
-        /// What the racers counted themselves.
+        /// The racers' own counts of effective saves.
         var wrote: [Int] { ["one", "two"].map { laps[$0]?[0] ?? -1 } }
         var lost: [Int] { ["one", "two"].map { laps[$0]?[1] ?? -1 } }
         var all: [Int] { zip(wrote, lost).map { $0 + $1 } }
     }
 
-    /// Races, and checks what holds under any policy: no save is halved, forged, repeated or forgotten.
+    /// Runs a race, and checks the rules of every policy: no save is halved, forged, repeated or
+    /// lost.
     private func race(_ policy: MergePolicy, losing period: Int) async throws -> Outcome {
         let place = try Place()
         let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
@@ -83,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [MergePolicy.storeTrump, .objectTrump], [0, 41])
-    func `law 3: property by property nobody loses what only he changes`(
+    func `law 3: with merges by property, no change of a property with one writer is lost`(
         policy: MergePolicy, losing period: Int
     ) async throws {
         let outcome = try await race(policy, losing: period)
@@ -93,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: [0, 41])
-    func `law 3: whoever rolls back has added nothing, and whoever does not has`(
+    func `law 3: a save that is rolled back adds nothing, and every other save adds once`(
         losing period: Int
     ) async throws {
         let outcome = try await race(.rollback, losing: period)
@@ -104,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: [0, 41])
-    func `law 3: whoever overwrites puts whole objects, one after another`(
+    func `law 3: overwriting saves replace whole objects, one after another`(
         losing period: Int
     ) async throws {
         let outcome = try await race(.overwrite, losing: period)

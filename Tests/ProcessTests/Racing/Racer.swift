@@ -1,7 +1,7 @@
 import Tandem
 import Testing
 
-/// One of two objects that racers always change together, or what a racer counted.
+/// One of the two objects that racers always change together, or the counts of a racer.
 final class Lap: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
     @Managed("total") var total: Int
@@ -16,24 +16,25 @@ final class Lap: ManagedObject, ManagedEntity {
     }
 }
 
-/// A process that adds one to the same two objects again and again, as fast as it can.
+/// A process that repeatedly adds one to the same two objects, as fast as it can.
 ///
-/// It adds to `total`, which the other one does, too, and to the property of its own name, which nobody else changes.
+/// It adds to `total`, as the other racer does, and to the property with its own name, which only
+/// this racer changes.
 struct Racer: Codable, Sendable {
     var socket: String
     var name: String
     var policy: UInt8
     var rounds: Int
-    /// Every so many answers are lost; 0 for none.
+    /// The period of lost answers, in reads from the daemon; 0 loses none.
     var period: Int
     /// The position at which both racers are ready.
     var start: UInt64
 
-    /// What one racer knows at its end; kept in the store, as two properties of a lap of its name.
+    /// The final counts of one racer, stored as `total` and `one` of the lap with its name.
     struct Tally {
-        /// The saves that wrote.
+        /// The number of saves that wrote.
         var wrote = 0
-        /// The saves that were refused, or had no effect.
+        /// The number of saves that were refused or had no effect.
         var lost = 0
     }
 
@@ -70,7 +71,7 @@ struct Racer: Codable, Sendable {
         }
     }
 
-    /// Saves; false when others were faster and it has to be done again.
+    /// Saves; returns false if the other racer was faster and the save has to be retried.
     private func save(
         _ context: ManagedObjectContext, _ tally: inout Tally, _ last: inout UInt64
     ) throws -> Bool {

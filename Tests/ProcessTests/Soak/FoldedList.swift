@@ -1,13 +1,15 @@
 import TandemModel
 
-/// A list as a table would have it that hears of its changes alone: the rules of a batch update, and nothing of the library.
+/// A list that is kept only from change events, as a table view would keep it.
+///
+/// It follows the rules of a batch update, and uses nothing of the library.
 struct FoldedList: Equatable {
     struct Section: Equatable {
         var name: String
         var objects: [String]
     }
 
-    /// What a change did that the rules don't allow.
+    /// A violation of the rules by a change.
     struct Problem: Error, CustomStringConvertible {
         var description: String
     }
@@ -15,16 +17,16 @@ struct FoldedList: Equatable {
     private typealias Path = (section: Int, item: Int)
 
     private(set) var sections: [Section]
-    /// Where the last change led.
+    /// The position of the last change.
     private(set) var position: Int64
 
-    /// Begins with the answer that has sections.
+    /// Creates the list from an answer with sections.
     init(_ answer: JSON) {
         position = answer["position"]?.int ?? 0
         sections = Self.sections(answer)
     }
 
-    /// The sections of an answer.
+    /// Returns the sections of an answer.
     static func sections(_ answer: JSON) -> [Section] {
         (answer["sections"]?.array ?? []).map { section in
             Section(
@@ -37,7 +39,8 @@ struct FoldedList: Equatable {
 
     /// Applies a change event.
     ///
-    /// Deletes, updates and the sources of moves are of the old sections, inserts and the targets of moves of the new ones.
+    /// Deletes, updates and the sources of moves refer to the old sections, inserts and the targets
+    /// of moves to the new ones.
     mutating func apply(_ event: JSON) throws(Problem) {
         let next = event["position"]?.int ?? 0
         try require(next > position, "a change at \(next) after one at \(position)")

@@ -1,7 +1,7 @@
 public import TandemModel
 import TestSupport
 
-/// What the savers of a soak share: the objects that they all change.
+/// The shared objects that all writers of a soak change.
 struct SoakGraph {
     static let model = """
         {"entities": {"Bucket": {"attributes": {"name": {"type": "string"},
@@ -19,7 +19,7 @@ struct SoakGraph {
     var buckets: [String] = []
     var tags: [String] = []
 
-    /// The save that makes them.
+    /// The save that creates the objects.
     static var beginning: JSON {
         var ops: [JSON] = []
         for (index, name) in ["a", "b", "c", "d", "e"].enumerated() {
@@ -35,29 +35,30 @@ struct SoakGraph {
         return ["do": "save", "ops": .array(ops)]
     }
 
-    /// From the answer to that save.
+    /// Creates the graph from the objects in the answer to that save.
     init(_ objects: JSON?) {
         buckets = (0..<5).compactMap { objects?["b\($0)"]?.string }
         tags = (0..<3).compactMap { objects?["t\($0)"]?.string }
     }
 }
 
-/// What a saver saves, one after the other: a pure function of its seed and of the ids that it was answered.
+/// The sequence of a writer's saves, a pure function of its seed and of the ids that it received in
+/// answers.
 struct SaverScript {
-    /// A save under its id.
+    /// A save with its id.
     struct Save {
         var id: String
         var request: JSON
     }
 
-    /// Above so many items a saver deletes as many as it inserts.
+    /// The number of items above which a writer deletes as many as it inserts.
     private static let mostItems = 30
 
     private let name: String
     private let graph: SoakGraph
     private var random: SplitMix64
     private var count = 0
-    /// Its items, oldest first.
+    /// The writer's items, oldest first.
     private var items: [String] = []
 
     init(_ name: String, _ graph: SoakGraph, seed: UInt64) {
@@ -66,7 +67,7 @@ struct SaverScript {
         random = SplitMix64(seed: seed)
     }
 
-    /// The next save; a large one makes the journal go on quickly.
+    /// Returns the next save; large ones make the journal grow quickly.
     mutating func next(isLarge: Bool) -> Save {
         count += 1
         let id = "\(name) \(count)"
@@ -85,12 +86,12 @@ struct SaverScript {
         return Save(id: id, request: request)
     }
 
-    /// Takes the id of what the last save inserted.
+    /// Records the id of the item that the last save inserted.
     mutating func inserted(_ item: String?) {
         if let item { items.append(item) }
     }
 
-    /// True one time in so many.
+    /// Returns true with a probability of 1 in `many`.
     mutating func chance(_ many: Int) -> Bool { Int.random(in: 0..<many, using: &random) == 0 }
 
     private mutating func insertion(_ name: String, _ bytes: Int) -> JSON {
@@ -127,14 +128,14 @@ struct SaverScript {
 extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByStringLiteral,
     ExpressibleByArrayLiteral
 {
-    /// An object; of members named twice the last counts.
+    /// Creates an object; the last of several members with the same name counts.
     public init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }
 
-    /// An array.
+    /// Creates an array.
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
 
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
 }

@@ -1,13 +1,14 @@
 import Glibc
 import TandemIO
 
-/// A daemon with small segments and little history, and those that take its place.
+/// A daemon with small segments and little history, and its successors after restarts.
 final class SoakDaemon: Sendable {
     static let segmentBytes = 128 << 10
     static let capBytes = 2 << 20
-    /// Its options: a mebibyte of journal is kept, two for those who are behind.
+    /// The daemon's options: 1 MiB of journal is kept, at most 2 MiB for lagging readers.
     ///
-    /// It keeps less than that in memory. Otherwise a reader that lags would still receive transactions that the journal no longer has.
+    /// The ring is smaller than that. Otherwise a lagging reader would still receive transactions
+    /// that the journal no longer has.
     private static let options = [
         "--segment-kibibytes", "\(segmentBytes >> 10)", "--journal-keep", "1",
         "--journal-cap", "\(capBytes >> 20)", "--set", "limits.ringBytes=\(segmentBytes)",
@@ -28,25 +29,25 @@ final class SoakDaemon: Sendable {
     private static func start(_ place: Place) throws -> DaemonProcess {
         let daemon = try DaemonProcess.serving(
             store: place.store, socket: place.socket, options: options)
-        // What it logs is read on, so that it never waits for a reader.
+        // The log is read continuously, so that the daemon never waits for a reader.
         _ = try KernelThread.start(name: "log") { _ = daemon.readOutput() }
         return daemon
     }
 
-    /// Ends it and starts another; throws when it does not end as it should.
+    /// Ends the daemon by a signal and starts another one; throws if the exit code is unexpected.
     func restart(_ signal: Int32) throws {
         try end(signal)
         try begin()
         restarts.withLock { $0 += 1 }
     }
 
-    /// Starts another after it has ended.
+    /// Starts another daemon after the last one has ended.
     func begin() throws {
         let next = try Self.start(place)
         running.withLock { $0 = next }
     }
 
-    /// Ends it.
+    /// Ends the daemon by a signal; throws if the exit code is unexpected.
     func end(_ signal: Int32) throws {
         let code = running.withLock { $0 }.end(signal)
         guard code == (signal == SIGKILL ? -SIGKILL : 0) else {

@@ -2,9 +2,9 @@ import TandemModel
 import TestSupport
 import Testing
 
-/// The soak's plan, and that its judges see what is wrong.
+/// The soak's plan, and the detection of errors by its checks.
 @Suite(.ownThread) struct SoakJudgeTests {
-    @Test func `a plan follows from its seed, and leaves the daemon alone in the second half`() {
+    @Test func `a plan is determined by its seed, and restarts no daemon in the second half`() {
         let plan = SoakPlan(seed: seed, seconds: 3_600, savers: 3, watchers: 3)
         #expect(plan.steps == SoakPlan(seed: seed, seconds: 3_600, savers: 3, watchers: 3).steps)
         #expect(
@@ -14,7 +14,7 @@ import Testing
         }
         #expect(restarts.count > 100)
         #expect(restarts.allSatisfy { $0.at <= plan.milliseconds / 2 })
-        // Those numbered 0 live from beginning to end.
+        // The clients with number 0 live from beginning to end.
         let events = Set(plan.steps.map(\.event))
         #expect(!events.contains(.killSaver(0)) && !events.contains(.killWatcher(0)))
         for event in [SoakPlan.Event.killSaver(2), .killWatcher(1), .stop(watcher: 2), .backup] {
@@ -31,7 +31,7 @@ import Testing
                 """#))
     }
 
-    @Test func `law 5: a folded list takes a batch as a table does`() throws {
+    @Test func `law 5: a folded list applies a batch as a table does`() throws {
         var list = try list()
         try list.apply(
             .of(
@@ -56,12 +56,14 @@ import Testing
         #"{"position": 5, "objects": [{"type": "update", "object": "T/1", "from": [0, 0]}, "#
             + #"{"type": "delete", "object": "T/1", "from": [0, 0]}]}"#,
     ])
-    func `law 5: a folded list refuses what a table would crash of`(event: String) throws {
+    func `law 5: a folded list refuses changes that would crash a table`(event: String) throws {
         var list = try list()
         #expect(throws: FoldedList.Problem.self) { try list.apply(.of(event)) }
     }
 
-    @Test func `laws 2 and 3: the verdict names what is lost, doubled or out of order`() throws {
+    @Test func `laws 2 and 3: the verdict names saves that are lost, doubled or out of order`()
+        throws
+    {
         let transactions = try Self.transactions(["", "saver0 1", "saver0 2", "saver0 3"])
         var verdict = try SoakVerdict(transactions)
         var record = SoakSaver.Record()
@@ -87,7 +89,7 @@ import Testing
         #expect(doubled.problems.count == 1)
     }
 
-    /// A model's transaction, and one for each further save id that inserts an item.
+    /// Returns the transaction of a model, and for each further save id one that inserts an item.
     private static func transactions(_ ids: [String]) throws -> [EncodedTransaction] {
         let model = try CompiledModel(try Model(json: .of(SoakGraph.model)))
         var writer = ByteWriter()

@@ -1,35 +1,37 @@
 import TestSupport
 
-/// What happens in a soak, and when: a pure function of seed, length and numbers of clients.
+/// The events of a soak with their times, a pure function of seed, length and numbers of clients.
 struct SoakPlan {
     enum Event: Hashable {
-        /// The daemon ends by a signal and another begins.
+        /// The daemon is ended by a signal, and another one starts.
         case restart(isKilled: Bool)
-        /// A client is killed, and another takes its place; those numbered 0 live from beginning to end.
+        /// A client is killed, and another one replaces it; clients with number 0 live from
+        /// beginning to end.
         case killSaver(Int)
         case killWatcher(Int)
-        /// A client stands still until the journal has gone so far that its history expired.
+        /// A watcher is stopped until the journal no longer has the history that it needs.
         case stop(watcher: Int)
-        /// Store and journal are backed up, and the backup is looked at.
+        /// Store and journal are backed up, and the backup is checked.
         case backup
-        /// Memory and descriptors are counted.
+        /// Memory and descriptors are measured.
         case measure
     }
 
-    /// Between two looks at memory and descriptors.
+    /// The time between two measurements of memory and descriptors.
     static let measureMilliseconds: UInt64 = 2_000
 
     struct Step: Hashable {
-        /// Milliseconds since the beginning.
+        /// The milliseconds since the beginning.
         var at: UInt64
         var event: Event
     }
 
-    /// In the order of time.
+    /// The steps in the order of their times.
     let steps: [Step]
     let milliseconds: UInt64
 
-    /// In the second half the daemon lives on, so that it can be seen whether it grows.
+    /// Creates a plan that does not restart the daemon in the second half, so that its growth
+    /// shows.
     init(seed: UInt64, seconds: UInt64, savers: Int, watchers: Int) {
         milliseconds = seconds * 1_000
         var random = SplitMix64(seed: seed)

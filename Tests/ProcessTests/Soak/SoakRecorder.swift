@@ -2,7 +2,8 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// Hears everything over all lives of the daemon, as the truth by which the others are judged.
+/// A recorder of all transactions across restarts of the daemon, with which the clients' records
+/// are compared.
 final class SoakRecorder: Sendable {
     private struct State {
         var transactions: [EncodedTransaction]
@@ -13,24 +14,24 @@ final class SoakRecorder: Sendable {
     private let traffic: SoakTraffic
     private let state: Locked<State>
 
-    /// The transactions up to where it begins are given.
+    /// Creates a recorder that continues after the given transactions.
     init(_ beginning: [EncodedTransaction], _ traffic: SoakTraffic) {
         self.traffic = traffic
         state = Locked(State(transactions: beginning))
     }
 
-    /// All so far; the first has position 1.
+    /// All transactions so far; the first one has position 1.
     var transactions: [EncodedTransaction] { state.withLock { $0.transactions } }
     var end: UInt64 { state.withLock { UInt64($0.transactions.count) } }
-    /// How far the journal went.
+    /// The bytes of all transactions that were received.
     var bytes: Int { state.withLock { $0.bytes } }
 
-    /// Follows until the end, over all lives of the daemon.
+    /// Follows the journal until the end of the soak, across restarts of the daemon.
     func run() {
         repeat { follow(toEnd: false) } while !traffic.ends(within: 20)
     }
 
-    /// Takes what is still to come from a daemon to which nobody saves any more.
+    /// Receives the remaining transactions from a daemon that no client saves to any more.
     func finish() { follow(toEnd: true) }
 
     private func follow(toEnd: Bool) {
@@ -43,7 +44,7 @@ final class SoakRecorder: Sendable {
             traffic.note("the recorder: \(error)")
         } catch {
             if toEnd { traffic.note("the recorder: \(error)") }
-            // Else the daemon is gone, and another will come.
+            // Otherwise the daemon has ended, and another one will start.
         }
     }
 
@@ -56,7 +57,7 @@ final class SoakRecorder: Sendable {
             if !client.welcome.resumed { traffic.note("law 2: the recorder is not resumed") }
             return client
         }
-        // A position has to be known to begin behind it.
+        // To start after a position takes a cursor, which another connection provides.
         let first = try WireClient(traffic.place.socket, Hello(author: "recorder"))
         let begin = first.cursor.at(end)
         first.close()

@@ -2,9 +2,11 @@ import TandemIO
 import TandemModel
 import TestSupport
 
-/// Saves all the time through bridges, one of which may be killed at any moment; what was not answered is asked again.
+/// A writer that saves continuously through bridges, which may be killed at any moment.
+///
+/// Unanswered saves are repeated.
 final class SoakSaver: Sendable {
-    /// What became of the saves that were answered.
+    /// The outcomes of the answered saves.
     struct Record {
         var positions: [(id: String, position: UInt64)] = []
         var refused: [String] = []
@@ -25,7 +27,7 @@ final class SoakSaver: Sendable {
 
     var record: Record { state.withLock { $0 } }
 
-    /// Saves until the end; the last save has its answer then.
+    /// Saves until the end of the soak; returns after the last save was answered.
     func run() {
         do {
             var bridge = try start()
@@ -44,13 +46,13 @@ final class SoakSaver: Sendable {
     }
 
     private func start() throws -> BridgeProcess {
-        // A small cache fills soon, so that what grows after it is a leak.
+        // A small cache fills soon, so that any later growth is a leak.
         let bridge = try BridgeProcess(traffic.place.socket, author: name, cachedRows: 1_024)
         target.begin(bridge.processID)
         return bridge
     }
 
-    /// Asks until an answer says what became of a save, under the same id, from whichever process.
+    /// Repeats a save under the same id until an answer has its outcome; replaces a killed bridge.
     private func settle(
         _ save: SaverScript.Save, _ bridge: inout BridgeProcess
     ) throws -> JSON {
@@ -77,7 +79,7 @@ final class SoakSaver: Sendable {
         }
     }
 
-    /// A repeat has the first answer.
+    /// Repeats a save, and checks that it has the first answer.
     private func check(
         _ save: SaverScript.Save, _ answer: JSON, _ bridge: inout BridgeProcess
     ) throws {

@@ -1,25 +1,27 @@
 import Glibc
 
-/// How large the long-lived processes of a soak were, over time.
+/// The sizes of a soak's long-lived processes over time.
 struct SoakSizes {
-    /// A process may grow by so much between the second and the last quarter of its life, in an hour.
+    /// The bytes by which a process may grow from the second to the last quarter of its life, in a
+    /// run of an hour.
     static let margin = 8 << 20
-    /// In a shorter run a process may grow by so much in all; allocators fill first what they keep.
+    /// The bytes by which a process may grow in total; allocators first fill the memory that they
+    /// keep.
     static let bound = 64 << 20
-    /// Lives with fewer samples, half an hour, say nothing of a slow leak.
+    /// The number of samples, for half an hour, below which a life shows no slow leak.
     private static let longLife = 800
 
     private var samples: [String: [(process: pid_t, size: ProcessSize)]] = [:]
 
-    /// Takes the size of a process; one that has just ended has none.
+    /// Records the size of a process, unless it has just ended.
     mutating func measure(_ name: String, _ process: pid_t?) {
         guard let process, let size = try? ProcessSize(process) else { return }
-        // Another process of that name begins anew.
+        // Another process with that name starts with no samples.
         if samples[name]?.last?.process != process { samples[name] = [] }
         samples[name]?.append((process, size))
     }
 
-    /// What grew.
+    /// The excessive growth of processes.
     var problems: [String] {
         samples.flatMap { name, samples -> [String] in
             guard samples.count >= 8, let first = samples.dropFirst(2).first?.size,
@@ -43,7 +45,8 @@ struct SoakSizes {
         }
     }
 
-    /// One line: name, first and last size, and the medians of the second and the last quarter.
+    /// A line for each process: name, first and last size, the medians of the quarters, and
+    /// descriptors.
     var lines: [String] {
         samples.sorted { $0.key < $1.key }.compactMap { name, samples in
             guard let first = samples.first?.size, let last = samples.last?.size else { return nil }

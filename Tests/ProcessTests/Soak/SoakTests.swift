@@ -2,16 +2,16 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Everything at once, for a long time: `TANDEM_SOAK=3600` for an hour.
+/// A long run of all kinds of clients at once; `TANDEM_SOAK=3600` makes it last an hour.
 ///
-/// Its mix has saves, lists, fetches, observers, kills, restarts and backups; no batches, pins, reads at earlier positions,
-/// consumers, long values or roles.
+/// Its mix has saves, lists, fetches, observers, kills, restarts and backups; no batches, pins,
+/// reads at earlier positions, consumers, long values or roles.
 @Suite(.ownThread) struct SoakTests {
-    /// The length that is asked for, in seconds.
+    /// The requested length, in seconds.
     private static let asked = ThisProcess.environment("TANDEM_SOAK").flatMap { UInt64($0) }
 
     @Test
-    func `laws 2 to 6 and 8: kills, restarts, backups and expired readers for as long as it takes`()
+    func `laws 2 to 6 and 8: kills, restarts, backups and expired readers for the requested time`()
         async throws
     {
         let problems = try await onThread {
@@ -25,7 +25,7 @@ import Testing
         for problem in problems { Issue.record("\(problem)") }
     }
 
-    /// Runs on a thread of its own, so that minutes of waiting take no other test's turn.
+    /// Runs `body` on a thread of its own, so that minutes of waiting block no other test.
     private func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws -> Result
     ) async throws -> Result {

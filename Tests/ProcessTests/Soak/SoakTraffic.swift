@@ -4,14 +4,14 @@ import TandemIO
 import TandemModel
 import TestSupport
 
-/// What all threads of a soak share: whether it ends, what went wrong, and where it takes place.
+/// The state that all threads of a soak share: its end, its problems, and its test folder.
 final class SoakTraffic: Sendable {
     let place: Place
     let graph: SoakGraph
     let seed: UInt64
-    /// Milliseconds between two saves of a saver.
+    /// The milliseconds between two saves of a writer.
     let pace: Int
-    /// Set while a client stands still: savers then save more.
+    /// Whether a client is stopped; writers make large saves then.
     let isHeavy = Locked(false)
     private let ending = DispatchSemaphore(value: 0)
     private let isEnding = Locked(false)
@@ -26,20 +26,20 @@ final class SoakTraffic: Sendable {
 
     var problems: [String] { found.withLock { $0 } }
 
-    /// Notes what broke a law; a few tell as much as thousands.
+    /// Records the violation of a law; at most 50 are kept, which say as much as thousands.
     func note(_ problem: String) {
         found.withLock { if $0.count < 50 { $0.append(problem) } }
     }
 
     var hasEnded: Bool { isEnding.withLock { $0 } }
 
-    /// Lets every thread come to its end.
+    /// Makes every thread finish.
     func end() {
         isEnding.withLock { $0 = true }
         ending.signal()
     }
 
-    /// Waits for the end for as long as the load's pace says; false when the soak goes on.
+    /// Waits for the end of the soak; returns false if it does not come in time.
     func ends(within milliseconds: Int) -> Bool {
         guard ending.wait(timeout: .now() + .milliseconds(milliseconds)) == .success else {
             return hasEnded
@@ -49,9 +49,9 @@ final class SoakTraffic: Sendable {
     }
 }
 
-/// A client's process, for those who stop and kill it.
+/// A client's process, which other threads stop and kill.
 final class SoakTarget: Sendable {
-    // Nil while there is none, so that its number is never another's.
+    // Nil while there is no process, so that no other process with this id is signalled.
     private let process = Locked<pid_t?>(nil)
 
     var processID: pid_t? { process.withLock { $0 } }
@@ -69,7 +69,7 @@ final class SoakTarget: Sendable {
     }
 }
 
-/// Errors that say nothing about the request: it may be made again.
+/// Returns whether an answer is a transient error, after which the request may be repeated.
 func isPassing(_ answer: JSON) -> Bool {
     let code = answer["error"]?["code"]?.string
     return ["disconnected", "timeout", "unknownOutcome"].contains(code)

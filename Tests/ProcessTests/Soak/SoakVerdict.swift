@@ -3,15 +3,15 @@ import TandemIO
 import TandemModel
 import TandemStore
 
-/// What must be true when all is over, told from what everybody noted.
+/// The checks at the end of a soak, made from the records of all clients.
 struct SoakVerdict {
     let transactions: [EncodedTransaction]
     private let saves: [String: UInt64]
-    /// Positions that touch items, in order.
+    /// The positions of transactions with changes of items, in order.
     private let touching: [UInt64]
     private(set) var problems: [String] = []
 
-    /// Reads what happened; a save that happened twice is noted.
+    /// Reads the transactions, and reports saves and inserts that occur twice.
     init(_ transactions: [EncodedTransaction]) throws {
         self.transactions = transactions
         var saves: [String: UInt64] = [:]
@@ -42,7 +42,7 @@ struct SoakVerdict {
         (self.saves, self.touching) = (saves, touching)
     }
 
-    /// Law 3: what was answered is there, where the answer said; what was refused is not.
+    /// Checks law 3: saves are at the positions in their answers, and refused saves do not exist.
     mutating func judge(_ record: SoakSaver.Record) {
         for (id, position) in record.positions where saves[id] != position {
             problems.append("law 3: \(id) was answered with \(position), not \(saves[id] ?? 0)")
@@ -52,13 +52,14 @@ struct SoakVerdict {
         }
     }
 
-    /// Every save was answered in the end, so there are no others.
+    /// Checks that there are no other saves, because every save was answered in the end.
     mutating func judge(total: Int) {
         let own = saves.keys.filter { $0.hasPrefix("saver") }.count
         if own != total { problems.append("law 3: \(total) saves were answered, \(own) are there") }
     }
 
-    /// Law 2: each save once, in order, but for those that a reader was told it missed.
+    /// Checks law 2: a watcher received each save once, in order, except the ones reported as
+    /// missed.
     mutating func judge(_ life: WatchedLife) {
         let end = max(life.through, life.heard.last ?? 0)
         let expected = touching[count(through: life.from)..<count(through: end)].filter {
@@ -74,7 +75,7 @@ struct SoakVerdict {
                 + "\(life.heard.count) of \(expected.count)")
     }
 
-    /// How many of the positions that touch items are not above one.
+    /// Returns the number of positions in `touching` up to `end`.
     private func count(through end: UInt64) -> Int {
         var range = 0..<touching.count
         while !range.isEmpty {
@@ -85,7 +86,7 @@ struct SoakVerdict {
         return range.lowerBound
     }
 
-    /// Law 6: the store is what the transactions give, and so is a backup at its position.
+    /// Checks law 6: a store, or a backup at its position, is the replay of the transactions.
     mutating func judge(_ store: String, through end: UInt64, _ place: Place) throws {
         let folder = place.path + "/replayed-\(end)"
         try FileManager.default.createDirectory(
@@ -95,7 +96,7 @@ struct SoakVerdict {
         if found != expected { problems.append("law 6: \(store) is not its replay to \(end)") }
     }
 
-    /// The lines of a store after what it lacks was applied to it.
+    /// Returns the dump of a store after applying the transactions that it lacks.
     private func dump(_ path: String, through end: UInt64) throws -> [String] {
         let store = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 1))

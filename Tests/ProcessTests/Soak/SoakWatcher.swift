@@ -2,19 +2,22 @@ import TandemIO
 import TandemModel
 import TestSupport
 
-/// What one life of a watcher heard of saves.
+/// The saves that one life of a watcher received.
 struct WatchedLife {
     var name: String
-    /// It heard of what came after.
+    /// The position after which saves were received.
     var from: UInt64
-    /// It heard of everything up to here.
+    /// The position up to which all saves were received.
     var through: UInt64
     var heard: [UInt64] = []
-    /// What it was told that it could not be told of.
+    /// The ranges of saves that were reported as missed.
     var missed: [ClosedRange<UInt64>] = []
 }
 
-/// Keeps lists by the changes that a bridge reports, and compares them with what is fetched; it may be killed or stopped.
+/// A client that keeps lists from the changes that a bridge reports, and compares them with
+/// fetches.
+///
+/// The bridge may be killed or stopped.
 final class SoakWatcher: Sendable {
     let target = SoakTarget()
     let name: String
@@ -31,7 +34,7 @@ final class SoakWatcher: Sendable {
     var lives: [WatchedLife] { state.withLock { $0.lives } }
     var comparisons: Int { state.withLock { $0.comparisons } }
 
-    /// Watches until the end, in as many lives as it takes.
+    /// Watches until the end of the soak, in a new life after each kill.
     func run() {
         var random = SplitMix64(seed: seed)
         do {
@@ -62,7 +65,7 @@ final class SoakWatcher: Sendable {
     }
 }
 
-/// The lists of one life.
+/// The lists of one life of a watcher.
 struct SoakWatch {
     /// Lists that need related objects, verdicts, and a window.
     private static let requests: [(name: String, request: JSON, sections: String?)] = [
@@ -84,7 +87,7 @@ struct SoakWatch {
     private(set) var life: WatchedLife
     private(set) var comparisons = 0
 
-    /// Opens the lists; nil when the bridge was killed before it had.
+    /// Opens the lists; returns nil if the bridge was killed before all were open.
     init?(_ name: String, _ bridge: BridgeProcess) throws {
         self.bridge = bridge
         life = WatchedLife(name: name, from: 0, through: 0)
@@ -97,13 +100,13 @@ struct SoakWatch {
                 "do": "open", "controller": .string(name),
                 "sections": sections.map(JSON.string) ?? .null,
             ]
-            // What was open before has to be kept up while this one is opened.
+            // The lists that are already open have to be kept up to date while this one is opened.
             guard let answer = try ask(members.merging(request)) else { return nil }
             lists[name] = FoldedList(answer)
         }
     }
 
-    /// One more request; false when the bridge was killed.
+    /// Makes one more request; returns false if the bridge was killed.
     mutating func turn(_ choice: Int) throws -> Bool {
         switch choice {
         case 0: return try ask(["do": "pause"]) != nil
@@ -113,7 +116,7 @@ struct SoakWatch {
         }
     }
 
-    /// Catches up with the journal and compares everything.
+    /// Catches up with the journal and compares all lists.
     mutating func finish() throws {
         guard try ask(["do": "resume"]) != nil else { return }
         for request in Self.requests {
@@ -121,7 +124,8 @@ struct SoakWatch {
         }
     }
 
-    /// Law 4: the list that was kept up is the list that is fetched, at the position of the answer.
+    /// Checks law 4: the list that was kept up to date is the fetched one, at the position of the
+    /// answer.
     private mutating func compare(
         _ list: (name: String, request: JSON, sections: String?)
     ) throws -> Bool {
@@ -137,7 +141,7 @@ struct SoakWatch {
         return true
     }
 
-    /// Law 5: what the changes lead to is what the controller shows.
+    /// Checks law 5: the list made from the changes is the one that the controller shows.
     private mutating func compareSections(_ name: String) throws -> Bool {
         let request: JSON = ["do": "sections", "controller": .string(name)]
         guard let answer = try ask(request) else { return false }
@@ -149,7 +153,8 @@ struct SoakWatch {
         return true
     }
 
-    /// Asks until there is an answer that is no passing error; nil when the bridge was killed.
+    /// Repeats a request until its answer is no transient error; returns nil if the bridge was
+    /// killed.
     private mutating func ask(_ request: JSON) throws -> JSON? {
         for _ in 0..<100 {
             let answer = try bridge.answerUnlessEnded(request)
@@ -198,7 +203,7 @@ extension SoakWatch {
 }
 
 extension JSON {
-    /// An object with the members of another one.
+    /// Returns an object with the members of both objects; those of `other` take precedence.
     func merging(_ other: JSON) -> JSON {
         .object((object ?? [:]).merging(other.object ?? [:]) { _, new in new })
     }

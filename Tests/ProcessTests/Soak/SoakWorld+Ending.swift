@@ -3,9 +3,9 @@ import Glibc
 import TandemIO
 import TandemStore
 
-/// What is looked at when it is over, and the backups on the way.
+/// The checks at the end of a soak, and the backups during it.
 extension SoakWorld {
-    /// Ends the daemon when all clients are gone, and judges what everybody noted.
+    /// Ends the daemon after all clients have ended, and checks the records of all clients.
     func settle(_ recording: KernelThread) throws {
         try daemon.end(SIGTERM)
         recording.join()
@@ -18,7 +18,7 @@ extension SoakWorld {
         try judge()
     }
 
-    /// Makes a backup under load and looks at what it gives back.
+    /// Makes a backup under load, restores it, and checks the restored store.
     func backUp() throws {
         backups += 1
         try tandem("backup", backup, "-D", place.store)
@@ -50,7 +50,7 @@ extension SoakWorld {
         checkWork(records)
     }
 
-    /// A soak in which nothing happened would prove nothing.
+    /// Reports a soak with too few saves or comparisons, which would prove nothing.
     private func checkWork(_ records: [SoakSaver.Record]) {
         let missed = watchers.flatMap(\.lives).reduce(0) { $0 + $1.missed.count }
         let comparisons = watchers.map(\.comparisons)
@@ -66,7 +66,10 @@ extension SoakWorld {
         }
     }
 
-    /// Nothing is left over but what a new store has, copies of torn batches, and indexes of segments that are there; the journal is as small as it should be.
+    /// Reports leftover files, and a journal above its size limit.
+    ///
+    /// The files of a new store, copies of torn batches, and indexes of existing segments are not
+    /// leftover.
     private func checkFiles() throws {
         let journal = place.store + "/journal"
         let segments = try files.list(journal)

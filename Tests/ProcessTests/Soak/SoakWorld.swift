@@ -7,9 +7,9 @@ import TandemWire
 import TestSupport
 import Testing
 
-/// A soak as it runs: a thin shell that carries out the plan on real processes.
+/// A running soak, which carries out the plan with real processes.
 ///
-/// Bound to the thread that runs it.
+/// An instance is bound to the thread that runs it.
 final class SoakWorld {
     private let plan: SoakPlan
     let traffic: SoakTraffic
@@ -40,7 +40,7 @@ final class SoakWorld {
         kinds = try Self.kinds(place.store)
         let beginning = try Journaled(place, segmentBytes: SoakDaemon.segmentBytes).encoded
         try daemon.begin()
-        // Beside other tests it leaves them the machine.
+        // In parallel with other tests, the soak leaves them most of the machine.
         let traffic = SoakTraffic(place, graph, seed: seed, pace: isTold ? 25 : 75)
         self.traffic = traffic
         recorder = SoakRecorder(beginning, traffic)
@@ -56,20 +56,20 @@ final class SoakWorld {
         return SoakGraph(saved["objects"])
     }
 
-    /// The names of a store's files, without their numbers.
+    /// Returns the names of a store's files, without their numbers.
     static func kinds(_ store: String) throws -> Set<String> {
         Set(
             try FileManager.default.subpathsOfDirectory(atPath: store).map(kind))
     }
 
-    /// A path with marks for what may be part of a number.
+    /// Returns a path with `#` in place of characters that may be part of a number.
     static func kind(_ path: String) -> String { String(path.map { $0.isHexDigit ? "#" : $0 }) }
 
-    /// Carries out the plan, ends what it started, and gives what broke a law.
+    /// Carries out the plan, ends everything it started, and returns the violations of laws.
     func run() throws -> [String] {
         let threads = try start()
         let failure = Result { try disturb() }
-        // Whoever stands still can't come to an end.
+        // A stopped client can't end.
         resume()
         traffic.end()
         for thread in threads.clients { thread.join() }
@@ -156,7 +156,7 @@ final class SoakWorld {
         sizes.measure("watcher", watchers[0].target.processID)
     }
 
-    /// A line for those who wait; at once, also into a file.
+    /// Prints a line of progress without buffering, even to a file.
     func say(_ line: String) { StandardStream.output.write("soak: " + line + "\n") }
 
     private func tell(_ seconds: UInt64) {

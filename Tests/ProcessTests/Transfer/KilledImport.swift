@@ -5,15 +5,15 @@ import TandemWire
 
 /// An import that was killed before one of its messages reached the daemon.
 struct KilledImport {
-    /// The number of its messages that count, the last one included.
+    /// The number of its counted messages, including the last one.
     let messages: Int
-    /// False if it ended before it had that many.
+    /// Whether the import was killed; false if it ended with fewer messages.
     let isKilled: Bool
 
     /// Runs `tandem import` through a relay, and kills it before message `number` reaches the
-    /// daemon, which gets the message or not.
+    /// daemon, which receives the message if `isForwarded` is true.
     ///
-    /// Messages that `isCounted` is false for don't count.
+    /// Only messages that satisfy `isCounted` are counted.
     init(
         _ arguments: [String], relay: RefusingRelay, before number: Int, isForwarded: Bool,
         counting isCounted: @escaping @Sendable (ClientMessage) -> Bool = { _ in true }

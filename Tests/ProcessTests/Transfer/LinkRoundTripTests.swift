@@ -5,7 +5,9 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// Links of an export lead to the same objects after an import: by unique keys, else by the rows of the file, never by the
+/// Links of an export, which refer to the same objects after an import.
+///
+/// Links are resolved by unique keys or, without a key, by the rows of the file, never by the
 /// numbers of another store.
 @Suite(.ownThread) struct LinkRoundTripTests: StoreSuite {
     let place: Place
@@ -37,8 +39,9 @@ import Testing
                 #""inverse": "country"}, "people": {"to": "Person", "toMany": true, "inverse": "home"}},"#
         )
 
-    /// The rows of a random world of so many people and, of each other entity, `few` objects, with
-    /// ids of their own.
+    /// Returns the rows of a random graph, with ids of their own.
+    ///
+    /// The graph has `count` people, and `few` objects of each other entity.
     private func rows(_ count: Int, few: Int? = nil) -> [String] {
         var random = SplitMix64(seed: seed)
         func any(_ entity: String, _ count: Int) -> String {
@@ -66,7 +69,8 @@ import Testing
         return rows.shuffled(using: &random)
     }
 
-    /// All objects by label, links as labels, but for objects whose label begins with `other`.
+    /// Returns all objects by label, with links as labels, except objects whose label begins with
+    /// `other`.
     private func world(_ place: Place) throws -> [String: JSON] {
         let rows = try CommandRun("tandem", ["export", "--socket", place.socket]).json
         var labels: [String: String] = [:]
@@ -89,7 +93,7 @@ import Testing
                     return .array(list)
                 })
         }
-        // Only an order that is declared counts.
+        // The order of members matters only if the model declares it.
         return world.mapValues { row in
             .object(
                 Dictionary(
@@ -103,7 +107,8 @@ import Testing
     }
 
     @Test(arguments: ["empty", "filled"])
-    func `a whole export is the same world after an import into any store`(_ kind: String) throws {
+    func `a complete export is the same graph after an import into any store`(_ kind: String) throws
+    {
         let count = Volume.of(150, deep: 180_000)
         let path = try file("rows.ndjson", rows(count).joined(separator: "\n") + "\n")
         let first = try tandem("import", path)
@@ -113,7 +118,7 @@ import Testing
         let exported = try file("export.ndjson", try tandem("export").output)
         let other = try Place.serving(Self.model)
         if kind == "filled" {
-            // The numbers of both stores begin with 1.
+            // The object numbers of both stores begin with 1.
             let rows = (1...50).map { number in
                 let entity = ["Country", "Airport", "Person"][number % 3]
                 return #"{"entity": "\#(entity)", "values": {"label": "other \#(number)"}}"#
@@ -128,7 +133,7 @@ import Testing
     }
 
     @Test(arguments: ["ndjson", "csv"])
-    func `a link with a unique key leads to the object with this key`(_ format: String) throws {
+    func `a link with a unique key refers to the object with this key`(_ format: String) throws {
         let path = try file(
             "rows.ndjson",
             """
@@ -153,7 +158,7 @@ import Testing
                 "import", try file("countries.ndjson", countries.joined(separator: "\n"))), 0)
         expect(try elsewhere("import", airports, "--entity", "Airport"), 0)
         #expect(try world(other)["X1"]?["country"] == .string(#"A "a""#))
-        // Without a key, an object leads only to rows of the file.
+        // Without a key, a link refers only to rows of the file.
         expect(try elsewhere("import", people, "--entity", "Person"), 0)
         #expect(try world(other)["P"]?["boss"] == .string("P"))
         let lone = try file(
@@ -164,7 +169,7 @@ import Testing
         #expect(reject.contains("Person/3 is not in the file and has no unique key"))
     }
 
-    @Test func `law 3: an import of links that was killed is the same world when it goes on`()
+    @Test func `law 3: a killed import of links creates the same graph when it is resumed`()
         throws
     {
         let path = try file(
@@ -182,13 +187,13 @@ import Testing
         child.wait()
         expect(try CommandRun("tandem", options), 0, "objects of Person")
         #expect(try world(other) == before)
-        // Links that were changed since stay as they are.
+        // Another run leaves the links as they are.
         expect(try CommandRun("tandem", options), 0)
         #expect(try world(other) == before)
     }
 
     @Test(arguments: [true, false])
-    func `law 3: an import that is killed at any message is the same world when it is resumed`(
+    func `law 3: an import killed at any message creates the same graph when it is resumed`(
         _ isForwarded: Bool
     ) throws {
         // More people than a transaction has, so that both the rows and the links are sent in
@@ -199,7 +204,8 @@ import Testing
         expect(try tandem("import", path), 0)
         let before = try world(place)
         let filled = try filledStore()
-        // Some messages, other ones for each seed and for each case; all of them in a deep run.
+        // Some of the messages, different ones for each seed and each case; all of them in a deep
+        // run.
         let step = Volume.of(28, deep: 1)
         var number = 1 + Int(seed % UInt64(step))
         if !isForwarded { number = (number + step / 2 - 1) % step + 1 }
@@ -225,7 +231,7 @@ import Testing
         }
     }
 
-    /// A store with 50 other objects, which no daemon serves any more.
+    /// Returns a store with 50 other objects, whose daemon has ended.
     private func filledStore() throws -> Place {
         let place = try Place()
         let daemon = try place.serve()
@@ -240,14 +246,14 @@ import Testing
         return place
     }
 
-    @Test func `of rows whose links are refused, the others keep theirs`() throws {
+    @Test func `refused links of some rows do not affect the links of other rows`() throws {
         let model = """
             {"entities": {"Person": {"attributes": {"label": {"type": "string"}},
                 "relationships": {"boss": {"to": "Person", "inverse": "staff"},
                     "staff": {"to": "Person", "toMany": true, "inverse": "boss", "max": 1}}}}}
             """
         expect(try tandem("schema", "apply", try file("model.json", model)), 0)
-        // Two rows in the middle of the second save have one boss.
+        // Two rows in the middle of the second save have the same boss.
         let count = Volume.of(1_500, deep: 2_500)
         let rows = (1...count).map { number in
             let boss = number == 1_400 ? 1_301 : number % count + 1

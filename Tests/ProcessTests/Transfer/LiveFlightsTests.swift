@@ -5,7 +5,7 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// A list of the flights by airline and day, that somebody looks at while `tandem import` brings them in.
+/// A list of flights by airline and day, observed while `tandem import` adds the flights.
 @MainActor @Suite struct LiveFlightsTests: StoreSuite {
     private static let flights = Volume.of(4_500, deep: 9_000)
     private static let airlines = ["AA", "UA", "DL", "B6"]
@@ -21,7 +21,7 @@ import Testing
         try String(contentsOfFile: Self.folder + "/" + name, encoding: .utf8)
     }
 
-    /// Few planes and airports, and flights that name others too, as in the real data.
+    /// Writes few planes and airports, and flights that also name other ones, as in the real data.
     private func makeData() throws {
         try FileManager.default.createDirectory(
             atPath: place.path + "/data", withIntermediateDirectories: true)
@@ -63,7 +63,8 @@ import Testing
         )
     }
 
-    @Test func `law 5: the list of the flights is whole at every position of their import`() throws
+    @Test func `law 5: the list of the flights is complete at every position of their import`()
+        throws
     {
         try place.serve()
         try makeData()

@@ -4,7 +4,8 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// What `tandem export` prints is what `tandem import` reads, whatever properties are called and values are.
+/// The output of `tandem export` as the input of `tandem import`, for any values and names of
+/// properties.
 @Suite(.ownThread) struct RoundTripTests: StoreSuite {
     let place: Place
 
@@ -49,7 +50,9 @@ import Testing
     }
 
     @Test(arguments: ["ndjson", "csv"]) @MainActor
-    func `values and names come back, and members stay where they are`(format: String) throws {
+    func `values and names are imported again, and members stay with their owners`(format: String)
+        throws
+    {
         try seed()
         let path = place.path + "/teams." + format
         let out = try tandem("export", "Team", "-o", format).output
@@ -61,7 +64,7 @@ import Testing
         let teams = try tandem("fetch", "Team", "--sort", "id", "-o", "json").json
         #expect(teams.map { $0["values"]?["id"]?.int } == [0, 0, 1, 1, 2, 2, 3, 3])
         #expect(teams.allSatisfy { $0["values"]?["entity"]?.string == "Player" })
-        // The player is in one team, and the copy has only what several can have.
+        // The player stays in its team; the copy has only the links that several teams can have.
         let exported = try tandem("export", "Team").json
         #expect(
             exported.map { $0["values"]?["players"]?.array?.count } == [1]
@@ -73,7 +76,8 @@ import Testing
             exported.map { $0["values"]?["friends"]?.array?.count } == [1, 0, 0, 0, 1, 0, 0, 0])
     }
 
-    /// JSON has no such numbers: all verbs print what `import` reads.
+    /// Checks that all verbs print the text that `import` reads, because JSON has no infinite
+    /// numbers.
     @Test @MainActor func `an infinite number is the same text wherever it is printed`() throws {
         try seed()
         let (most, least) = (JSON.string("Infinity"), JSON.string("-Infinity"))
@@ -97,7 +101,7 @@ import Testing
         #expect(run.code == 1 && run.output.contains("2 rows were rejected"), "\(run.output)")
     }
 
-    @Test @MainActor func `what does not fit on the disk is told`() throws {
+    @Test @MainActor func `a full disk is reported`() throws {
         try seed()
         let program = DaemonProcess.products + "/tandem"
         for verb in ["export Team", "log", "fetch Team", "status"] {
@@ -107,7 +111,7 @@ import Testing
             #expect(run.code == 1, "\(verb)")
             #expect(run.output.contains("tandem: cannot write <output>: No space left on device"))
         }
-        // A reader that has enough is none.
+        // A reader that closes the pipe early causes no error.
         let line = "'\(program)' log -f --socket '\(place.socket)' | head -n 1 >/dev/null"
         #expect(try CommandRun(path: "/bin/bash", ["-o", "pipefail", "-c", line]).code == 0)
     }

@@ -5,7 +5,7 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// `tandem import FOLDER --map FILE`: files become objects and links, whatever is missing or wrong, and after every kill.
+/// `tandem import FOLDER --map FILE` with complete, missing and invalid data, and after kills.
 @Suite(.ownThread) struct TableImportTests: StoreSuite {
     let place: Place
 
@@ -61,7 +61,7 @@ import Testing
             .split(separator: "\n").map { try JSON(parsing: String($0)) }
     }
 
-    /// The players with what they lead to.
+    /// Returns the name, goals and team's name of each player.
     private func players() throws -> [String] {
         let fetch = ["fetch", "Player", "--sort", "name", "--select", "name,goals,team.name"]
         return try tandem(fetch + ["-o", "json"]).json.map { row in
@@ -87,14 +87,16 @@ import Testing
     }
 
     @Test(arguments: ["nil", "reject", "create"])
-    func `files become objects and links in the order that links need`(missing: String) throws {
+    func `files become objects and links in the order that the links require`(missing: String)
+        throws
+    {
         try install(map: Self.map.replacing("MISSING", with: missing))
         try writePlayers()
         let run = try run("--id", "x")
         expect(run, 1, "imported 2 objects of Team")
         let unknown = ["nil": ["\"F\" 2 null"], "reject": [], "create": ["\"F\" 2 \"Tuvalu\""]]
         #expect(try players() == [#""A" 1 "Ghana""#, #""C" null null"#] + (unknown[missing] ?? []))
-        // A column that is empty leaves the default, a stub has nothing but its key.
+        // An empty cell leaves the default; an object that was created for a link has only its key.
         let teams = try tandem(["fetch", "Team", "--sort", "name", "-o", "json"]).json
         #expect(
             teams.map { $0["values"]?["wins"]?.int } == [7, 1] + (missing == "create" ? [7] : []))
@@ -112,7 +114,8 @@ import Testing
                 found[3]["error"]?.string == "team: there is no Team whose name is \"Tuvalu\"")
         }
         #expect(found[found.count - 2]["by"]?.string == "daemon")
-        // Again under its id it finds that all is there, also when what links named has come by then.
+        // A repeat under the same id finds all rows imported, even if an object that a link names
+        // was inserted meanwhile.
         try file("more.ndjson", #"{"name": "Tuvalu"}"#)
         _ = try tandem(["import", place.path + "/more.ndjson", "--entity", "Team"])
         let before = try players()
@@ -121,7 +124,7 @@ import Testing
         #expect(try rejects().count == found.count)
     }
 
-    @Test func `a map that can't come to a good end is refused before anything is imported`()
+    @Test func `an invalid map is refused before anything is imported`()
         throws
     {
         try install()
@@ -211,7 +214,7 @@ import Testing
     }
 
     @Test @MainActor
-    func `law 8: long cells are read and sent in parts that end by bytes rather than by rows`()
+    func `law 8: long cells are read and sent in chunks limited by bytes rather than by rows`()
         throws
     {
         try install(map: Self.map.replacing("MISSING", with: "nil"))
@@ -227,14 +230,15 @@ import Testing
         expect(try run(), 1, "imported \(count - 4) objects of Team", "4 rows were rejected")
         let lines = try rejects().compactMap { $0["line"]?.int }
         #expect(Set(lines) == Set((refused + unfit).map { Int64($0) + 2 }))
-        // The last one was read when parts before it had been sent, of which the daemon refused a row.
+        // The last invalid row was read after earlier chunks had been sent, in which the daemon
+        // refused a row.
         #expect(lines.firstIndex(of: 32) ?? 9 < lines.firstIndex(of: 157) ?? 0, "\(lines)")
         let last = try tandem(["fetch", "Team", "--where", "name = 'team 159'", "-o", "json"]).json
         #expect(last.first?["values"]?["zone"]?.string?.utf8.count == length + 4)
         #expect(try parts().allSatisfy { $0 <= (1 << 20) / length + 1 })
     }
 
-    /// How many objects each transaction has.
+    /// Returns the number of objects in each transaction.
     @MainActor private func parts() throws -> [Int] {
         let container = PersistentContainer(
             model: try Model(parsing: Self.model), socket: place.socket, author: "reader")
@@ -247,7 +251,7 @@ import Testing
         }
     }
 
-    @Test func `subentities are led to, and what is packed is unpacked`() throws {
+    @Test func `links refer to subentities too, and compressed files are decompressed`() throws {
         try install(
             map: Self.map.replacing("MISSING", with: "reject").replacing(
                 "teams.csv\": {\"entity\": \"Team\"", with: "teams.csv\": {\"entity\": \"Club\""))
@@ -301,7 +305,7 @@ import Testing
         .json
         #expect(rows.map { $0["plane.tailNumber"]?.string } == [nil, "N0", "N14228"])
         #expect(rows.map { $0["destination.code"]?.string } == ["SJU", "IAH", "IAH"])
-        // 2013-01-01 00:00, 05:15 and 23:59; 1999-01-01.
+        // The dates are 2013-01-01 00:00, 05:15 and 23:59, and 1999-01-01.
         #expect(rows[2]["day"]?.number == 1_356_998_400)
         #expect(rows[2]["scheduledDeparture"]?.number == 1_357_017_300)
         #expect(rows[0]["scheduledDeparture"]?.number == 1_357_084_740)
@@ -312,7 +316,7 @@ import Testing
     }
 
     @Test
-    func `law 3: an import of a folder that is killed anywhere goes on, and no row comes twice`()
+    func `law 3: a folder's import that is killed anywhere resumes, and no row is imported twice`()
         throws
     {
         try install(map: Self.map.replacing("MISSING", with: "create"))
@@ -322,7 +326,7 @@ import Testing
         try file(
             "data/teams.csv",
             "Name,Zone,Wins\n" + (0..<teams).map { "team \($0),Asia,\($0)\n" }.joined())
-        // The daemon refuses a second player of a name.
+        // The daemon refuses a second player with the same name.
         let names = (0..<count).map { $0 % 1_777 == 1_776 ? "p \($0 - 1_000)" : "p \($0)" }
         let rows = names.enumerated().map { index, name in
             "\(name),\(index),goal,1990,\(index % 997 == 0 ? 13 : 1),team \(index % (count / 3))\n"
@@ -355,7 +359,7 @@ import Testing
         let names2 = try tandem(["fetch", "Player", "--select", "@count", "--where", "team = nil"])
         #expect(names2.output.contains("@count=0"))
         #expect(try rejects().count == refused + unfit)
-        // Once more it only finds that all is there.
+        // Another run finds that all rows were imported.
         #expect(
             try CommandRun("tandem", options).output.contains("imported \(count - refused - unfit)")
         )
@@ -367,7 +371,8 @@ import Testing
     }
 
     @Test(arguments: [nil, "nil", "reject", "first"])
-    func `a date without a part is what the map says, never silently none`(partial: String?) throws
+    func `an incomplete date is treated as the map says, never silently as nil`(partial: String?)
+        throws
     {
         let kind = partial.map { #", "partial": "\#($0)""# } ?? ""
         let date = #"{"year": "y", "month": "m"\#(kind)}"#
@@ -392,7 +397,7 @@ import Testing
         }
     }
 
-    @Test func `a quoted empty cell of a map is no value, so that unique columns may have many`()
+    @Test func `a quoted empty cell of a mapped file is no value, even in unique columns`()
         throws
     {
         try install(
@@ -422,7 +427,10 @@ import Testing
             0, "imported 3 objects of Code")
     }
 
-    @Test func `first rows that all fail for one reason end the import and leave nothing`() throws {
+    @Test
+    func `an import ends and leaves nothing if all of its first rows fail for the same reason`()
+        throws
+    {
         try install()
         let lines =
             (0..<1_000).map { #"{"name": "P\#($0)"}"# } + [
@@ -438,7 +446,7 @@ import Testing
         expect(
             try tandem(["import", path, "--keep-going"]), 1, "imported 1 objects of Team",
             "1000 rows were rejected")
-        // The daemon refuses these.
+        // The daemon refuses these rows.
         let unfit = (0..<1_200).map { #"{"goals": \#($0)}"# }
         try file("unfit.ndjson", unfit.joined(separator: "\n"))
         expect(
@@ -447,7 +455,9 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: place.path + "/unfit.ndjson.rejects"))
     }
 
-    @Test func `a line that is too long is named by the file that people know`() throws {
+    @Test func `an error about a long line names the compressed file, not the temporary one`()
+        throws
+    {
         try install(
             map: #"{"files": {"t.csv": {"entity": "Team", "attributes": {"name": "Name"}}}}"#)
         let size = (33 << 20)

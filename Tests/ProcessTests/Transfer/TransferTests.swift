@@ -5,7 +5,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem export` and `import`: what goes out comes in, what is wrong is told by its line, and what was interrupted goes on.
+/// `tandem export` and `import`: round trips, rejected rows with their lines, and resumed imports.
 @Suite(.ownThread) struct TransferTests: StoreSuite {
     let place: Place
 
@@ -45,7 +45,9 @@ import Testing
         try context.save()
     }
 
-    @Test func `a one-to-one link to an object of the store is set if that is free, else rejected`()
+    @Test
+    func
+        `a one-to-one link to an object of the store is set if that object is free, else rejected`()
         throws
     {
         let model = """
@@ -74,7 +76,7 @@ import Testing
         #expect(rejected[0]["error"]?.string?.contains("is linked to Coach/") == true)
     }
 
-    @Test func `a file of rejects that is the imported file is refused as that`() throws {
+    @Test func `the imported file is refused as its own file of rejects`() throws {
         try place.install(Self.model)
         let path = try file("rows.ndjson", #"{"entity":"Team","values":{"name":"A"}}"# + "\n")
         let run = try tandem("import", path, "--rejects", path)
@@ -83,7 +85,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "0\n")
     }
 
-    @Test @MainActor func `what is exported is one position, in either form`() throws {
+    @Test @MainActor func `an export has the state of one position, in both formats`() throws {
         try seed()
         try Golden.expect(try tandem("export").output, "export.ndjson")
         try Golden.expect(try tandem("export", "Team", "-o", "csv").output, "export.team.csv")
@@ -96,12 +98,12 @@ import Testing
     }
 
     @Test(arguments: ["ndjson", "csv"]) @MainActor
-    func `what was exported is the same after an import elsewhere`(format: String) throws {
+    func `exported objects are the same after an import elsewhere`(format: String) throws {
         try seed()
         let out = try tandem("export", "Team", "-o", format).output
         let other = try Place.serving(Self.model)
         let at = ["--socket", other.socket]
-        // Links are of objects that are not there.
+        // The links refer to objects that the other store does not have.
         let path = try file("teams.\(format)", out.replacing("Player/3 Player/4", with: ""))
         let ids = #","players":["Player/3","Player/4"]"#
         try String(contentsOfFile: path, encoding: .utf8).replacing(ids, with: "")
@@ -162,7 +164,7 @@ import Testing
         let bad = try file("bad.ndjson", "{\n")
         expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
         expect(try tandem("import", bad, "--entity", "Team", "--id", "y"), 2, "of import x")
-        // A reject whose end is missing is written anew.
+        // A reject whose end is missing is rewritten.
         let kept = try String(contentsOfFile: bad + ".rejects", encoding: .utf8)
         for cut in [1, 9] {
             try String(kept.dropLast(cut)).write(
@@ -185,7 +187,8 @@ import Testing
         #expect(rows.map { $0["values"]?["note"]?.string } == ["a", "b\r\nc"])
     }
 
-    @Test func `a table's cells take the types of the model, quoted ones may be empty`() throws {
+    @Test func `a table's cells have the types of the model, and quoted ones may be empty`() throws
+    {
         try place.install(Self.model)
         let path = try file(
             "teams.csv",
@@ -196,7 +199,7 @@ import Testing
         #expect(rows.map { $0["values"]?["name"]?.string } == ["A", "B \"b\"\nb"])
         #expect(rows[0]["values"]?["note"] == .null && rows[1]["values"]?["note"] == .string(""))
         #expect(rows[1]["values"]?["founded"]?.number == 5)
-        // Records are counted by the line in which they begin.
+        // The line of a record is the one in which it begins.
         #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [5, 6, 7])
         expect(
             try tandem("import", try file("a.csv", "name,name\nA,B\n"), "--entity", "Team"), 2,
@@ -238,16 +241,16 @@ import Testing
         }
     }
 
-    @Test func `a number is a date only where a table was exported`() throws {
+    @Test func `a number is a date only in an exported table`() throws {
         try place.install(Self.model)
         let numbers = Self.ambiguous.filter { $0.2 == "date" && Double($0.1) != nil }.map(\.1)
-        // What was exported says which object it was; there dates are seconds.
+        // Exported tables have an id for each object; their dates are seconds.
         let copies = numbers.map { "Team/1,\($0)\n" }.joined()
         let copy = try file("copy.csv", "id,founded\n" + copies)
         expect(
             try tandem("import", copy, "--entity", "Team"), 0,
             "imported \(numbers.count) objects of Team")
-        // A number in such a column is none.
+        // A number in the `id` column is no id of an object.
         let others = numbers.map { "12,\($0)\n" }.joined()
         let other = try file("other.csv", "id,founded\n" + others)
         expect(
@@ -258,7 +261,7 @@ import Testing
     @Test func `two imports at once do not share a file of rejects`() throws {
         try place.install(Self.model)
         let path = place.path + "/rows.ndjson"
-        // The first one opens its rows behind the file of rejects, and waits there for somebody who writes.
+        // The first import opens the file of rejects before its rows, and waits there for a writer.
         #expect(mkfifo(path, 0o600) == 0)
         let options = [
             "import", path, "--entity", "Team", "--id", "mine", "--socket", place.socket,
@@ -279,7 +282,7 @@ import Testing
         expect(try CommandRun("tandem", options), 0, "imported 1 objects of Team")
     }
 
-    /// Whether a process has a lock on a file of its own.
+    /// Returns whether a process holds a lock on a file.
     private func holdsLock(_ process: ChildProcess) throws -> Bool {
         try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n").contains {
             let words = $0.split(separator: " ")
@@ -287,7 +290,7 @@ import Testing
         }
     }
 
-    @Test func `where nothing is rejected no file stays that was not there before`() throws {
+    @Test func `an import without rejects leaves no new file`() throws {
         try place.install(Self.model)
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         for _ in 0..<2 {
@@ -302,7 +305,7 @@ import Testing
     }
 
     @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
-    func `where files have no locks it says so and goes on`() throws {
+    func `an import on a file system without locks warns and continues`() throws {
         try place.install(Self.model)
         func unlocked(_ arguments: String...) throws -> CommandRun {
             let words = [
@@ -330,7 +333,8 @@ import Testing
     }
 
     @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
-    func `law 3: an import whose list of ids can't be read says so and leaves the list as it is`()
+    func
+        `law 3: an import whose list of ids can't be read reports it and leaves the list unchanged`()
         throws
     {
         try place.install(Self.model)
@@ -351,7 +355,7 @@ import Testing
     }
 
     @Test(arguments: ["/dev/null", "/"])
-    func `rejects that would not stay are refused before anything is imported`(
+    func `a file of rejects that keeps nothing is refused before anything is imported`(
         rejects: String
     ) throws {
         try place.install(Self.model)
@@ -362,7 +366,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "0\n")
     }
 
-    @Test func `what was killed before it rejected anything leaves no file in the way`() throws {
+    @Test func `an import killed before its first reject leaves no file in the way`() throws {
         try place.install(Self.model)
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n{\n")
         try file("rows.ndjson.rejects", "")
@@ -370,13 +374,13 @@ import Testing
         #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
     }
 
-    @Test func `law 3: an import that was killed goes on under its id, and no row comes twice`()
+    @Test func `law 3: a killed import resumes under its id, and no row is imported twice`()
         throws
     {
         try place.install(Self.model)
         let count = Volume.of(6_000, deep: 30_000)
         var names = (0..<count).map { "team \($0)" }
-        // The daemon refuses these, one before the kill, one after it.
+        // The daemon refuses these two rows, one before the kill, one after it.
         names[700] = "team 3"
         names[count - 700] = "team 4"
         let path = try file(
@@ -397,7 +401,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "\(count - 2)\n")
         #expect(
             try rejects(path + ".rejects").map { $0["line"]?.int } == [701, Int64(count - 699)])
-        // Once more it only finds that all is there.
+        // Another run finds that all rows were imported.
         expect(try CommandRun("tandem", options), 1, "imported \(count - 2) objects of Team")
         #expect(try tandem("count", "Team").output == "\(count - 2)\n")
     }
