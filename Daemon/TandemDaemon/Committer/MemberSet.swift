@@ -36,6 +36,7 @@ struct MemberSet {
             useTable()
         }
         table?.insert(member)
+        assert(list.isEmpty, "The list is unused once there is a table.")
     }
 
     /// Removes a member; returns false if it is not there.
@@ -52,6 +53,7 @@ struct MemberSet {
     }
 
     private mutating func useTable() {
+        assert(table == nil, "The list is moved to the table once.")
         table = Set(list)
         list = []
     }
@@ -63,6 +65,7 @@ struct MemberSet {
             let middle = (low + high) / 2
             if list[middle].number < member.number { low = middle + 1 } else { high = middle }
         }
+        assert(list[low].number >= member.number, "The members are sorted by number.")
         return list[low] == member ? low : nil
     }
 }

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 
 /// The newest transactions in memory, shared by all sessions at the tail; bounded in number and
@@ -31,11 +32,17 @@ struct TransactionRing {
     /// The position of the oldest transaction in the ring, or nil if it is empty.
     var first: UInt64? { start < transactions.count ? transactions[start]?.position : nil }
 
+    /// The position of the newest transaction in the ring, or nil if it is empty.
+    var last: UInt64? { count > 0 ? transactions.last??.position : nil }
+
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     ///
     /// Returns the limit that was reached, if one was.
     @discardableResult
     mutating func append(_ transaction: EncodedTransaction) -> Limit? {
+        assert(
+            last.map { $0 + 1 == transaction.position } ?? true,
+            "Transactions are added in order and without gaps.")
         var reached: Limit?
         // The ring's limit counts bytes, so the storage must have no spare capacity.
         let transaction = transaction.withoutBlobs.fitted
@@ -54,6 +61,13 @@ struct TransactionRing {
             transactions.removeFirst(start)
             start = 0
         }
+        assert(
+            count <= maximumCount && (bytes <= maximumBytes || count == 1),
+            "The ring is within its limits, or has only the newest transaction.")
+        assert(
+            !Invariants.walk(transactions.count)
+                || transactions.reduce(0) { $0 + ($1?.bytes.count ?? 0) } == bytes,
+            "The bytes are those of the transactions in the ring.")
         return reached
     }
 
@@ -61,6 +75,9 @@ struct TransactionRing {
     subscript(position: UInt64) -> EncodedTransaction? {
         guard let first, position >= first else { return nil }
         let index = start + Int(position - first)
+        assert(
+            index >= transactions.count || transactions[index]?.position == position,
+            "The index of a transaction follows from its position.")
         return index < transactions.count ? transactions[index] : nil
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import TandemIO
 import TandemModel
 import TandemQuery
 
@@ -58,10 +59,12 @@ struct ListSorter {
     ) -> Bool {
         segments.withUnsafeBufferPointer { segments in
             if entries.isEmpty {
+                assert(appended == 0, "Nothing of a new group is in the list.")
                 collect(segments)
                 putInOrder()
             }
             fill(&places, segments, prefix, upTo: bytes)
+            assert(appended <= entries.count, "An entry is appended once.")
             guard appended == entries.count else { return false }
             entries.removeAll(keepingCapacity: entries.count <= Self.keptCapacity)
             appended = 0
@@ -83,6 +86,7 @@ struct ListSorter {
                 }
             }
         }
+        assert(entries.count == count, "The entries are those of the group's segments.")
     }
 
     // MARK: Order
@@ -94,6 +98,10 @@ struct ListSorter {
             case .descending: entries.reverse()
             case .mixed: entries.sort { Self.precedes($0, $1, pile) }
             }
+            assert(
+                !Invariants.walk(entries.count)
+                    || !zip(entries, entries.dropFirst()).contains { Self.precedes($1, $0, pile) },
+                "The entries of a group are sorted.")
         }
     }
 
@@ -183,6 +191,7 @@ extension UnsafeBufferPointer<ListSegment> {
             let middle = (low + high) / 2
             if self[middle].start <= record { low = middle } else { high = middle }
         }
+        assert(self[low].start <= record, "The first segment has the first record.")
         return self[low]
     }
 }
