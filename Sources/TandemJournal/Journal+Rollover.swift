@@ -5,6 +5,9 @@ extension Journal {
     ///
     /// A segment without batches is replaced by the new one of the same name.
     func beginSegment(identity: LogIdentity, minimumBytes: Int) throws(JournalError) {
+        assert(
+            identity.isSameLog(as: self.identity) && identity.epoch >= self.identity.epoch,
+            "A segment belongs to the same log, and epochs never decrease.")
         let header = SegmentHeader(
             identity: identity, previousChecksum: chain.checksum, firstPosition: chain.position,
             firstBatch: chain.batchNumber, salt: options.makeSalt())
@@ -26,6 +29,7 @@ extension Journal {
         currentFirst = header.firstPosition
         salt = header.salt
         end = UInt64(SegmentFormat.headerBytes)
+        checkInvariants()
         if isSealed { indexer.add([finished]) }
     }
 

@@ -12,8 +12,6 @@ import TandemIO
 /// | `failure` | set by the first failed write or sync, and thrown from then on |
 /// | `tail` | the last durable position, for readers on any thread |
 ///
-/// `tail.last == chain.position - 1` holds unless a batch failed.
-///
 ///     let (journal, report) = try Journal.open(
 ///         directory: "/var/lib/tandem/default/journal", fileSystem: RealFileSystem(),
 ///         identityIfNew: LogIdentity(high: 1, low: 2), appliedPosition: nil)
@@ -61,6 +59,31 @@ public final class Journal: ChangeLog {
         capacity = parts.capacity
         chain = parts.chain
         tail = CommittedTail(parts.chain.position - 1)
+        checkInvariants()
+    }
+
+    /// Asserts the relations between the fields; they hold after every operation that did not fail.
+    func checkInvariants() {
+        assert(
+            tail.last == chain.position - 1, "The tail is the position before the next batch.")
+        assert(
+            end >= UInt64(SegmentFormat.headerBytes) && end <= capacity,
+            "The batches end between the header and the end of the segment.")
+        assert(
+            end % UInt64(SegmentFormat.alignment) == 0, "Batches begin at multiples of eight.")
+        assert(currentFirst <= chain.position, "A segment does not begin after the next batch.")
+        assert(
+            sealed.last.map { $0.last + 1 == currentFirst } ?? true,
+            "The current segment continues the last sealed one.")
+        assert(lock != nil || failure != nil, "An open journal holds the lock of its directory.")
+        assert(
+            !Invariants.walk(sealed.count) || sealedSegmentsContinue,
+            "Each sealed segment has positions and continues the one before.")
+    }
+
+    private var sealedSegmentsContinue: Bool {
+        sealed.allSatisfy { $0.first <= $0.last }
+            && zip(sealed, sealed.dropFirst()).allSatisfy { $0.last + 1 == $1.first }
     }
 
     /// The range of readable positions.
@@ -86,6 +109,8 @@ public final class Journal: ChangeLog {
         precondition(!batch.isEmpty, "a batch must have at least one payload")
         guard expected == tail.last else { return .conflict(last: tail.last) }
         try reserve(bytes: batch.frameBytes)
+        assert(
+            end + UInt64(batch.frameBytes) <= capacity, "The reserved segment has room for it.")
         let checksum = batch.seal(after: chain, salt: salt)
         try write(batch.bytes)
         let positions = chain.position...(chain.position + UInt64(batch.count) - 1)
@@ -95,6 +120,7 @@ public final class Journal: ChangeLog {
         chain.position = positions.upperBound + 1
         chain.checksum = checksum
         tail.move(to: positions.upperBound)
+        checkInvariants()
         prepareSpare()
         return .committed(positions)
     }
@@ -142,6 +168,8 @@ public final class Journal: ChangeLog {
             sealed.removeFirst()
             dropped = true
         }
+        assert(bounds.first == kept, "The journal begins where the record of it says.")
+        checkInvariants()
         guard dropped else { return }
         try converting(JournalError.unreadable) { () throws(IOError) in
             try fileSystem.syncDirectory(directory)
@@ -210,10 +238,12 @@ public final class Journal: ChangeLog {
         } catch {
             throw fail(error)
         }
+        assert(end <= capacity, "Cutting a partial batch never extends the segment.")
         capacity = end
     }
 
     func fail(_ error: IOError) -> JournalError {
+        assert(self.failure == nil, "The first failure is kept, and nothing is tried after it.")
         let failure = JournalError.failed(error)
         self.failure = failure
         return failure

@@ -69,6 +69,8 @@ extension JournalReader {
 
     /// Opens a segment; an unreadable header is a gap up to the next segment.
     private func open(_ first: UInt64, following: UInt64?) throws(JournalError) -> Step {
+        assert(first <= position, "The opened segment begins at or before the position.")
+        assert(following.map { $0 > first } ?? true, "The following segment begins later.")
         do throws(JournalError) {
             let opened = try SegmentFile(directory, first: first, fileSystem)
             try start(in: opened)
@@ -170,6 +172,7 @@ extension JournalReader {
         let again = try segment.readBatch(at: offset, after: chain)
         if case .batch(let header) = again { return .batch(header) }
         if let found {
+            assert(found.offset > start, "A search for the next batch only moves forward.")
             offset = found.offset
             position = max(position, found.header.firstPosition)
             chain = nil

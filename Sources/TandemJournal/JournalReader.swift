@@ -154,6 +154,8 @@ public final class JournalReader {
     }
 
     private func begin(_ header: BatchHeader) {
+        assert(batch == nil, "A batch begins after the previous one was passed.")
+        assert(segment != nil, "A batch lies in the open segment.")
         batch = header
         batchOffset = offset
         reopened = false
@@ -171,9 +173,15 @@ public final class JournalReader {
     /// Returns the next payload of the batch at or above `position`; at its end, returns nil and
     /// clears the batch.
     private func nextPayload(_ header: BatchHeader) throws(JournalError) -> Item? {
-        guard let segment else { return nil }
+        guard let segment else {
+            assertionFailure("A segment stays open while a batch of it is read.")
+            return nil
+        }
         let prefix = SegmentFormat.payloadPrefixBytes
         let end = SegmentFormat.Batch.body + Int(header.length)
+        assert(
+            payloadPosition >= header.firstPosition && payloadPosition <= header.lastPosition + 1,
+            "The next payload is one of the current batch, or follows its last one.")
         while payloadPosition <= header.lastPosition {
             let start = payloadStart
             let wanted = payloadPosition >= position

@@ -45,7 +45,11 @@ struct Recovery {
     mutating func run(
         _ segments: [UInt64], appliedPosition: UInt64?
     ) throws(JournalError) -> RecoveredLog {
+        assert(!segments.isEmpty, "A log to recover has at least one segment.")
         let last = try walkSealed(segments)
+        assert(
+            sealed.count == segments.count - 1 && last.header.firstPosition == segments.last,
+            "All segments but the last are sealed.")
         let stop = try walk(last)
         let torn = try tornRange(last, stop)
         if let appliedPosition { try check(stop.chain, covers: appliedPosition, last, stop.offset) }
@@ -147,6 +151,10 @@ struct Recovery {
             case .end: return (offset, chain, nil)
             case .bad(let problem): return (offset, chain, problem)
             case .batch(let header):
+                assert(
+                    header.batchNumber == chain.batchNumber
+                        && header.firstPosition == chain.position,
+                    "A batch that is read after a chain continues it.")
                 let first = segment.header.firstPosition
                 index.note(segment: first, position: header.firstPosition, offset: offset)
                 lastBatch = (first, offset, header)
@@ -226,6 +234,7 @@ struct Recovery {
             }
             offset += UInt64(count)
         }
+        assert(offset == end, "The whole segment was written again, and nothing beyond its end.")
         try converting(JournalError.failed) { () throws(IOError) in try segment.file.sync() }
     }
 

@@ -79,9 +79,20 @@ package struct RetentionPlan: Hashable {
 
     /// Adds a segment to the plan.
     mutating func add(_ segment: JournalSegment) {
+        assert(segment.first == trimBelow, "Segments are added oldest first and without gaps.")
         trimBelow = segment.last + 1
         segments += 1
         bytes += segment.bytes
+    }
+
+    /// Asserts what holds for every plan, whatever its bounds.
+    func checkInvariants(_ state: RetentionState) {
+        assert(
+            segments == 0 || segments < state.segments.count,
+            "The segment that is being written is never removed.")
+        assert(
+            segments == 0 || trimBelow - 1 <= state.checkpoint,
+            "No transaction after the durable checkpoint is removed.")
     }
 }
 
@@ -109,6 +120,7 @@ extension RetentionPolicy {
             plan.add(segment)
             plan.expires = plan.expires || isNeeded
         }
+        plan.checkInvariants(state)
         return plan
     }
 

@@ -20,6 +20,8 @@ struct TornTail {
     ///
     /// Returns the copy's path.
     func cut(_ range: Range<UInt64>) throws(JournalError) -> String {
+        assert(
+            range.lowerBound >= UInt64(SegmentFormat.headerBytes), "The header is never cut.")
         let path = try freeName(range.lowerBound)
         do throws(IOError) {
             try copy(range, to: path)
@@ -95,5 +97,6 @@ struct TornTail {
             try body(offset, count)
             offset += UInt64(count)
         }
+        assert(offset == range.upperBound, "The chunks end where the range ends.")
     }
 }

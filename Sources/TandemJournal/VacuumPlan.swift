@@ -63,6 +63,8 @@ extension Vacuum {
             plan.goes.add(segment)
             plan.goes.expires = plan.goes.expires || isNeeded
         }
+        plan.goes.checkInvariants(state)
+        assert(!plan.goes.expires || isForced, "Only a forced vacuum expires readers.")
         return plan
     }
 

@@ -12,6 +12,12 @@ func ascendingOrder(of numbers: [UInt64]) -> [UInt32] {
         distribute(order, into: &other) { (numbers[Int($0)] - least) >> UInt64(shift) }
         swap(&order, &other)
     }
+    assert(
+        !Invariants.walk(order.count)
+            || zip(order, order.dropFirst()).allSatisfy {
+                (numbers[Int($0)], $0) < (numbers[Int($1)], $1)
+            },
+        "The numbers ascend, and equal ones keep their order.")
     return order
 }
 

@@ -18,8 +18,12 @@ func longestIncreasing(_ values: [Int]) -> [Bool] {
     var at = tails.last ?? -1
     while at >= 0 {
         kept[at] = true
+        assert(previous[at] < at, "A value is preceded by an earlier one.")
         at = previous[at]
     }
+    assert(
+        !Invariants.walk(kept.count) || kept.count { $0 } == tails.count,
+        "As many values are kept as the longest increasing subsequence has.")
     return kept
 }
 
@@ -36,6 +40,8 @@ struct LoosePair {
 /// the same two staying neighbours; of those in a gap, a longest ordered run stays. Cost: O(k log
 /// k) for k elements, however long the list is.
 func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
+    assert(
+        pairs.count <= min(olds.count, news.count), "A movable element has an index in each state.")
     if pairs.isEmpty { return [] }
     if pairs.count == 1 {
         let pair = pairs[0]
@@ -59,6 +65,7 @@ func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
 /// The elements that are `mandatory` stay if they are in order; otherwise as many of them as
 /// possible do. The rest is chosen as in `stayingPairs`, with the same choice among equals.
 func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
+    assert(news.count == mandatory.count, "Each element is mandatory or not.")
     let firm = news.indices.filter { mandatory[$0] }
     var stays = spread(firm, of: news.count, in: firm.map { news[$0] })
     let anchors = news.indices.filter { stays[$0] }.map { news[$0] }

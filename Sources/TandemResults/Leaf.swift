@@ -75,11 +75,14 @@ struct Leaf: Sendable {
         if rows.contains(where: { Mark($0.number, $0.entityTag) != mark }) {
             marks = rows.map { Mark($0.number, $0.entityTag) }
         }
+        checkInvariants()
+        assert(!Invariants.walk(count) || isSorted(around: 0..<count), "The rows were sorted.")
     }
 
     /// Creates a leaf of a non-empty range of sorted placements, without spare capacity.
     init(section: UInt32, places: ListPlaces, _ part: Range<Int>) {
         self.section = section
+        assert(!part.isEmpty && part.upperBound <= places.count, "The leaf gets at least one row.")
         places.withKeys { all, ends in
             func key(_ at: Int) -> UnsafeRawBufferPointer {
                 UnsafeRawBufferPointer(
@@ -110,6 +113,24 @@ struct Leaf: Sendable {
         if isOneTag, part.allSatisfy({ Mark(places.numbers[$0], mark.tag) == mark }) { return }
         let all = part.map { Mark(places.numbers[$0], places.object($0).tag) }
         if all.contains(where: { $0 != mark }) { marks = all }
+    }
+
+    /// Asserts that the columns fit each other; called after every change.
+    private func checkInvariants() {
+        assert(
+            Int(entries.last?.end ?? prefix) == keys.count,
+            "The keys end with the last row's part.")
+        assert(
+            marks.isEmpty || marks.count == entries.count,
+            "Each row has a mark, or all rows have the same.")
+    }
+
+    /// Returns whether the rows of a range are sorted by key, then number, also with the rows
+    /// around it.
+    private func isSorted(around range: Range<Int>) -> Bool {
+        (max(range.lowerBound, 1)..<min(range.upperBound + 1, count)).allSatisfy { at in
+            withKey(at) { order(at - 1, to: $0, number(at)) } <= 0
+        }
     }
 
     /// The number of rows.
@@ -175,6 +196,10 @@ struct Leaf: Sendable {
         shiftEnds(from: at) { $0 &+ length }
         let low = UInt32(truncatingIfNeeded: row.number)
         entries.insert(Entry(low: low, end: UInt32(start) + length), at: at)
+        defer {
+            checkInvariants()
+            assert(isSorted(around: at..<at + 1), "The row is inserted between its neighbours.")
+        }
         let mark = Mark(row.number, row.entityTag)
         if marks.isEmpty {
             if mark == self.mark { return }
@@ -190,6 +215,7 @@ struct Leaf: Sendable {
         entries.remove(at: at)
         if !marks.isEmpty { marks.remove(at: at) }
         shiftEnds(from: at) { $0 &- length }
+        checkInvariants()
     }
 
     /// Returns the rows from an index on, without their sections' names.
@@ -201,11 +227,13 @@ struct Leaf: Sendable {
 
     /// Removes the upper half and returns it as a new leaf.
     mutating func split() -> Leaf {
+        assert(count >= 2, "Both halves get rows.")
         let half = count / 2
         let upper = Leaf(section: section, rows: rows(from: half)[...])
         keys.removeSubrange(suffixStart(half)...)
         entries.removeSubrange(half...)
         if !marks.isEmpty { marks.removeSubrange(half...) }
+        checkInvariants()
         return upper
     }
 
@@ -232,6 +260,9 @@ struct Leaf: Sendable {
         }
         let gained = UInt32(prefix - common)
         for at in entries.indices { entries[at].end += UInt32(at) * gained }
+        assert(
+            wider.count == Int(entries.last?.end ?? UInt32(common)),
+            "Each key gains the end of the former prefix.")
         (keys, self.prefix) = (wider, UInt32(common))
     }
 

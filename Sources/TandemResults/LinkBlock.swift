@@ -28,6 +28,18 @@ struct LinkBlock: Sendable {
         }
         runs.reserveCapacity(found.count)
         runs += found
+        checkInvariants()
+    }
+
+    /// Asserts that runs and rows fit each other; called after every change.
+    private func checkInvariants() {
+        assert(Int(runs.last?.end ?? 0) == rows.count, "The last run ends with the last row.")
+        assert(
+            !Invariants.walk(runs.count)
+                || zip(runs, runs.dropFirst()).allSatisfy {
+                    $0.object < $1.object && $0.end < $1.end
+                },
+            "Each object has one run, which is not empty, and the runs are sorted.")
     }
 
     /// The first link; the block must not be empty.
@@ -67,6 +79,7 @@ struct LinkBlock: Sendable {
         if isNew { runs.insert(Run(object: link.object, end: start(run)), at: run) }
         rows.insert(link.row, at: range(run).partitioningIndex { rows[$0] >= link.row })
         for at in run..<runs.count { runs[at].end += 1 }
+        checkInvariants()
         return isNew
     }
 
@@ -77,10 +90,14 @@ struct LinkBlock: Sendable {
         rows.remove(at: at)
         for later in run..<runs.count { runs[later].end -= 1 }
         if isAlone { runs.remove(at: run) }
+        checkInvariants()
     }
 
     /// Returns the run of the link at an index.
-    private func run(_ at: Int) -> Int { runs.partitioningIndex { $0.end > UInt32(at) } }
+    private func run(_ at: Int) -> Int {
+        assert(at < rows.count, "The link at \(at) is one of the block.")
+        return runs.partitioningIndex { $0.end > UInt32(at) }
+    }
 
     private func start(_ run: Int) -> UInt32 { run == 0 ? 0 : runs[run - 1].end }
 

@@ -71,6 +71,7 @@ public struct LinkTable: Sendable {
             blocks.append(LinkBlock(part))
         }
         if !fillHome() { return nil }
+        checkInvariants()
     }
 
     /// The number of rows that refer to an object.
@@ -119,7 +120,25 @@ public struct LinkTable: Sendable {
             step.released = remove(Link(row: row, object: before), spot.block, spot.at)
         }
         if let object { step.isFirst = insert(Link(row: row, object: object)) }
+        assert(self[row] == object, "The row refers to the object that was set, or to none.")
+        checkInvariants()
         return step
+    }
+
+    /// Asserts that blocks, order and `home` fit each other; called after every change.
+    private func checkInvariants() {
+        assert(
+            blocks.count == order.count + freeBlocks.count, "Each block is in the order or free.")
+        assert(!Invariants.walk(count) || isConsistent, "The blocks have each row once, in order.")
+    }
+
+    private var isConsistent: Bool {
+        let links = order.flatMap { blocks[Int($0)].links }
+        return links.count == home.count
+            && order.allSatisfy { !blocks[Int($0)].rows.isEmpty }
+            && freeBlocks.allSatisfy { blocks[$0].rows.isEmpty }
+            && zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
+            && links.allSatisfy { self[$0.row] == $0.object }
     }
 
     // MARK: Blocks
@@ -166,6 +185,7 @@ public struct LinkTable: Sendable {
     /// Removes a link; returns its object if that was the last link to it.
     private mutating func remove(_ link: Link, _ block: Int, _ at: Int) -> UInt64? {
         let isGone = blocks[block].rows.count == 1 || blocks[block].isAlone(at)
+        assert(blocks[block].rows[at] == link.row, "The link is where `home` has it.")
         let isSmall = blocks[block].rows.count <= LinkBlock.capacity / 4
         let index = isGone || isSmall ? index(of: link) : 0
         home.remove(link.row, at: block)
@@ -209,6 +229,7 @@ public struct LinkTable: Sendable {
 
     private mutating func add(_ block: LinkBlock) -> Int {
         if let free = freeBlocks.popLast() {
+            assert(blocks[free].rows.isEmpty, "A free block has no links.")
             blocks[free] = block
             return free
         }
@@ -218,17 +239,19 @@ public struct LinkTable: Sendable {
 
     private mutating func move(_ links: ArraySlice<Link>, from old: Int, to new: Int) {
         for link in links where !home.move(link.row, from: old, to: new) {
-            fillHome()
+            let isUnique = fillHome()
+            assert(isUnique, "A row that is moved between blocks is in one of them.")
             return
         }
     }
 
     private mutating func enter(_ row: UInt64, in block: Int) {
-        if !home.insert(row, at: block) { fillHome() }
+        if home.insert(row, at: block) { return }
+        let isUnique = fillHome()
+        assert(isUnique, "A row is inserted after its previous link was removed.")
     }
 
     /// Enters every row's block into a new `home`; returns false if a row is in the table twice.
-    @discardableResult
     private mutating func fillHome() -> Bool {
         let count = blocks.reduce(0) { $0 + $1.rows.count }
         let room = home.count == 0 ? count : count + count / 4 + 8

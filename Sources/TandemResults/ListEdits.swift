@@ -86,6 +86,11 @@ struct NetEdits {
         var seen: Set<UInt64> = []
         leaving = edits.removed.filter { last[$0] == nil && seen.insert($0).inserted }
         unmoved = edits.unmoved.filter { last[$0] == nil && seen.insert($0).inserted }
+        assert(!Invariants.walk(count) || hasEachNumberOnce, "Every number occurs once.")
+    }
+
+    private var hasEachNumberOnce: Bool {
+        Set(leaving + upserted.map(\.number) + unmoved).count == count
     }
 
     /// The number of edited rows.

@@ -66,7 +66,11 @@ struct ListStep {
         self.edit = edit
         noteBefore(&rows)
         for mark in marks where mark.isLoose && mark.from != nil {
-            if let place = rows.hintedPlace(of: mark.number) { rows.remove(at: place) }
+            guard let place = rows.hintedPlace(of: mark.number) else {
+                assertionFailure("A row that was in the list is removed once.")
+                continue
+            }
+            rows.remove(at: place)
         }
         for at in edit.upserted.indices where marks[at].isLoose { rows.insert(edit.upserted[at]) }
     }
@@ -85,6 +89,7 @@ struct ListStep {
                     number: row.number, entityTag: row.tag, sortKey: key,
                     section: rows.sections[row.slot].name))
         }
+        assert(start == keysBefore.count, "Every key that was kept is restored.")
         rows.forgetEmptySections()
     }
 
@@ -103,6 +108,7 @@ struct ListStep {
             marks.append(mark)
         }
         for number in edit.unmoved { noteHeld(number, isLoose: false, &rows) }
+        assert(marks.count >= edit.upserted.count, "The marks of upserted rows come first.")
         staying = marks.count
         for number in edit.leaving { noteHeld(number, isLoose: true, &rows) }
     }
@@ -134,7 +140,10 @@ struct ListStep {
     /// Records the locations after the edit.
     mutating func noteAfter(_ rows: inout RowStore) {
         for at in 0..<staying {
-            guard let place = rows.hintedPlace(of: marks[at].number) else { continue }
+            guard let place = rows.hintedPlace(of: marks[at].number) else {
+                assertionFailure("A row that enters or stays is in the list after the edit.")
+                continue
+            }
             let index = rows.hintedIndex(of: place.slot)
             let path = ResultsIndexPath(section: index, item: rows.item(of: place))
             marks[at].to = Spot(slot: place.slot, path: path)
@@ -151,6 +160,12 @@ struct ListStep {
         }
         for at in touched.indices {
             let slot = touched[at].slot
+            assert(
+                touched[at].olds <= touched[at].oldCount,
+                "No more rows were movable than the section had.")
+            assert(
+                touched[at].news <= rows.sections[slot].count,
+                "No more rows are movable than the section has.")
             let isThere = rows.sections[slot].count > 0 || !rows.isSectioned
             touched[at].newIndex = isThere ? rows.hintedIndex(of: slot) : nil
             if !rows.isSectioned { touched[at].oldIndex = 0 }
@@ -169,6 +184,9 @@ struct ListStep {
         marks[at].nextNew = touched[section].lastNew
         touched[section].lastNew = at
         if marks[at].from?.slot == slot { touched[section].pairs += 1 }
+        assert(
+            touched[section].pairs <= touched[section].olds,
+            "A row that was and is in the section is one that was.")
         if item == 0 || item == count - 1 { widened.append(slot) }
     }
 

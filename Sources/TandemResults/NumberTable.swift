@@ -65,7 +65,18 @@ struct NumberTable: Sendable {
         if buckets[at] == NumberTable.gone { goneCount -= 1 }
         buckets[at] = probe.bucket(place)
         count += 1
+        checkInvariants()
         return true
+    }
+
+    /// Asserts that a probe ends and that the counts are right; called after every change.
+    private func checkInvariants() {
+        assert(count + goneCount < buckets.count, "Every probe ends at an empty bucket.")
+        assert(
+            !Invariants.walk(buckets.count)
+                || buckets.count { $0 > NumberTable.gone } == count
+                    && buckets.count { $0 == NumberTable.gone } == goneCount,
+            "The counts are those of the buckets in use and of the tombstones.")
     }
 
     /// Inserts a number unless `holds` finds it; returns whether it was inserted.
@@ -73,6 +84,8 @@ struct NumberTable: Sendable {
     /// The table must have room, and nothing must have been removed from it.
     @inline(__always)
     mutating func insertNew(_ number: UInt64, at place: Int, unless holds: (Int) -> Bool) -> Bool {
+        assert(hasRoom(for: 1) && fits(place), "The table was made with room for the number.")
+        assert(goneCount == 0, "Nothing was removed, so that a probe passes no tombstone.")
         let probe = Probe(number, buckets.count, placeBits)
         var at = probe.start
         while buckets[at] != NumberTable.empty {
@@ -106,6 +119,7 @@ struct NumberTable: Sendable {
             goneCount -= 1
             at = at == 0 ? buckets.count - 1 : at - 1
         }
+        checkInvariants()
     }
 
     /// Returns the bucket of a number at a place.

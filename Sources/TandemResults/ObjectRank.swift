@@ -17,6 +17,7 @@ struct ObjectRank: Comparable {
             case .move(_, _, _, let path): (2, path)
             case .update(_, _, _, let path): (3, path)
             }
+        assert(index < 1 << 32, "The index fits into half a word.")
         // An invalid path, as in a change that can't be replayed, gets any rank.
         high = kind << 62 | UInt64(truncatingIfNeeded: path.section) & (1 << 62 - 1)
         low = UInt64(truncatingIfNeeded: path.item) << 32 | UInt64(index)

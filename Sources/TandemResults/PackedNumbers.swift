@@ -64,6 +64,8 @@ struct PackedNumbers: Sendable {
             unpack()
             whole.insert(number, at: at)
         }
+        assert(low.isEmpty || whole.isEmpty, "All numbers are stored in the same form.")
+        assert(self[at] == number, "The number is read back as it was inserted.")
     }
 
     mutating func remove(at: Int) {

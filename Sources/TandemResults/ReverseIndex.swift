@@ -88,8 +88,10 @@ private struct Members: Sendable {
         if row == first {
             guard let other = few.popLast() ?? many.popFirst() else { return .emptied }
             first = other
+            assert(!few.contains(first) && !many.contains(first), "Each row is there once.")
             return .removed
         }
+        assert(few.isEmpty || many.isEmpty, "The other rows are in the array or in the set.")
         if let at = few.firstIndex(of: row) {
             few.swapAt(at, few.count - 1)
             few.removeLast()

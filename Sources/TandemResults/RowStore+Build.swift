@@ -4,17 +4,18 @@ extension RowStore {
     init(sectioned: Bool, rows: [ResultRow]) {
         self.init(sectioned: sectioned)
         fill(with: rows.isSortedByKey ? rows : rows.sorted { $0.precedes($1) })
+        defer { checkInvariants() }
         if fillHome() { return }
         var last: [UInt64: ResultRow] = [:]
         for row in rows { last[row.number] = row }
         self.init(sectioned: sectioned)
         fill(with: last.values.sorted { $0.precedes($1) })
-        fillHome()
+        let isUnique = fillHome()
+        assert(isUnique, "The last row of each number is filled in.")
     }
 
     /// Enters every number's leaf into a new `home`; returns false if a number is in the store
     /// twice.
-    @discardableResult
     mutating func fillHome() -> Bool {
         let count = leaves.reduce(0) { $0 + $1.count }
         // An edited store gets room for enough further edits to make the rebuild worthwhile.

@@ -3,10 +3,13 @@ import Algorithms
 extension RowStore {
     /// Inserts a row; its number must not be in the list.
     mutating func insert(_ row: ResultRow) {
+        assert(!contains(row.number), "A row is inserted once.")
+        defer { checkInvariants() }
         let slot = slot(named: row.section)
         if sections[slot].count == 0 { return insertFirst(row, in: slot) }
         let index = hintedIndex(of: slot)
         let place = place(in: slot, row.sortKey, row.number)
+        checkInvariants(at: place)
         order[index].count += 1
         sections[slot].count += 1
         if !appendsLeaf(row, place) {
@@ -20,6 +23,8 @@ extension RowStore {
 
     /// Removes a row.
     mutating func remove(at place: Place) {
+        checkInvariants(at: place)
+        defer { checkInvariants() }
         let slot = place.slot
         let index = hintedIndex(of: slot)
         home.remove(withLeaf(place.leaf) { $0.number(place.at) }, at: place.leaf)
@@ -51,6 +56,7 @@ extension RowStore {
             freeSections.append(slot)
         }
         emptied.removeAll(keepingCapacity: true)
+        assert(slots.count == order.count, "Every section with a name has rows.")
     }
 
     /// Returns the slot of a section, creating it if necessary.
@@ -59,6 +65,7 @@ extension RowStore {
         if let slot = slots[name] { return slot }
         let slot = freeSections.popLast() ?? sections.count
         if slot == sections.count { sections.append(Section(name: name)) }
+        assert(sections[slot].leaves.isEmpty, "A free section has no rows.")
         sections[slot] = Section(name: name)
         slots[name] = slot
         return slot
@@ -66,7 +73,9 @@ extension RowStore {
 
     /// Adds a leaf to the store.
     mutating func add(_ leaf: Leaf) -> Int {
+        assert(leaf.count > 0, "A leaf of a section has rows.")
         if let slot = freeLeaves.popLast() {
+            assert(leaves[slot].count == 0, "A free leaf has no rows.")
             leaves[slot] = leaf
             return slot
         }
@@ -76,13 +85,16 @@ extension RowStore {
 
     /// Enters a new number, which is in the leaf already.
     private mutating func enter(_ number: UInt64, in leaf: Int) {
-        if !home.insert(number, at: leaf) { fillHome() }
+        if home.insert(number, at: leaf) { return }
+        let isUnique = fillHome()
+        assert(isUnique, "A number is in one leaf.")
     }
 
     /// Updates the leaf of rows that were moved from one leaf to another already.
     private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
         for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
-            fillHome()
+            let isUnique = fillHome()
+            assert(isUnique, "A row that is moved between leaves is in one of them.")
             return
         }
     }
@@ -90,12 +102,16 @@ extension RowStore {
     /// Returns the index of a section with rows, and remembers it as a hint.
     mutating func hintedIndex(of slot: Int) -> Int {
         let index = sectionIndex(of: slot)
+        assert(
+            index < order.count && order[index].slot == UInt32(slot),
+            "A section with rows is in the order.")
         if sections[slot].hint != index { sections[slot].hint = index }
         return index
     }
 
     /// Inserts the first row of a section, which is thereby added to the order.
     private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
+        assert(sections[slot].leaves.isEmpty, "A section without rows has no leaves.")
         let leaf = add(Leaf(section: UInt32(slot), rows: [row]))
         enter(row.number, in: leaf)
         sections[slot].leaves = [LeafRef(leaf: UInt32(leaf), count: 1)]
@@ -175,6 +191,7 @@ extension RowStore {
 
     private mutating func drop(leafIndex: Int, of slot: Int) {
         let leaf = Int(sections[slot].leaves.remove(at: leafIndex).leaf)
+        assert(leaves[leaf].count == 0, "Only a leaf without rows is dropped.")
         leaves[leaf] = Leaf(section: 0)
         freeLeaves.append(leaf)
     }

@@ -16,7 +16,9 @@ extension RowStore {
         guard part.isInOrder, isBehindRows(part) else { return false }
         makeRoom(for: part.count, sections: names.count, expecting: total)
         let (leaf, at) = (max(leaves.count - 1, 0), leaves.last?.count ?? 0)
-        return appendRuns(of: part, names) && enter(from: leaf, at)
+        guard appendRuns(of: part, names), enter(from: leaf, at) else { return false }
+        checkInvariants()
+        return true
     }
 
     /// Returns whether the first object of a chunk sorts after the last row.

@@ -2,7 +2,7 @@ import Algorithms
 
 /// The rows of a list, by section; each section is a sequence of leaves.
 ///
-/// Invariants, also while sections are out of order:
+/// Invariants between edits, also while sections are out of order (``checkAllRows()``):
 /// - A section's leaves are not empty, and all its rows are sorted by key, then number.
 /// - `order` has the sections with rows, sorted by their first row, with their counts; without
 ///   sections, it always has slot 0.

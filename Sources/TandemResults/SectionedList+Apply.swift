@@ -6,6 +6,7 @@ extension SectionedList {
     /// were inserted and removed again in the meantime result in nothing to report: check
     /// `outOfOrder`.
     public mutating func apply(_ edits: ListEdits) -> ListOutcome {
+        defer { checkInvariants() }
         let edit = NetEdits(edits)
         if edit.count == 0 { return .unchanged }
         if shown != nil { return applyOutOfOrder(edit.held(by: rows), edits.reasons) }

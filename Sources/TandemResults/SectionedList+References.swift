@@ -36,5 +36,6 @@ extension RowStore {
             }
             leaf = 0
         }
+        assert(left == 0, "The range is in the list.")
     }
 }

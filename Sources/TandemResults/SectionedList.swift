@@ -50,6 +50,20 @@ public struct SectionedList: Sendable {
             let numbers = self.rows.sectionIDs.flatMap(\.numbers)
             pending = Dictionary(uniqueKeysWithValues: numbers.map { ($0, []) })
         }
+        checkInvariants()
+    }
+
+    /// Asserts that the fields are those of one state; called after every change.
+    func checkInvariants() {
+        assert(
+            (outOfOrder == nil) == (shown == nil),
+            "Other rows are shown exactly while the list is out of order.")
+        assert(
+            shown != nil || pending.isEmpty, "Nothing is pending while the current rows are shown.")
+        rows.checkAllRows()
+        assert(
+            !Invariants.walk(rows.count) || (rows.firstDisorder() == nil) == (outOfOrder == nil),
+            "The list is out of order exactly while its rows are.")
     }
 
     /// The shown rows.

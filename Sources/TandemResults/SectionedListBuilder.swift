@@ -37,6 +37,7 @@ public struct SectionedListBuilder: Sendable {
         guard let rows else { return nil }
         var list = SectionedList(sectioned: rows.isSectioned)
         list.rows = rows
+        list.checkInvariants()
         return list
     }
 }

@@ -83,6 +83,20 @@ import Testing
         #expect(try positions(index, .group(2)) == [])
     }
 
+    @Test func `a payload with a key that has the code of another key matches any query`() throws {
+        var builder = SegmentIndexBuilder(Self.segment)
+        builder.add(100, PayloadKeys(groups: [0], members: [.max], stamp: 0))
+        builder.add(101, PayloadKeys(groups: [.max], members: [1], stamp: 0))
+        builder.add(102, PayloadKeys(groups: [1], members: [2], stamp: 0))
+        let index = try SegmentIndex(bytes: builder.finish())
+        for key in [IndexKey.member(1), .member(.max), .group(0), .group(.max)] {
+            #expect(try positions(index, key) == [100, 101], "\(key)")
+        }
+        for key in [IndexKey.member(2), .group(1)] {
+            #expect(try positions(index, key) == [100, 101, 102], "\(key)")
+        }
+    }
+
     @Test func `every truncation and every changed byte is detected`() throws {
         var random = SeededGenerator(seed: seed)
         var builder = SegmentIndexBuilder(Self.segment)

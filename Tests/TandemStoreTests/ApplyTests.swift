@@ -69,6 +69,7 @@ import Testing
             Change(.touch, unknown, changed: PropertyMask()),
             Change(.insert, team, changed: PropertyMask(), row: short),
             Change(.touch, team, changed: PropertyMask([100])),
+            try bench.insert("Team", .max, [:]),
             Change(
                 .touch, team, changed: PropertyMask(),
                 links: [LinkChange(slot: 99, target: team, isAdded: true)]),

@@ -400,6 +400,22 @@ import Testing
         #expect(try bench.store.check().found == 5)
     }
 
+    @Test func `a repaired row replaces the cached one`() throws {
+        let bench = try StoreBench()
+        try bench.apply([try bench.insert("Team", 1, ["wins": .int(3)])])
+        try bench.store.checkpoint()
+        let (team, entity) = (try bench.reference("Team", 1), try bench.entity("Team"))
+        let slot = try #require(entity.slot(of: "wins"))
+        let stored = try #require(try bench.store.stored(team))
+        let row = stored.row.replacing([(slot, .int(4))], in: entity)
+        let version = withUnsafeBytes(of: stored.version.littleEndian) { Array($0) }
+        let key = StoreKey.row(team)
+        try bench.store.repair([.put(.rows, key: key, value: version + row.bytes)])
+        #expect(try bench.store.stored(team)?.row == row)
+        try bench.store.repair([.delete(.rows, key: key)])
+        #expect(try bench.store.stored(team) == nil)
+    }
+
     @Test func `a finding states its kind, its place and its repair`() throws {
         let bench = try small()
         try bench.remove(.links, try bench.link("Team", 1, "players", 3))
@@ -413,12 +429,19 @@ import Testing
 extension StoreBench {
     func put(_ table: StoreTable, _ key: [UInt8], _ value: [UInt8]) throws {
         try store.current.put(store.tables[table], key, value)
-        try store.checkpoint()
+        try forgetCached()
     }
 
     func remove(_ table: StoreTable, _ key: [UInt8]) throws {
         let wasThere = try store.current.delete(store.tables[table], key)
         #expect(wasThere)
+        try forgetCached()
+    }
+
+    /// Empties the caches, which know nothing of keys that a test writes, and makes a checkpoint.
+    private func forgetCached() throws {
+        store.writtenRows.removeAll()
+        store.lastRanks.removeAll()
         try store.checkpoint()
     }
 
@@ -489,7 +512,7 @@ extension StoreBench {
 
     private func isAlive(_ number: UInt64) throws -> Bool {
         try model.entities.contains {
-            try store.stored(ObjectReference(tag: $0.tag, number: number)) != nil
+            try get(.rows, StoreKey.row(ObjectReference(tag: $0.tag, number: number))) != nil
         }
     }
 

@@ -127,6 +127,9 @@ extension StoreBench {
             }
         }
         guard let model = store.model else { return [] }
+        // As after a start: values that a test writes are unknown to the caches.
+        store.writtenRows.removeAll()
+        store.lastRanks.removeAll()
         for number in ObjectNumber(1)...24 {
             use { _ = try store.entity(ofNumber: number) }
             for entity in model.entities {

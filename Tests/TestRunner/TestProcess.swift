@@ -42,7 +42,9 @@ final class TestProcess {
         try Data().write(to: URL(filePath: folder + "/events"))
         // With random hashing a seed would not reproduce failures that depend on the order of sets
         // and dictionaries.
-        var words = ["env", "TMPDIR=\(folder)/tmp", "SWIFT_DETERMINISTIC_HASHING=1"]
+        var words = [
+            "env", "TMPDIR=\(folder)/tmp", "SWIFT_DETERMINISTIC_HASHING=1", "TANDEM_VERIFY=1",
+        ]
         words += settings.environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
         words += [settings.bundle, "--testing-library", "swift-testing"]
         words +=

@@ -220,6 +220,30 @@ import Testing
         #expect(FolderRules.upward(arrows, pages: upside, known: known) == [])
     }
 
+    // MARK: Assertions
+
+    @Test func `a module with few assertions is found`() {
+        let places = AssertionRules.places
+        func files(_ text: String, lines: Int) -> [SourceFile] {
+            places.map { place in
+                let blank = String(repeating: "\n", count: lines - 1)
+                return file(place + "/A.swift", (place == places[0] ? text : "assert(a)") + blank)
+            }
+        }
+        let found = AssertionRules.sparse(files("assert(a)", lines: 126))
+        #expect(
+            messages(found).first
+                == places[0] + ": 1 assertions in 126 lines are fewer than 8 per 1,000")
+        #expect(found.map(\.path) == places)
+        #expect(AssertionRules.sparse(files("assert(a)", lines: 125)) == [])
+        for text in ["precondition(a)", "self.checkInvariants()", "guard b else { verify() }"] {
+            #expect(AssertionRules.sparse(files(text, lines: 125)) == [])
+        }
+        for text in ["// assert(a)", "let a = \"assert(a)\"", "reassert(a)", "assert"] {
+            #expect(AssertionRules.sparse(files(text, lines: 125)).map(\.path) == [places[0]])
+        }
+    }
+
     // MARK: The package
 
     @Test func `an unknown and a missing name on the top level are found`() {

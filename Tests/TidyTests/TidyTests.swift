@@ -22,6 +22,10 @@ import Testing
 
     @Test func `random tests take a seed`() throws { try expectNone(swift(Rules.seeds)) }
 
+    @Test func `invariants of journal, store, committer and lists are assertions`() throws {
+        expectNone(AssertionRules.sparse(try Tree.sources.get()))
+    }
+
     @Test func `tests that may block declare where they run`() throws {
         try expectNone(swift(IsolationRules.unisolated))
     }

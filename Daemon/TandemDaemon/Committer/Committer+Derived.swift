@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemQuery
 import TandemStore
@@ -48,6 +49,12 @@ extension Committer {
         guard !renewal.changes.isEmpty else { return }
         let found = renewal
         renewal = FoldedRenewal(found.entity, store)
+        assert(
+            !Invariants.walk(found.changes.count)
+                || zip(found.changes, found.changes.dropFirst()).allSatisfy {
+                    $0.object.number < $1.object.number
+                },
+            "A renewal has each object once, by number.")
         try refusing {
             var transaction = Transaction(
                 principal: Principal(author: "tandemd", context: "derived texts"),

@@ -64,6 +64,7 @@ extension Committer {
         ability.met(
             shortage, detail, bytes: bytes, wall: clock.wallMicroseconds,
             monotonic: clock.monotonicNanoseconds)
+        assert(isReadOnly, "A shortage makes the daemon read-only.")
         if isNews { log(.readOnly, ["position": position], ability.reason) }
         return ability.refusal ?? TandemError(.readOnly, detail)
     }

@@ -67,7 +67,24 @@ final class Committer {
         try applyAgain()
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
+        checkInvariants()
         try renewFoldedTexts()
+    }
+
+    /// Asserts the relations between journal, store, batch and ring; called after every change.
+    private func checkInvariants() {
+        assert(
+            store.appliedPosition == plannedPosition,
+            "The store has applied every planned transaction of the batch.")
+        assert(
+            store.checkpointPosition <= position, "The store is never durable beyond the journal.")
+        assert(batch.count == pending.count, "The batch has the planned transactions.")
+        assert(
+            pending.first.map { $0.position == position + 1 } ?? true,
+            "The batch continues the journal.")
+        assert(
+            ring.last.map { $0 == position } ?? true,
+            "The ring ends with the last durable transaction.")
     }
 
     /// The last durable position.
@@ -238,6 +255,7 @@ final class Committer {
         try store.apply(transaction)
         batch.append(encoded.bytes)
         pending.append(encoded)
+        checkInvariants()
     }
 
     // MARK: Durability
@@ -259,7 +277,9 @@ final class Committer {
         if memory.unsettled > 0, !(try checkpoint()) {
             memory.forget()
             unkeptRefusal = ability.refusal
+            assert(unkeptRefusal != nil, "A checkpoint that found no room has left a reason.")
         }
+        assert(memory.unsettled == 0, "All answers of the batch are durable or discarded.")
         return done
     }
 
@@ -273,13 +293,18 @@ final class Committer {
             guard error.code == .noSpace else { throw error }
             throw try forgetBatch(because: error)
         }
-        guard case .committed = outcome else {
+        guard case .committed(let positions) = outcome else {
             throw DaemonError(.storage, "the journal did not take the batch: \(outcome)")
         }
+        assert(
+            positions.lowerBound == pending.first?.position
+                && positions.upperBound == pending.last?.position,
+            "The journal gives the transactions the positions for which they were planned.")
         batch.removeAll()
         let done = pending
         pending.removeAll(keepingCapacity: true)
         for transaction in done { keep(transaction) }
+        checkInvariants()
         lastSave = clock.monotonicNanoseconds
         counters.note(batchOf: done.count, nanoseconds: lastSave - start)
         counters.stalls.note(.flush, from: start, to: lastSave)
@@ -306,6 +331,7 @@ final class Committer {
         memory.forget()
         try store.revert()
         try applyAgain()
+        checkInvariants()
         return refusal
     }
 
@@ -380,6 +406,7 @@ final class Committer {
             try store.checkpoint()
         }
         guard refusal == nil else { return false }
+        assert(first >= sweptBelow, "The journal's first position never decreases.")
         sweptBelow = first
         memory.settle()
         consumers.settle()
@@ -392,6 +419,9 @@ final class Committer {
         counters.note(checkpointNanoseconds: lastCheckpointLength)
         counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
         noteCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
+        assert(
+            store.checkpointPosition == store.appliedPosition, "Nothing is left to be committed.")
+        checkInvariants()
         return true
     }
 
@@ -400,6 +430,7 @@ final class Committer {
     private func commits(
         after preparation: () throws -> Void = {}, _ body: () throws -> Void
     ) throws -> TandemError? {
+        assert(!hasPending, "Only transactions that the journal has are committed.")
         try journal.sync()
         do {
             try revertingShortage(preparation)
@@ -426,6 +457,8 @@ final class Committer {
         }
         if count > limits.leaseNumbers { limitCounts.note(.leaseNumbers) }
         let lease = leases.lease(count)
+        assert(
+            lease.upperBound <= store.nextNumber, "Leased numbers lie below the durable mark.")
         return Lease(first: lease.lowerBound, count: UInt32(lease.count), epoch: epoch)
     }
 
@@ -454,6 +487,9 @@ final class Committer {
         for transaction in pending where transaction.position > store.appliedPosition {
             try store.apply(transaction)
         }
+        assert(
+            store.appliedPosition == plannedPosition,
+            "A reverted store has caught up with the journal and the batch.")
     }
 
     /// Applies the transactions of the journal that the store lacks.

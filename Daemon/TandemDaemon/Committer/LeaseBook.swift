@@ -31,8 +31,11 @@ struct LeaseBook {
 
     /// Reserves more numbers, durable on return; commits the store.
     mutating func reserve(_ store: Store) throws(StoreError) {
-        next = try store.leaseNumbers(largest * DaemonLimits.leasesReserved)
+        let first = try store.leaseNumbers(largest * DaemonLimits.leasesReserved)
+        assert(first >= reservedBelow, "Numbers are reserved once.")
+        next = first
         reservedBelow = store.nextNumber
+        assert(!isShort(of: largest), "The reserved numbers suffice for the largest lease.")
     }
 
     /// Returns at most `count` numbers that are never leased again; the mark above them is durable.

@@ -27,6 +27,7 @@ struct LinkDelta {
     /// Records an added member; this cancels an earlier removal of the member.
     mutating func add(_ member: ObjectReference) {
         if removed.isEmpty || !removed.remove(member) { added.insert(member) }
+        assert(!removed.contains(member), "An added member is not removed as well.")
     }
 
     /// Records a removed member; this cancels an earlier addition of the member.
@@ -34,6 +35,7 @@ struct LinkDelta {
         // Drop the requested rank: a member that is removed and added again goes to the end.
         if !wanted.isEmpty { wanted[member] = nil }
         if added.isEmpty || !added.remove(member) { removed.insert(member) }
+        assert(!added.contains(member), "A removed member is not added as well.")
     }
 
     /// Records the requested rank of a member; ignored unless it is a member after the save.

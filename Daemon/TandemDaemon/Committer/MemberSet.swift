@@ -37,6 +37,7 @@ struct MemberSet {
             useTable()
         }
         table?.insert(member)
+        assert(list.isEmpty, "The list is unused once there is a table.")
     }
 
     /// Removes a member; returns false if it is not there.
@@ -53,6 +54,7 @@ struct MemberSet {
     }
 
     private mutating func useTable() {
+        assert(table == nil, "The list is moved to the table once.")
         table = Set(list)
         list = []
     }

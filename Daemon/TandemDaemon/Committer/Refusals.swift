@@ -102,6 +102,7 @@ struct RefusalBudget {
     mutating func begin(_ request: SaveRequest) -> Bool {
         guard rounds == 0 || (rounds < mostRounds && left > 0) else { return false }
         rounds += 1
+        assert(rounds <= max(1, mostRounds), "The first round is allowed, and a bounded number.")
         left -= request.operations.reduce(0) { $0 + $1.work }
         return true
     }

@@ -67,6 +67,7 @@ struct SaveAbility: Hashable {
             Trouble(
                 shortage: shortage, detail: detail, bytes: bytes, since: since,
                 nextLook: monotonic &+ DaemonLimits.spaceRetryNanoseconds))
+        assert(troubles.count <= Shortage.allCases.count, "Each shortage is active once.")
     }
 
     /// Clears a shortage.

@@ -105,6 +105,7 @@ struct SaveMemory {
 
     /// Records the answer to a save without changes.
     mutating func note(_ saved: Saved, to request: SaveRequest, by uid: UInt32) {
+        assert(!saved.wrote, "The transaction of a save that wrote has its answer.")
         guard !request.saveID.isEmpty else { return }
         unchanged[Name(uid: uid, id: request.saveID)] = SavedOnce(
             position: saved.position, contentHash: request.contentHash, wrote: false,
@@ -115,6 +116,7 @@ struct SaveMemory {
     mutating func note(
         _ progress: BatchProgress, of batch: Batch, by uid: UInt32, at position: UInt64
     ) {
+        assert(progress.hasEnded, "A batch without changes is recorded at its end.")
         unchanged[Name(uid: uid, id: batch.batchID)] = SavedOnce(
             position: position, contentHash: batch.contentHash, wrote: false, inserted: [],
             batch: progress)

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemStore
 import TandemWire
@@ -51,6 +52,9 @@ struct SavePlanner {
                 return try planner.plan(objects, replaced)
             }
             replaced += found
+            assert(
+                replaced.count <= request.operations.count,
+                "Each round replaces further new objects, so that planning ends.")
         }
     }
 
@@ -234,6 +238,12 @@ struct SavePlanner {
         for object in working {
             if let change = object.change { changes.append(change) }
         }
+        assert(
+            !Invariants.walk(changes.count)
+                || zip(changes, changes.dropFirst()).allSatisfy {
+                    $0.object.number < $1.object.number
+                },
+            "A transaction changes each object once, by number.")
         let mapping = ReferenceMapping(replaced)
         let inserted = request.inserts.map { object in
             let target = mapping[object]

@@ -24,6 +24,7 @@ struct StallLog {
         let shortest = stalls.indices.min { stalls[$0].length < stalls[$1].length }
         guard let shortest, stalls[shortest].length < stall.length else { return }
         stalls[shortest] = stall
+        assert(stalls.count <= DaemonLimits.stallsKept, "A longer stall replaces the shortest one.")
     }
 
     /// The stalls by start time, as `tandem status -o json` shows them.

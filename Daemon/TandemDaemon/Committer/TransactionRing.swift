@@ -1,4 +1,5 @@
 import DequeModule
+import TandemIO
 import TandemModel
 
 /// The newest transactions in memory, shared by all sessions at the tail; bounded in number and
@@ -27,11 +28,17 @@ struct TransactionRing {
     /// The position of the oldest transaction in the ring, or nil if it is empty.
     var first: UInt64? { transactions.first?.position }
 
+    /// The position of the newest transaction in the ring, or nil if it is empty.
+    var last: UInt64? { transactions.last?.position }
+
     /// Adds the next transaction, without its blobs, and drops the oldest ones beyond the limits.
     ///
     /// Returns the limit that was reached, if one was.
     @discardableResult
     mutating func append(_ transaction: EncodedTransaction) -> Limit? {
+        assert(
+            last.map { $0 + 1 == transaction.position } ?? true,
+            "Transactions are added in order and without gaps.")
         var reached: Limit?
         // The ring's limit counts bytes, so the storage must have no spare capacity.
         let transaction = transaction.withoutBlobs.fitted
@@ -42,6 +49,13 @@ struct TransactionRing {
             reached = count > maximumCount ? .ringTransactions : .ringBytes
             bytes -= transactions.removeFirst().bytes.count
         }
+        assert(
+            count <= maximumCount && (bytes <= maximumBytes || count == 1),
+            "The ring is within its limits, or has only the newest transaction.")
+        assert(
+            !Invariants.walk(transactions.count)
+                || transactions.reduce(0) { $0 + $1.bytes.count } == bytes,
+            "The bytes are those of the transactions in the ring.")
         return reached
     }
 
@@ -49,6 +63,11 @@ struct TransactionRing {
     subscript(position: UInt64) -> EncodedTransaction? {
         guard let first, position >= first else { return nil }
         let index = position - first
-        return index < UInt64(count) ? transactions[Int(index)] : nil
+        guard index < UInt64(count) else { return nil }
+        let transaction = transactions[Int(index)]
+        assert(
+            transaction.position == position,
+            "The index of a transaction follows from its position.")
+        return transaction
     }
 }

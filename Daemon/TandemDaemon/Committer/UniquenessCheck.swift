@@ -38,6 +38,8 @@ struct UniquenessCheck {
             }
         }
         guard problems.isEmpty else { throw TandemError(.uniqueness, problems: problems.problems) }
+        assert(
+            replacedNumbers.count == replaced.count, "One existing object replaces a new object.")
         return replaced
     }
 

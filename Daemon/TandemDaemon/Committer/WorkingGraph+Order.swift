@@ -56,6 +56,9 @@ extension WorkingGraph {
         }
         let last = delta.added.inOrder.filter { delta.wanted[$0] == nil }
         if !last.isEmpty, !owner.isDeleted { try append(last, to: owner, relationship, &ranks) }
+        assert(
+            owner.isDeleted || delta.added.inOrder.allSatisfy { ranks.after[$0] != nil },
+            "Each added member has a rank.")
         return ranks
     }
 
@@ -76,6 +79,7 @@ extension WorkingGraph {
         _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta
     ) throws {
         if let behind = try last(behindAllOf: owner, relationship, ranks, count: members.count) {
+            assert(behind.count == members.count, "Each appended member gets a rank.")
             ranks.after.merge(zip(members, behind)) { $1 }
             return
         }

@@ -103,6 +103,8 @@ final class WorkingGraph {
 
     /// Keeps a content, and returns it as a blob with its reference.
     func keep(_ content: [UInt8]) -> Blob {
+        assert(
+            content.count > BlobReference.inlineLimit, "A content that fits a row stays in it.")
         let blob = Blob(content)
         blobs[blob.reference] = blob
         return blob
@@ -120,6 +122,11 @@ final class WorkingGraph {
             try attach(owner, to: try require(target, relationship), slot, relationship)
         }
         owner.set(slot, target.map { .reference($0) } ?? .null)
+        assert(
+            relationship.inverseToMany || target == nil
+                || target.flatMap { objects[$0.number] }?.value(relationship.inverseSlot).reference
+                    == owner.object,
+            "Both ends of a one-to-one link refer to each other.")
     }
 
     /// Sets a to-one relationship of a loaded object.
@@ -250,6 +257,7 @@ final class WorkingGraph {
         guard working?.isInserted != true else { return delta.added.count }
         let most = min(bound, .max >> 1) + 1 + delta.removed.count
         let stored = try store.memberCount(of: owner.number, relationship, atMost: most)
+        assert(stored >= delta.removed.count, "Only members of the store are removed.")
         return stored - delta.removed.count + delta.added.count
     }
 

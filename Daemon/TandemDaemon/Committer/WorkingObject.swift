@@ -59,6 +59,9 @@ final class WorkingObject {
     }
 
     func set(_ slot: Int, _ value: Value) {
+        assert(
+            stored != nil || values.count == entity.properties.count,
+            "An inserted object has a value for each property.")
         if value.isNull { filled.remove(slot) } else { filled.insert(slot) }
         let isKnown = written.contains(slot)
         written.insert(slot)
@@ -71,6 +74,7 @@ final class WorkingObject {
             edits[index].value = value
             return
         }
+        assert(!isKnown, "A slot has one edit, whose value is replaced by later writes.")
         edits.append(SlotValue(slot: slot, value: value))
     }
 

@@ -1,4 +1,5 @@
 import Algorithms
+import TandemIO
 import TandemModel
 
 /// The objects of a save while it is planned, by number.
@@ -32,6 +33,7 @@ struct WorkingSet {
     /// Adds an object whose number is not in the set.
     mutating func append(_ working: WorkingObject) {
         let number = working.object.number
+        assert(self[number] == nil, "A number is in the set once.")
         if let last = run.last, last.object.number > number {
             others[number] = working
         } else {
@@ -52,7 +54,13 @@ struct WorkingSet {
             }
             if let working = others[number] { all.append(working) }
         }
-        return all + run[next...]
+        all += run[next...]
+        assert(all.count == count, "Each object is in the sorted array or in the table.")
+        assert(
+            !Invariants.walk(count)
+                || zip(all, all.dropFirst()).allSatisfy { $0.object.number < $1.object.number },
+            "The objects are sorted by number.")
+        return all
     }
 
     /// Returns the first index whose number is `number` or higher; there must be one.

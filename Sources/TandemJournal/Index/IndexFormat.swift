@@ -76,6 +76,7 @@ struct IndexedSegment: Hashable {
         salt = header.salt
         firstPosition = header.firstPosition
         nextPosition = next.firstPosition
+        assert(firstPosition < nextPosition, "A sealed segment has positions.")
         endChecksum = next.previousChecksum
     }
 

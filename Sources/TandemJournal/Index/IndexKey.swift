@@ -8,15 +8,15 @@ public struct IndexKey: Hashable, Comparable, Sendable {
 
     private init(code: UInt64) { self.code = code }
 
-    /// Returns the key of a group; 65535 is not allowed, because its code is that of ``unread``.
+    /// Returns the key of a group; the code of 65535 is that of ``unread``.
     public static func group(_ number: UInt16) -> IndexKey {
         IndexKey(code: firstGroup + UInt64(number))
     }
 
     /// Returns the key of a member.
     ///
-    /// The last 65,536 numbers share their codes with groups, so a query for one of them may find
-    /// too many payloads.
+    /// The last 65,536 numbers share their codes with groups. Payloads with such members are not
+    /// indexed, and a query for one of them may find too many payloads.
     public static func member(_ number: UInt64) -> IndexKey { IndexKey(code: number) }
 
     /// The key of payloads whose keys are unknown; every query includes them.
@@ -41,6 +41,11 @@ public struct PayloadKeys: Hashable, Sendable {
         self.groups = groups
         self.members = members
         self.stamp = stamp
+    }
+
+    /// Whether a key has the code of another one, so that an index can't distinguish the two.
+    var areAmbiguous: Bool {
+        groups.contains(.max) || members.contains { IndexKey.member($0) >= .group(0) }
     }
 }
 

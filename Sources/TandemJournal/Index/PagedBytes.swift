@@ -25,6 +25,8 @@ final class PagedBytes {
 
     /// Returns a page of the body without its checksum; numbers begin at 0.
     func page(_ number: UInt64) throws(IndexDamage) -> [UInt8] {
+        assert(
+            number * UInt64(IndexFormat.pageBody) < count, "Only pages of the body are read.")
         if let page = kept[number] { return page }
         reads += 1
         var page = try source(number)
@@ -38,6 +40,7 @@ final class PagedBytes {
         page.removeLast(size - IndexFormat.pageBody)
         if kept.count >= Self.keptPages { kept.removeAll(keepingCapacity: true) }
         kept[number] = page
+        assert(kept.count <= Self.keptPages, "The cache is bounded.")
         return page
     }
 
@@ -82,6 +85,7 @@ final class PagedBytes {
 
         /// Skips `count` bytes.
         mutating func skip(_ count: UInt64) throws(IndexDamage) {
+            assert(address <= body.count, "A cursor stays in its body.")
             guard count <= body.count - address else {
                 throw IndexDamage("something goes beyond the end")
             }

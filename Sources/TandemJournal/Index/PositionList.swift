@@ -14,6 +14,7 @@ struct PositionListWriter {
 
     /// Adds a position; adding the last one again has no effect.
     mutating func append(_ position: UInt64) {
+        assert(position >= run?.upperBound ?? base, "Positions are added in ascending order.")
         guard let run else {
             self.run = position...position
             return
@@ -110,6 +111,7 @@ struct PositionCursor {
     }
 
     private mutating func readRun() throws(IndexDamage) {
+        assert(base <= limit, "The runs so far end in the segment.")
         let head = try number()
         let more = head & 1 == 1 ? try number() : nil
         let room = limit - base
@@ -119,6 +121,7 @@ struct PositionCursor {
         }
         let first = base + gap
         let last = more.map { first + 1 + $0 } ?? first
+        assert(last < limit, "A run ends in the segment.")
         run = first...last
         base = last + 1
     }

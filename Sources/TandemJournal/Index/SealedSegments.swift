@@ -1,4 +1,5 @@
 import Algorithms
+import TandemIO
 
 /// The positions of each sealed segment of a journal at one moment.
 ///
@@ -8,7 +9,13 @@ struct SealedSegments {
     private let firsts: [UInt64]
 
     /// Creates the list of segments with these first positions, in order; the last is not sealed.
-    init(_ firsts: [UInt64]) { self.firsts = firsts }
+    init(_ firsts: [UInt64]) {
+        assert(
+            !Invariants.walk(firsts.count)
+                || zip(firsts, firsts.dropFirst()).allSatisfy { $0 < $1 },
+            "The first positions of segments ascend.")
+        self.firsts = firsts
+    }
 
     /// Returns the positions of the sealed segment that holds a position, or nil if there is none.
     func positions(holding position: UInt64) -> Range<UInt64>? {

@@ -26,13 +26,18 @@ struct SegmentIndexBuilder {
 
     /// Adds the batch that begins with a position at an offset of the segment; call it in order.
     mutating func mark(_ position: UInt64, at offset: UInt64) {
+        assert(
+            marks.last.map { $0.position < position && $0.offset < offset } ?? true,
+            "Batches are added in order.")
         if let last = marks.last, offset < last.offset + IndexFormat.markSpacing { return }
         marks.append(JournalIndex.Mark(position: position, offset: offset))
     }
 
-    /// Adds a payload, in order; a payload without keys may match any query.
+    /// Adds a payload, in order.
+    ///
+    /// A payload without keys, or with ambiguous ones, may match any query.
     mutating func add(_ position: UInt64, _ keys: PayloadKeys?) {
-        guard let keys else { return unread.append(position) }
+        guard let keys, !keys.areAmbiguous else { return unread.append(position) }
         let stamp = keys.stamp
         stamps =
             stamps.map { min($0.lowerBound, stamp)...max($0.upperBound, stamp) } ?? stamp...stamp
@@ -68,6 +73,9 @@ struct SegmentIndexBuilder {
         for leaf in entries.leaves { body.append(pair: (leaf.key, leaf.address)) }
         for mark in marks { body.append(pair: (mark.position, mark.offset)) }
         header.bodyBytes = UInt64(body.count)
+        assert(
+            header.leavesStart == UInt64(entries.bytes.count),
+            "The directory begins where the entries end.")
         return header.encoded() + Self.pages(of: body, salt: segment.salt)
     }
 
@@ -119,6 +127,7 @@ private struct EntryWriter {
     /// Adds the list of a key larger than the previous one; an empty list is skipped.
     mutating func append(_ key: IndexKey, _ list: [UInt8]) {
         guard !list.isEmpty else { return }
+        assert(bytes.isEmpty || key.code > last, "Each key is larger than the previous one.")
         if !isLeafOpen {
             leaves.append((key.code, UInt64(bytes.count)))
             (isLeafOpen, last) = (true, key.code)

@@ -130,6 +130,7 @@ final class IndexWork: Sendable {
     /// Records that no thread could be started.
     func stopped(_ problem: String) {
         guarded.withLock { state in
+            assert(state.isRunning, "Only the caller that began the work reports its end.")
             (state.isRunning, state.failure) = (false, problem)
         }
     }
@@ -154,6 +155,7 @@ final class IndexWork: Sendable {
 
     private func next() -> JournalSegment? {
         guarded.withLock { state in
+            assert(state.isRunning, "Segments are taken by the one thread that was begun.")
             guard !state.isCancelled, !state.queue.isEmpty else {
                 state.isRunning = false
                 return nil

@@ -62,6 +62,7 @@ public final class SegmentIndexes {
     func index(for position: UInt64) -> SegmentIndex? {
         if let current, current.positions.contains(position) { return current.index }
         guard let positions = positions(holding: position) else { return nil }
+        assert(positions.contains(position), "The found segment holds the position.")
         close()
         closedWork += Self.openingWork
         let index = find(positions.lowerBound, before: positions.upperBound)
@@ -141,6 +142,7 @@ public final class IndexWalk {
         }
         // Discard the results of a damaged index.
         if found == nil { segment = 0..<0 }
+        assert((found ?? nil).map { $0 >= position } ?? true, "A query never moves backwards.")
         return found.flatMap { $0 }
     }
 }

@@ -76,6 +76,7 @@ public struct BatchBuilder: Sendable {
     public func withPayload<Result>(
         at index: Int, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
+        precondition(ends.indices.contains(index), "the batch has no payload \(index)")
         let start = index == 0 ? SegmentFormat.Batch.body : ends[index - 1]
         return bytes.withUnsafeBytes {
             body(.init(rebasing: $0[(start + SegmentFormat.payloadPrefixBytes)..<ends[index]]))
@@ -84,15 +85,18 @@ public struct BatchBuilder: Sendable {
 
     /// Writes the header and the padding, and returns the checksum.
     mutating func seal(after chain: Chain, salt: UInt32) -> UInt32 {
+        assert(!isEmpty, "Only a batch with payloads is sealed.")
         let header = BatchHeader(
             length: bodyEnd - SegmentFormat.Batch.body, count: count,
             batchNumber: chain.batchNumber, firstPosition: chain.position,
             previousChecksum: chain.checksum)
         while bytes.count < frameBytes { bytes.append(0) }
+        assert(bytes.count == frameBytes, "The frame ends with the padding of the last payload.")
         return bytes.withUnsafeMutableBytes { header.seal($0, salt: salt) }
     }
 
     private mutating func dropPadding() {
+        assert(bytes.count >= bodyEnd, "The buffer has all payloads up to the last end.")
         if bytes.count > bodyEnd { bytes.removeLast(bytes.count - bodyEnd) }
     }
 }

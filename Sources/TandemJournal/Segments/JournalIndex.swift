@@ -31,6 +31,7 @@ public final class JournalIndex: Sendable {
             marks[segment, default: []].append(Mark(position: position, offset: offset))
             guard marks.count > Self.maximumSegments, let oldest = marks.keys.min() else { return }
             marks[oldest] = nil
+            assert(marks.count <= Self.maximumSegments, "A new segment drops the oldest one.")
         }
     }
 
@@ -63,5 +64,8 @@ public final class CommittedTail: Sendable {
     /// The last durable position.
     public var last: UInt64 { position.load(ordering: .acquiring) }
 
-    func move(to last: UInt64) { position.store(last, ordering: .releasing) }
+    func move(to last: UInt64) {
+        assert(last > self.last, "The tail only moves forward.")
+        position.store(last, ordering: .releasing)
+    }
 }

@@ -50,6 +50,7 @@ extension SegmentFile {
                 high = middle
                 continue
             }
+            assert(found.offset >= middle, "Each probe finds a batch at or after its offset.")
             best = found
             low = found.offset
         }

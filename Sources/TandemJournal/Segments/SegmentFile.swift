@@ -157,6 +157,7 @@ final class SegmentFile {
             try file.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]), at: offset)
         }
+        assert(windowCount <= buffer.count, "The window lies in its buffer.")
         return windowCount >= count ? 0 : nil
     }
 
@@ -173,7 +174,8 @@ final class SegmentFile {
 
     /// Returns bytes of the window, valid until the next read.
     func bytes(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: buffer[start..<start + count])
+        assert(start + count <= windowCount, "Only bytes that were just read are returned.")
+        return UnsafeRawBufferPointer(rebasing: buffer[start..<start + count])
     }
 
     /// Calls `body` with the bytes at an offset that was just read.

@@ -31,7 +31,12 @@ final class SegmentFill: Sendable {
     var isDone: Bool { state.withLock { $0.isDone } }
 
     /// The reason why there is no file, once `run` has ended.
-    var failure: IOError? { state.withLock { $0.failure } }
+    var failure: IOError? {
+        state.withLock { state in
+            assert(state.isDone, "The outcome is known only after the file was filled.")
+            return state.failure
+        }
+    }
 
     /// Skips all further pauses.
     func hurry() { state.withLock { $0.isUrgent = true } }
@@ -55,6 +60,7 @@ final class SegmentFill: Sendable {
             failure = error
         }
         state.withLock { state in
+            assert(!state.isDone, "A file is filled once.")
             state.failure = failure
             state.isDone = true
         }

@@ -179,6 +179,10 @@ struct BatchHeader: Hashable {
         length: Int, count: Int, batchNumber: UInt64, firstPosition: UInt64,
         previousChecksum: UInt32
     ) {
+        assert(count > 0, "A batch has at least one payload.")
+        assert(
+            length >= count * SegmentFormat.payloadPrefixBytes,
+            "The body has a length for each payload.")
         self.length = UInt32(length)
         self.count = UInt32(count)
         self.batchNumber = batchNumber
@@ -189,6 +193,7 @@ struct BatchHeader: Hashable {
     /// Writes the header before a frame's body, and returns the checksum.
     func seal(_ frame: UnsafeMutableRawBufferPointer, salt: UInt32) -> UInt32 {
         typealias Field = SegmentFormat.Batch
+        assert(frame.count == frameBytes, "The frame is the header, the body and the padding.")
         frame.put(SegmentFormat.batchMagic, at: Field.magic)
         frame.put(length, at: Field.length)
         frame.put(count, at: Field.count)

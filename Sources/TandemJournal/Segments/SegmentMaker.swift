@@ -50,6 +50,7 @@ final class SegmentMaker {
     /// however, the thread tries again, and the failure is thrown until it has succeeded.
     func take(bytes: Int) throws(IOError) -> String {
         settle()
+        assert(isIdle || failure == nil, "A spare that is ready has no failure.")
         if case .none = state, failure != nil {
             begin(bytes)
             if case .making = state, let failure { throw failure }
@@ -72,7 +73,11 @@ final class SegmentMaker {
         state = .none
     }
 
+    /// Whether there is neither a spare nor a thread that creates one.
+    private var isIdle: Bool { if case .none = state { true } else { false } }
+
     private func begin(_ bytes: Int) {
+        assert(isIdle, "At most one spare exists or is being created.")
         guard fileSystem is RealFileSystem else {
             try? makeNow(bytes)
             return
@@ -104,6 +109,7 @@ final class SegmentMaker {
     }
 
     private func note(_ fill: SegmentFill) throws(IOError) {
+        assert(isIdle, "The thread that filled the file has ended.")
         if let error = fill.failure {
             note(error)
             throw error
@@ -113,6 +119,7 @@ final class SegmentMaker {
     }
 
     private func note(_ error: IOError) {
+        assert(isIdle, "A failure leaves no spare.")
         failure = error
         callsToSkip = Self.callsBetweenAttempts
     }

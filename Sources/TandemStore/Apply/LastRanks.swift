@@ -1,3 +1,4 @@
+import TandemIO
 public import TandemModel
 
 /// A cache of the last rank of ordered relationships, by relationship and owner.
@@ -29,6 +30,7 @@ struct LastRanks {
     mutating func note(_ last: Rank?, _ link: UInt16, of owner: ObjectNumber) {
         if known.count >= Self.capacity { known.removeAll(keepingCapacity: true) }
         known[Place(link: link, owner: owner)] = .some(last)
+        assert(known.count <= Self.capacity, "A full cache is emptied before an owner is added.")
     }
 
     /// Records that a member was added with a rank.
@@ -62,9 +64,25 @@ extension Store {
     public func lastRank(
         of owner: ObjectNumber, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Rank? {
-        if let last = lastRanks.last(relationship.linkID, of: owner) { return last }
+        if let last = lastRanks.last(relationship.linkID, of: owner) {
+            assert(
+                isLastRank(last, of: owner, relationship),
+                "A cached rank is that of the last member.")
+            return last
+        }
         let last = try places(of: owner, relationship).last?.rank
         lastRanks.note(last, relationship.linkID, of: owner)
         return last
+    }
+
+    /// Reads the members of an owner, unless there are many or they can't be read.
+    private func isLastRank(
+        _ last: Rank?, of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) -> Bool {
+        guard Invariants.walk(1),
+            let count = try? memberCount(of: owner, relationship, atMost: .max),
+            Invariants.walk(count), let places = try? places(of: owner, relationship)
+        else { return true }
+        return places.last?.rank == last
     }
 }

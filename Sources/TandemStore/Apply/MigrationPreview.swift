@@ -58,6 +58,7 @@ private final class MigrationPreview {
         _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
         lost: Int
     ) {
+        assert(lost <= objects, "A value is lost of an object that has it.")
         guard objects > 0,
             let index = report.items.firstIndex(where: {
                 $0.difference.entity == entity && $0.difference.property == property

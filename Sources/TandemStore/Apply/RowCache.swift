@@ -27,6 +27,7 @@ struct RowCache {
         if places.isEmpty {
             places = Array(repeating: nil, count: StoreLimits.cachedRows)
         }
+        assert(places.count == StoreLimits.cachedRows, "Each object number has one slot.")
         let isSmall = row.bytes.count <= StoreLimits.cachedRowBytes
         places[RowCache.place(of: object)] =
             isSmall ? Store.Stored(object: object, version: position, row: row) : nil
@@ -35,6 +36,7 @@ struct RowCache {
     /// Records that the row of an object was deleted.
     mutating func remove(_ object: ObjectReference) {
         if !places.isEmpty { places[RowCache.place(of: object)] = nil }
+        assert(!contains(object), "A deleted row is not cached.")
     }
 
     /// Empties the cache.

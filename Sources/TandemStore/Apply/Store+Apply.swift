@@ -112,6 +112,10 @@ extension Store {
     private func end(
         _ transaction: Transaction, _ applied: AppliedChanges, _ open: LMDBTransaction
     ) throws(StoreError) {
+        assert(
+            transaction.position == appliedPosition + 1,
+            "Transactions are applied in order and each once.")
+        assert(openTransaction === open, "All changes go into the open transaction.")
         uncommittedChanges += applied.count
         uncommittedBytes += applied.bytes
         appliedChanges += UInt64(applied.count)
@@ -124,6 +128,7 @@ extension Store {
         }
         try forget(transaction.position, open)
         appliedPosition = transaction.position
+        checkInvariants()
     }
 
     private func apply(
@@ -164,8 +169,9 @@ extension Store {
         _ row: Row?, of object: ObjectReference, _ entity: CompiledEntity, _ position: UInt64,
         _ open: LMDBTransaction
     ) throws(StoreError) {
+        guard let next = object.number.successor else { throw misfit(object, position) }
         try open.put(tables.numbers, SmallKey(number: object.number), tag: object.tag)
-        nextNumber = max(nextNumber, object.number + 1)
+        nextNumber = max(nextNumber, next)
         try write(row, of: object, entity, position, open)
     }
 
@@ -214,8 +220,11 @@ extension Store {
         _ row: Row?, of object: ObjectReference, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
         guard let row else { return }
-        // A cached row exists in the store.
-        if writtenRows.contains(object) { return try put(row, of: object, position, open) }
+        if writtenRows.contains(object) {
+            assert(
+                writtenRows[object].map(isStored) ?? false, "A cached row exists in the store.")
+            return try put(row, of: object, position, open)
+        }
         let isThere = try open.replace(
             tables.rows, SmallKey(row: object), count: 8 + row.bytes.count
         ) { value in
@@ -228,6 +237,7 @@ extension Store {
     private static func fill(
         _ value: UnsafeMutableRawBufferPointer, _ row: Row, _ position: UInt64
     ) {
+        assert(value.count == versionBytes + row.bytes.count, "The row fills its space.")
         value.storeBytes(of: position.littleEndian, as: UInt64.self)
         UnsafeMutableRawBufferPointer(rebasing: value[8...]).copyBytes(from: row.bytes)
     }

@@ -79,6 +79,7 @@ extension Store {
     private func write(
         _ uses: BlobUses, of blob: BlobReference, _ open: LMDBTransaction
     ) throws(StoreError) {
+        assert(uses.count >= 0, "A content has as many uses as were added and not removed.")
         try open.put(tables.blobUses, blob.hash, uses.bytes)
         guard uses.count == 0 else { return }
         try open.put(tables.unusedBlobs, StoreKey.number(uses.since) + blob.hash, [])

@@ -38,6 +38,9 @@ extension Store {
         var known = knownModels.filter { $0 != hash } + [hash]
         known.removeFirst(max(0, known.count - Store.knownModelsKept))
         let bytes = known.flatMap { StoreKey.number($0.first) + StoreKey.number($0.second) }
+        assert(
+            known.count <= Store.knownModelsKept && known.last == hash,
+            "The latest hash is kept, and a bounded number of others.")
         try current.put(tables.meta, MetaKey.knownModels.key, bytes)
         knownModels = known
     }

@@ -187,6 +187,7 @@ public struct SavedOnce: Hashable, Sendable {
     /// Encodes the record into a buffer of ``byteCount`` bytes.
     func write(to bytes: UnsafeMutableRawBufferPointer) {
         var at = 0
+        defer { assert(at == bytes.count, "The record fills its space.") }
         func put<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
             bytes.storeBytes(of: value.littleEndian, toByteOffset: at, as: T.self)
             at += MemoryLayout<T>.size

@@ -144,8 +144,22 @@ public final class Store: StoreView {
 
     // MARK: The open transaction
 
+    /// Asserts the relations between the positions and the open transaction.
+    func checkInvariants() {
+        assert(
+            checkpointPosition <= appliedPosition,
+            "A transaction is durable only after it was applied.")
+        assert(
+            openTransaction != nil || appliedPosition == checkpointPosition,
+            "Transactions that are not durable are in the open transaction.")
+        assert(
+            openTransaction != nil || uncommittedChanges == 0 && uncommittedBytes == 0,
+            "Only the open transaction has uncommitted changes.")
+    }
+
     override func begin() throws(StoreError) -> LMDBTransaction {
-        try environment.begin(readOnly: isReadOnly)
+        assert(openTransaction == nil, "A store has at most one open transaction.")
+        return try environment.begin(readOnly: isReadOnly)
     }
 
     override func cachedRow(of object: ObjectReference) -> Stored? { writtenRows[object] }
@@ -166,6 +180,7 @@ public final class Store: StoreView {
         } catch {
             open.abort()
             _ = takeTransaction()
+            assert(openTransaction == nil, "A failed checkpoint has ended its transaction.")
             let error = meaning(of: error, room)
             guard error.code != .failed else { throw error }
             try loadState()
@@ -176,6 +191,7 @@ public final class Store: StoreView {
         uncommittedChanges = 0
         uncommittedBytes = 0
         saveRuns = SaveRuns()
+        checkInvariants()
         try measure()
     }
 
@@ -301,6 +317,9 @@ public final class Store: StoreView {
         nextNumber = next
         _ = try current
         try checkpoint()
+        assert(
+            nextNumber >= next && openTransaction == nil,
+            "The mark above the leased numbers is durable.")
         return first
     }
 
@@ -333,6 +352,7 @@ public final class Store: StoreView {
     }
 
     func loadState() throws(StoreError) {
+        assert(openTransaction == nil, "The state is that of the last checkpoint.")
         let transaction = try beginReading()
         defer { transaction.abort() }
         func number(_ key: MetaKey) throws(StoreError) -> UInt64? {

@@ -1,3 +1,4 @@
+import TandemIO
 /// A half-open range of keys in a table.
 struct KeyRange: Hashable {
     /// The lower bound, inclusive.
@@ -62,6 +63,11 @@ struct KeyRange: Hashable {
             }
             result[result.count - 1].upper = last.laterEnd(range)
         }
+        assert(
+            !Invariants.walk(result.count)
+                || result.allSatisfy { !$0.isEmpty }
+                    && zip(result, result.dropFirst()).allSatisfy { $0.ends(before: $1) },
+            "The merged ranges are in order, not empty, and neither overlap nor adjoin.")
         return result
     }
 

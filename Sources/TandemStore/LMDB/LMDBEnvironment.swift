@@ -65,6 +65,7 @@ final class LMDBEnvironment {
     ///
     /// A write transaction is bound to this thread, a read transaction to one thread at a time.
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
+        assert(!isClosed, "No transaction begins after the environment was closed.")
         var handle: OpaquePointer?
         let flags = readOnly ? UInt32(MDB_RDONLY) : 0
         try check(mdb_txn_begin(environment, nil, flags, &handle), "begin a transaction in")
@@ -89,6 +90,7 @@ final class LMDBEnvironment {
         // First with a margin, so that a growing store allocates rarely; without it if that fails.
         for wanted in [end + max(StoreLimits.growthBytes, end / 16), end] {
             let length = off_t(wanted) - start
+            assert(length > 0, "Blocks are allocated only beyond the allocated ones.")
             // `posix_fallocate` returns the error number, and doesn't set errno.
             let status = posix_fallocate(descriptor, start, length)
             if status == 0 || status == EINVAL || status == EOPNOTSUPP {
@@ -139,6 +141,7 @@ final class LMDBEnvironment {
 
     /// The size of the map and the size of its used part, in bytes.
     var usage: (mapBytes: Int, usedBytes: Int) {
+        assert(!isClosed, "A closed environment has no usage.")
         var info = MDB_envinfo()
         var stat = MDB_stat()
         mdb_env_info(environment, &info)

@@ -37,6 +37,7 @@ final class LMDBTransaction {
 
     /// Opens a table; a write transaction can create it.
     func table(_ name: String, create: Bool) throws(StoreError) -> LMDBTable {
+        assert(isOpen, "Tables are opened in an open transaction.")
         var table: MDB_dbi = 0
         let flags = create ? UInt32(MDB_CREATE) : 0
         try environment.check(mdb_dbi_open(handle, name, flags, &table), "open table \(name) of")
@@ -65,8 +66,12 @@ final class LMDBTransaction {
     ///
     /// Until it returns, a write or the end of the transaction traps.
     func lend<Failure: Error>(_ body: () throws(Failure) -> Void) throws(Failure) {
+        assert(isOpen, "Pages are borrowed from an open transaction.")
         lent += 1
-        defer { lent -= 1 }
+        defer {
+            lent -= 1
+            assert(isOpen, "The transaction does not end while its pages are borrowed.")
+        }
         try body()
     }
 
@@ -81,6 +86,8 @@ final class LMDBTransaction {
     /// All access except scans and removals uses this cursor, and a removal closes it. While it is
     /// open, nothing else changes the table.
     private func cursor(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
+        assert(isOpen, "A transaction is not used after its end.")
+        assert(Int(table) < cursors.count, "No more tables exist than were announced.")
         if let cursor = cursors[Int(table)] { return cursor }
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "use a table of")
@@ -138,6 +145,7 @@ final class LMDBTransaction {
         var value = MDB_val(mv_size: count, mv_data: nil)
         let status = key.withBytes { set(cursor, $0, &value, MDB_RESERVE) }
         try environment.check(status, "write to")
+        assert(value.mv_size == count, "The reserved space has the size of the value.")
         note(value, behind: key.count, in: table)
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
@@ -236,6 +244,7 @@ final class LMDBTransaction {
         newest[Int(table)] = place
         let most = UInt(Self.nodeHeaderBytes + keyBytes + value.mv_size + 1)
         if (1...most).contains(distance) { writes[Int(table)] -= 1 }
+        assert(writes[Int(table)] >= 0, "Only a write that was counted is undone.")
     }
 
     /// The size of LMDB's header before each key.
@@ -333,6 +342,7 @@ final class LMDBTransaction {
         _ table: LMDBTable, from start: [UInt8],
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(StoreError) -> Bool
     ) throws(StoreError) {
+        assert(isOpen, "A transaction is not scanned after its end.")
         var cursor: OpaquePointer?
         try environment.check(mdb_cursor_open(handle, table, &cursor), "scan")
         defer { mdb_cursor_close(cursor) }

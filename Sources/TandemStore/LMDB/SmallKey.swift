@@ -55,6 +55,7 @@ struct SmallKey {
     init?(save uid: UInt32, _ id: [UInt8]) {
         guard id.count <= Self.longestSaveID else { return nil }
         count = Self.saveBytes + id.count
+        assert(count <= MemoryLayout<Words>.size, "The longest save id fits into the key.")
         withUnsafeMutableBytes(of: &words) { bytes in
             bytes.storeBytes(of: uid.bigEndian, as: UInt32.self)
             UnsafeMutableRawBufferPointer(rebasing: bytes[Self.saveBytes...])

@@ -167,5 +167,6 @@ extension Store {
         nextNumber = max(nextNumber, number)
         _ = try current
         try checkpoint()
+        assert(nextNumber >= number && openTransaction == nil, "The higher mark is durable.")
     }
 }

@@ -24,8 +24,10 @@ extension AccessPath {
     ///
     /// Ranges of one index are merged, as are keys of one uniqueness constraint.
     static func any(of paths: [AccessPath]) -> AccessPath {
+        assert(!paths.isEmpty, "A disjunction has alternatives.")
         var parts: [AccessPath] = []
         for path in paths {
+            assert(path.isCollected, "A union has parts whose objects can be collected.")
             let joined = parts.indices.lazy.compactMap { place in
                 parts[place].joined(with: path).map { (place, $0) }
             }
@@ -51,6 +53,14 @@ extension AccessPath {
 
     /// The number of unique values that are looked up; nil for other paths.
     var lookups: Int? { if case .unique(let unique) = self { unique.keys.count } else { nil } }
+
+    /// Whether the path may be a part of a union, which has neither unions nor scans.
+    private var isCollected: Bool {
+        switch self {
+        case .scan, .union: false
+        case .members, .unique, .index, .holders, .related: true
+        }
+    }
 
     /// The parts of a union; for other paths, the path itself.
     var parts: [AccessPath] { if case .union(let parts) = self { parts } else { [self] } }

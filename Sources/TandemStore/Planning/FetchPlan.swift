@@ -48,6 +48,9 @@ struct FetchPlan {
         }
     }
 
+    /// Whether the candidates are all objects of the entities.
+    var isScan: Bool { if case .scan = access { true } else { false } }
+
     /// Whether the plan is a scan that an index puts in order.
     var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
 
@@ -220,6 +223,9 @@ extension FetchPlan {
         {
             plan.places = IndexPlaces(request, index, part)
         }
+        assert(
+            plan.places == nil || plan.decides,
+            "Placements are made from keys only if every candidate matches.")
         var walk = plan
         if let columns = request.sortColumns, !columns.isEmpty, part != .count,
             request.request.limit != nil,

@@ -65,6 +65,8 @@ struct FetchPlanner {
     }
 
     private func best(of plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
+        assert(plans.first?.isScan == true, "The scan is the first plan.")
+        assert(!plans.contains(where: \.isOrderedByKeys), "Scans are compared without an order.")
         guard plans.count > 1 else { return plans[0] }
         for most in [16, 256, Self.mostCounted] {
             if let plan = try counted(plans, most) { return plan }
@@ -86,6 +88,7 @@ struct FetchPlanner {
     /// Returns the plan with the best plan for its related objects.
     private func completed(_ plan: FetchPlan) throws(StoreError) -> FetchPlan {
         guard case .related(let condition, let target, _) = plan.access else { return plan }
+        assert(depth < Self.mostHops, "The number of relationships that are followed is bounded.")
         let planner = FetchPlanner(target, for: .references, in: store, depth: depth + 1)
         var plan = plan
         plan.access = .related(condition, target, try planner.plan())
@@ -235,6 +238,7 @@ enum PlanCost {
 
     /// Returns the cost of a plan that reads a number of keys.
     static func of(_ plan: FetchPlan, keys: Double, for part: FetchPart) -> Double {
+        assert(keys >= 0, "A plan reads a number of keys.")
         if plan.needsNoRows(for: part) {
             // A short list is answered with rows.
             if case .list(let hops) = part, keys <= Double(hops.rowsUpTo) { return keys * lookup }

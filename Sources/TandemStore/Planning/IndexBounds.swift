@@ -57,6 +57,9 @@ struct IndexBounds {
         ranges = KeyRange.merged(whole.map { $0.cut(to: Self.longest, &isCut) })
         // Ranges with cut ends also have objects that do not satisfy the constraints.
         if isCut { (met, fixed) = ([], 0) }
+        assert(
+            fixed <= used && used <= index.slots.count,
+            "Only properties with a constraint have one value.")
     }
 
     /// The maximum size of an index key before the object's number, in bytes.

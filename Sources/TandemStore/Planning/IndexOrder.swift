@@ -60,6 +60,13 @@ struct IndexOrder {
         // Several ranges can only be walked in ascending order.
         guard levels.isEmpty || bounds.ranges.count == 1 else { return nil }
         self.levels = levels
+        assert(
+            zip(levels, levels.dropFirst()).allSatisfy {
+                $0.depth < $1.depth && $0.ascending != $1.ascending
+            }, "Each level is deeper than the previous one, in the other direction.")
+        assert(
+            levels.last.map { $0.depth <= depth && !$0.ascending } ?? true,
+            "The last level is descending, and within the order.")
     }
 }
 
@@ -153,6 +160,7 @@ struct IndexComponents {
         func find(
             _ key: UnsafeRawBufferPointer, _ places: UnsafeMutableBufferPointer<Int>
         ) -> Bool {
+            assert(places.count > shapes.count, "There is room for all offsets and the end.")
             var at = 2
             places[0] = at
             for place in 0..<shapes.count {

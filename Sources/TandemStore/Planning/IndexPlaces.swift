@@ -96,6 +96,8 @@ struct IndexPlaces {
                     from: base + start, count: length, flipping: part.flipping)
                 count += length
             }
+            assert(
+                count <= parts.count * StoreKey.longest, "The rest fits into the longest room.")
             guard let related else { return (.known(nil), count) }
             let start = ends[related]
             let isNone = key[start] == 0

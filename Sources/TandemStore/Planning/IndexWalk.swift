@@ -13,6 +13,9 @@ struct IndexWalk {
 
     /// Creates an iterator before the first entry.
     init(_ ranges: [KeyRange], _ order: IndexOrder) {
+        assert(
+            ranges.count <= 1 || order.levels.isEmpty,
+            "Several ranges are only walked in ascending order.")
         self.order = order
         self.ranges = ranges.reversed()
     }

@@ -54,7 +54,9 @@ struct RowSample {
         guard !rows.isEmpty else { return 1 }
         let count = rows.count { holds($0.object, $0.row, reader) }
         // If no row of the sample is in the share, the share is only known to be small.
-        return max(Double(count), 0.25) / Double(rows.count)
+        let share = max(Double(count), 0.25) / Double(rows.count)
+        assert(share > 0 && share <= 1, "A share is never zero, and at most that of all rows.")
+        return share
     }
 }
 
@@ -134,6 +136,7 @@ extension StoreView {
             count += 1
             return count < most
         }
+        assert(count <= most, "No more keys are counted than was asked for.")
         return count
     }
 }

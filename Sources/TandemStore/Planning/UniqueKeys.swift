@@ -1,4 +1,5 @@
 import Algorithms
+import TandemIO
 import TandemModel
 import TandemQuery
 
@@ -46,6 +47,12 @@ struct UniqueKeys {
     private init(_ constraint: CompiledIndex, _ keys: [[UInt8]]) {
         self.constraint = constraint
         self.keys = Self.ordered(keys)
+        assert(
+            !Invariants.walk(keys.count)
+                || zip(self.keys, self.keys.dropFirst()).allSatisfy {
+                    $0.lexicographicallyPrecedes($1)
+                },
+            "The keys ascend, and each is there once.")
     }
 
     private static func ordered(_ keys: [[UInt8]]) -> [[UInt8]] {
@@ -55,7 +62,8 @@ struct UniqueKeys {
 
     /// Returns the keys of both; they must be of one uniqueness constraint.
     func union(_ other: UniqueKeys) -> UniqueKeys {
-        UniqueKeys(constraint, keys + other.keys)
+        assert(constraint.id == other.constraint.id, "Keys of one constraint are united.")
+        return UniqueKeys(constraint, keys + other.keys)
     }
 
     /// Returns whether a key is one of these.

@@ -127,6 +127,7 @@ struct FetchCandidates {
     private func lookAt(_ objects: [ObjectReference]) throws(StoreError) {
         var last: ObjectReference?
         for object in objects where object != last && request.includes(tag: object.tag) {
+            assert(last.map { $0 < object } ?? true, "The candidates were sorted.")
             guard !matches.hasEnough else { return }
             try matches.look(at: object)
             last = object

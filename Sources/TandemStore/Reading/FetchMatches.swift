@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemQuery
 
@@ -189,6 +190,7 @@ final class FetchMatches {
     /// to be answered with rows.
     private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
         guard keepsRows || match.ordinal < keptUpTo else { return letRowsGo() }
+        assert(rows.count == Int(match.ordinal), "A kept row has the ordinal of its match.")
         let before = rows.byteCount
         rows.append(match.object, version: version, row: row.bytes)
         bytes += rows.byteCount - before + MemoryLayout<Int>.stride
@@ -197,6 +199,7 @@ final class FetchMatches {
     private func letRowsGo() {
         guard !rows.isEmpty else { return }
         bytes -= rows.byteCount + rows.count * MemoryLayout<Int>.stride
+        assert(bytes >= 0, "The size includes that of the kept rows.")
         rows = StoredObjects()
     }
 
@@ -209,6 +212,8 @@ final class FetchMatches {
 
     private func note(_ match: Match) {
         found.append(match)
+        assert(found.count == arena.count, "Each match has a sort key.")
+        assert(notes.map { $0.count == found.count } ?? true, "Each match of a list has details.")
         bytes +=
             MemoryLayout<Match>.stride + MemoryLayout<Int>.stride + arena.bytes(of: match).count
     }
@@ -228,6 +233,10 @@ final class FetchMatches {
                 try arena.sort(found, check)
             }
         }
+        assert(
+            !Invariants.walk(found.count)
+                || !zip(found, found.dropFirst()).contains { arena.precedes($1, $0) },
+            "The matches are in the request's order.")
         try budget.runCheck(bytes)
     }
 

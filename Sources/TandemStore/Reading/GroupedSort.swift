@@ -29,6 +29,7 @@ enum GroupedSort {
             next[Int(group)] = start
             start += counts[Int(group)]
         }
+        assert(start == entries.count, "Each entry is in one of the groups.")
         var sorted = entries
         for entry in entries {
             sorted[next[Int(entry.group)]] = entry

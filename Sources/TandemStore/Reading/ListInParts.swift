@@ -1,3 +1,4 @@
+import TandemIO
 public import TandemQuery
 
 /// A long list read from an index, whose groups are sorted one at a time as its chunks are taken.
@@ -30,6 +31,10 @@ public final class ListInParts {
         self.head = head.withLinks(upTo: linksUpTo)
         whole = head
         sorter = ListSorter(records, givesKeys: givesKeys)
+        assert(
+            !Invariants.walk(segments.count)
+                || segments.reduce(0) { $0 + $1.count } == records.count,
+            "Each record is in one segment.")
     }
 
     /// The names of sections and all reached objects, regardless of their number.
@@ -63,6 +68,7 @@ public final class ListInParts {
 
     /// Returns the whole list; call it before any chunk was taken.
     func allPlaces() -> ListPlaces {
+        assert(taken == 0 && next == 0, "The whole list is taken at once or in chunks.")
         var places = whole
         places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
         append(to: &places, upTo: .max)
@@ -77,7 +83,12 @@ public final class ListInParts {
     /// Appends objects in order until `places` has `bytes` bytes.
     private func append(to places: inout ListPlaces, upTo bytes: Int) {
         let before = places.count
-        defer { taken += places.count - before }
+        defer {
+            taken += places.count - before
+            assert(
+                isTaken == (next == segments.count),
+                "All objects were taken once all groups were.")
+        }
         while places.bytes < bytes, next < segments.count {
             let end = endOfGroup
             let prefix = keys.prefixes[Int(segments[next].group)]

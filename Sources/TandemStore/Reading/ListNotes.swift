@@ -46,6 +46,7 @@ struct ListNotes {
         if hops.count != 1 || known == nil {
             ends.removeAll(keepingCapacity: true)
             guard hops.follow(row, request, reader, into: &ends) else { return false }
+            assert(ends.count == hops.count, "Each hop has an end, or none.")
             for end in ends { links.append(end.map { self.place(of: $0) } ?? 0) }
             if known == nil, let relatedHop, let end = ends[relatedHop] {
                 learn(place.related, self.place(of: end))
@@ -55,7 +56,14 @@ struct ListNotes {
         }
         bytes += Self.bytesForOne + hops.count * Self.bytesForHop
         sectionOf.append(place.section)
+        checkInvariants()
         return true
+    }
+
+    /// Asserts that the columns fit each other; called after every match.
+    private func checkInvariants() {
+        assert(links.count == count * hops.count, "Each match has a link for each hop.")
+        assert(reached.count == reachedPlaces.count, "Each reached object has one index.")
     }
 
     /// Records the details of a match from its placement alone; returns false if its reached object
@@ -71,6 +79,7 @@ struct ListNotes {
         }
         bytes += Self.bytesForOne + hops.count * Self.bytesForHop
         sectionOf.append(place.section)
+        checkInvariants()
         return true
     }
 
@@ -83,6 +92,7 @@ struct ListNotes {
     private mutating func learn(_ related: Int, _ place: UInt32) {
         guard related >= 0 else { return }
         while relatedLinks.count <= related { relatedLinks.append(0) }
+        assert(relatedLinks[related] == 0, "The object that a related one leads to is found once.")
         relatedLinks[related] = place
     }
 
@@ -116,6 +126,7 @@ struct ListNotes {
                 places.append(link: links[ordinal * hops.count + hop], hop: hop)
             }
         }
+        assert(places.count == matches.count, "Each match has a placement.")
         return places
     }
 

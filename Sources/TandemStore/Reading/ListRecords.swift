@@ -56,6 +56,7 @@ struct ListRecordPile {
     mutating func room(_ rest: Int) -> UnsafeMutableRawPointer {
         let end = bytes + Self.header + rest
         if end > capacity { grow(end) }
+        assert(end <= capacity, "The record fits into the allocation.")
         guard let base else { preconditionFailure("A list's records have no room.") }
         return base + bytes + Self.header
     }
@@ -91,7 +92,8 @@ struct ListRecordPile {
     /// Returns the rest of the object's key, valid until a record is added.
     @inline(__always)
     func rest(_ at: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: base.map { $0 + at + Self.header }, count: length(at))
+        assert(next(at) <= bytes, "A record ends within the records.")
+        return UnsafeRawBufferPointer(start: base.map { $0 + at + Self.header }, count: length(at))
     }
 
     /// Returns the offset of the next record.

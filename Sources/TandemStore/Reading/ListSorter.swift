@@ -1,5 +1,6 @@
 import Algorithms
 import Glibc
+import TandemIO
 import TandemModel
 import TandemQuery
 
@@ -59,10 +60,12 @@ struct ListSorter {
     ) -> Bool {
         segments.withUnsafeBufferPointer { segments in
             if entries.isEmpty {
+                assert(appended == 0, "Nothing of a new group is in the list.")
                 collect(segments)
                 putInOrder()
             }
             fill(&places, segments, prefix, upTo: bytes)
+            assert(appended <= entries.count, "An entry is appended once.")
             guard appended == entries.count else { return false }
             entries.removeAll(keepingCapacity: entries.count <= Self.keptCapacity)
             appended = 0
@@ -84,6 +87,7 @@ struct ListSorter {
                 }
             }
         }
+        assert(entries.count == count, "The entries are those of the group's segments.")
     }
 
     // MARK: Order
@@ -95,6 +99,10 @@ struct ListSorter {
             case .descending: entries.reverse()
             case .mixed: entries.sort { Self.precedes($0, $1, pile) }
             }
+            assert(
+                !Invariants.walk(entries.count)
+                    || !zip(entries, entries.dropFirst()).contains { Self.precedes($1, $0, pile) },
+                "The entries of a group are sorted.")
         }
     }
 
@@ -179,6 +187,8 @@ struct ListSorter {
 extension UnsafeBufferPointer<ListSegment> {
     /// Returns the segment that contains a record; segments must be in the order of their starts.
     fileprivate func holding(_ record: Int) -> ListSegment {
-        self[partitioningIndex { $0.start > record } - 1]
+        let next = partitioningIndex { $0.start > record }
+        assert(next > 0, "The first segment has the first record.")
+        return self[next - 1]
     }
 }

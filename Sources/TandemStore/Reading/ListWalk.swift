@@ -170,6 +170,7 @@ final class ListWalk {
     /// Adds a related object to the reached objects, and returns its index from 1.
     private func reach(_ object: ObjectReference, by place: Int) -> UInt32 {
         while reachedPlaces.count <= place { reachedPlaces.append(0) }
+        assert(reachedPlaces[place] == 0, "A related object is reached once.")
         reached.append(object)
         reachedPlaces[place] = UInt32(reached.count)
         return UInt32(reached.count)
@@ -192,6 +193,8 @@ final class ListWalk {
     private func endSegment(_ pile: ListRecordPile) {
         guard let last = segments.last else { return }
         let count = pile.count - countBefore
+        assert(count >= last.count, "Objects are only added to the last segment.")
+        assert(last.start < pile.bytes || count == 0, "A segment begins with one of its records.")
         prefixBytes += (count - last.count) * keys.prefixBytes(last.group)
         segments[segments.count - 1].count = count
     }

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 
 /// The index of each number in an array of distinct numbers.
@@ -28,6 +29,10 @@ struct PlacesOfNumbers {
             return true
         }
         guard areOnce else { return nil }
+        assert(
+            !Invariants.walk(numbers.count)
+                || numbers.enumerated().allSatisfy { self[$1] == $0 },
+            "Each number has its index.")
     }
 
     /// The index of a number; nil if it does not occur.

@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemQuery
 
@@ -37,6 +38,9 @@ struct RowsWalk {
         for tag in request.tags { try read(tag, places, &ordinals, into: &rows) }
         rowsRead = order.rowsRead + rows.count
         guard rows.count == ordinals.count else { throw view.unreadable }
+        assert(
+            !Invariants.walk(ordinals.count) || !ordinals.contains(-1),
+            "As many rows as indexes means that each index has a row.")
         return rows.arranged(ordinals.count) { ordinals[$0] }
     }
 

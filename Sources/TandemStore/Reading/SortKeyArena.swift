@@ -61,6 +61,7 @@ final class SortKeyArena {
     ) -> Entry {
         let at = byteCount
         reserve(at + key.count)
+        assert(at + key.count <= capacity, "The key fits into the allocation.")
         if let base, let from = key.baseAddress {
             (base + at).copyMemory(from: from, byteCount: key.count)
         }
@@ -73,6 +74,7 @@ final class SortKeyArena {
     @inline(__always)
     func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
         let ordinal = Int(entry.ordinal)
+        assert(ordinal < ends.count, "An entry has a key in this arena.")
         let start = ordinal == 0 ? 0 : ends[ordinal - 1]
         return UnsafeRawBufferPointer(start: base.map { $0 + start }, count: ends[ordinal] - start)
     }
@@ -85,6 +87,7 @@ final class SortKeyArena {
     /// Returns whether `a` sorts before `b`; both must be in the same group.
     @inline(__always)
     func precedesInGroup(_ a: Entry, _ b: Entry) -> Bool {
+        assert(a.group == b.group, "Only the rests of keys with the same prefix are compared.")
         if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
         if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
         return precedesBehindHead(a, b)

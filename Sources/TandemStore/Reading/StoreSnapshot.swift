@@ -21,6 +21,7 @@ public final class StoreSnapshot: StoreView {
         super.init(view.path, view.tables, view.options)
         appliedPosition = position
         (model, modelPosition) = (view.model, view.modelPosition)
+        assert(position <= view.appliedPosition, "A snapshot is not later than the store.")
         _ = try current
     }
 

@@ -87,6 +87,7 @@ extension StoreView {
         result.rowsRead = matches.rowsRead + candidates.relatedRowsRead
         result.keysRead = matches.keysRead + candidates.relatedKeysRead
         let answer = matches.answer()
+        assert(answer.count <= result.count, "The answer is a part of the matches.")
         result.places = try matches.places(of: answer)
         if result.places != nil { return result }
         if part == .references {

@@ -106,6 +106,7 @@ public final class ReadBudget {
     func spend(members count: Int) -> Bool { spend(1 + count, StoreLimits.membersForOne + count) }
 
     private func spend(_ count: Int, _ members: Int) -> Bool {
+        assert(count >= 0 && members >= 0, "A budget is never given back.")
         leftOfRequest -= count
         spent += count
         leftOfObject -= members

@@ -131,6 +131,7 @@ enum StoreKey {
         for slot in index.slots { key.append(slot, of: row, in: entity) }
         key.cut(to: 2 + tupleLimit)
         key.append(number: number)
+        assert(key.bytes.count <= longest, "A key of an index fits LMDB's limit.")
         return key.bytes
     }
 

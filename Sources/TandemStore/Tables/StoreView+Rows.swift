@@ -1,3 +1,4 @@
+import TandemIO
 public import TandemModel
 
 /// Point reads.
@@ -9,9 +10,25 @@ extension StoreView {
     ///
     /// Throws `damaged` if the bytes aren't a row of the object's entity.
     public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
-        if let kept = cachedRow(of: object) { return kept }
+        if let kept = cachedRow(of: object) {
+            assert(isStored(kept), "A cached row is that of the open transaction.")
+            return kept
+        }
         guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
         return try stored(object, at: value)
+    }
+
+    /// Returns whether a row is the one in the table; true unless invariants are walked.
+    func isStored(_ kept: Stored) -> Bool {
+        do throws(StoreError) {
+            guard Invariants.walk(1) else { return true }
+            let value = try current.get(tables.rows, SmallKey(row: kept.object))
+            let stored = value.flatMap { StoreView.stored(kept.object, $0) }
+            return stored?.version == kept.version && stored?.row.bytes == kept.row.bytes
+        } catch {
+            // A table that can't be read contradicts nothing.
+            return true
+        }
     }
 
     /// Calls `body` with the row of an object, borrowed in place; returns false if there is none.

@@ -28,6 +28,7 @@ public enum FileCopy {
             offset += UInt64(piece.count)
             done(UInt64(piece.count))
         }
+        assert(offset <= end, "No more bytes are copied than were asked for.")
         try writer.sync()
     }
 

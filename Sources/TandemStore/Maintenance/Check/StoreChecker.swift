@@ -148,6 +148,8 @@ extension Store {
             case .lowerSaveFloor(let position): saveFloor = min(saveFloor, position)
             }
         }
+        writtenRows.removeAll()
+        lastRanks.removeAll()
         try checkpoint()
     }
 }

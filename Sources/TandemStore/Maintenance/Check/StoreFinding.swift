@@ -150,5 +150,6 @@ public struct StoreReport: Hashable, Sendable {
     mutating func add(_ finding: StoreFinding) {
         found += 1
         if findings.count < Self.findingsKept { findings.append(finding) }
+        assert(findings.count == min(found, Self.findingsKept), "The first findings are kept.")
     }
 }
