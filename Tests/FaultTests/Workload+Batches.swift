@@ -7,7 +7,7 @@ struct BatchRecord {
     let batch: Batch
     /// Whether the batch is to be repeated in the next life.
     var isOpen = true
-    var answer: Batched?
+    var answer: BatchAnswer?
 }
 
 /// Batches of a workload, with saves in between, and a consumer that acknowledges positions.

@@ -8,7 +8,7 @@ struct InsertRecord {
     let parts = [70, 9]
     /// Whether the batch is to be repeated in the next life.
     var isOpen = true
-    var answer: BatchInserted?
+    var answer: BatchInsertAnswer?
 
     var rows: Int { parts.reduce(0, +) }
 
@@ -63,7 +63,7 @@ extension Workload {
             isLast: first + count == record.rows, after: after)
     }
 
-    private mutating func note(_ answer: BatchInserted, _ index: Int) {
+    private mutating func note(_ answer: BatchInsertAnswer, _ index: Int) {
         if let first = inserts[index].answer, first.hasEnded, first != answer, answer.hasEnded {
             problems.append("law 3: a batch answered with \(first) is answered with \(answer)")
         }

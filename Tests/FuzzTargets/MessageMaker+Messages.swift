@@ -138,7 +138,7 @@ extension MessageMaker {
         case .progress: .progress(ProgressPush(previous: u64(), position: u64()))
         case .fetched:
             .fetched(
-                Fetched(
+                FetchAnswer(
                     position: u64(), count: u64(), objects: StoredObjects(list { $0.stored() }),
                     references: references(), related: list { $0.stored() },
                     values: list { maker in maker.list { $0.value() } },
@@ -154,7 +154,7 @@ extension MessageMaker {
                     }, hasMore: bool()))
         case .objects:
             .objects(
-                Objects(
+                ReadAnswer(
                     position: u64(), objects: list { $0.stored() }, missing: references(),
                     members: list { maker in
                         let members = maker.references()
@@ -165,7 +165,7 @@ extension MessageMaker {
                     }))
         case .saved:
             .saved(
-                Saved(
+                SaveAnswer(
                     position: u64(), wrote: bool(), isRepeat: bool(),
                     inserted: list { maker in maker.maybe { $0.reference() } }))
         case .verdicts: .verdicts(verdicts())
@@ -187,26 +187,26 @@ extension MessageMaker {
         case .disconnected: .disconnected(bool())
         case .consumer: .consumer(ConsumerAnswer(acknowledged: maybe { $0.u64() }))
         case .batched:
-            .batched(Batched(position: u64(), count: u64(), failure: maybe { $0.error() }))
+            .batched(BatchAnswer(position: u64(), count: u64(), failure: maybe { $0.error() }))
         case .pinned: .pinned(PinAnswer(position: u64(), seconds: u64()))
         case .inserted:
             .inserted(
-                BatchInserted(
+                BatchInsertAnswer(
                     position: u64(), rows: u64(), hash: hash(), hasEnded: bool(),
                     failure: maybe { $0.error() }, failedRow: maybe { $0.u64() }))
         case .explained:
             .explained(
-                Explained(
+                ExplainAnswer(
                     position: u64(), steps: list { $0.step() }, rowsRead: u64(), keysRead: u64(),
                     returned: u64(), output: FetchOutput.allCases[int(0...5)], atOnce: bool()))
         case .vacuumed:
             .vacuumed(
-                Vacuumed(
+                VacuumAnswer(
                     first: u64(), trimBelow: u64(), segments: u32(), bytes: u64(),
                     keptSegments: u32(), keptBytes: u64(), isMore: bool(),
                     holders: list { maker in
-                        Vacuumed.Holder(
-                            kind: Vacuumed.Holder.Kind.allCases[maker.int(0...2)],
+                        VacuumAnswer.RetentionHolder(
+                            kind: VacuumAnswer.RetentionHolder.Kind.allCases[maker.int(0...2)],
                             name: maker.text(), position: maker.u64(), bytes: maker.u64())
                     }))
         case .state:
@@ -274,12 +274,12 @@ extension MessageMaker {
     private mutating func alongsideAnswer() -> AlongsideAnswer {
         guard bool() else {
             return .objects(
-                Objects(
+                ReadAnswer(
                     position: u64(), objects: list { $0.stored() }, missing: references(),
                     members: []))
         }
         return .fetched(
-            Fetched(
+            FetchAnswer(
                 position: u64(), count: u64(), objects: StoredObjects(list { $0.stored() }),
                 references: references(), related: []))
     }

@@ -91,7 +91,7 @@ extension EngineBench {
 
 extension Peer {
     /// Runs a batch and returns its answer.
-    func run(_ batch: Batch) throws -> Batched {
+    func run(_ batch: Batch) throws -> BatchAnswer {
         switch try ask(.batch(batch)) {
         case .batched(let answer): return answer
         case .failure(let error): throw error
@@ -100,7 +100,7 @@ extension Peer {
     }
 
     /// Sends a chunk of a batch insert and returns the answer.
-    func run(_ part: BatchInsert) throws -> BatchInserted {
+    func run(_ part: BatchInsert) throws -> BatchInsertAnswer {
         switch try ask(.insert(part)) {
         case .inserted(let answer): return answer
         case .failure(let error): throw error
@@ -112,7 +112,7 @@ extension Peer {
     var lease: UInt64 { get throws { try #require(welcome?.lease).first } }
 
     /// Returns the answer to a batch that was sent, or nil if it has not arrived.
-    func batched(_ id: UInt32) throws -> Batched? {
+    func batched(_ id: UInt32) throws -> BatchAnswer? {
         try read()
         for envelope in received where envelope.id == id {
             if case .batched(let answer) = envelope.message { return answer }

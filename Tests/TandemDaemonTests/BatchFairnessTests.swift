@@ -25,7 +25,7 @@ import Testing
         batch.request.predicate = try ObjectPredicate(format: "name != 'x'")
         let id = try client.send(.batch(batch))
         var saved: [UInt64] = []
-        var answer: Batched?
+        var answer: BatchAnswer?
         // No client waits during the search for the batch's objects, however long it takes.
         bench.holdReaders(true)
         while answer == nil {

@@ -19,7 +19,7 @@ import Testing
 
     /// Kills the daemon after each transaction in turn, every other time with its store; returns
     /// the answer.
-    private func runKilled(_ batch: Batch, _ bench: EngineBench) throws -> Batched {
+    private func runKilled(_ batch: Batch, _ bench: EngineBench) throws -> BatchAnswer {
         for parts in 1..<1_000 {
             _ = try bench.client().send(.batch(batch))
             try bench.turn(until: parts, of: batch.batchID)
@@ -159,7 +159,7 @@ import Testing
         let batch = try bench.batch("Node", "rank = 1", set: ["rank": .int(1)])
         let end = bench.position.number
         let answer = try client.run(batch)
-        #expect(answer == Batched(position: end, count: 30))
+        #expect(answer == BatchAnswer(position: end, count: 30))
         #expect(bench.position.number == end)
         try client.save([try bench.bench.insert("Tag", 5_000)])
         try bench.crash()

@@ -44,7 +44,7 @@ import Testing
         var again = update
         again.batchID = [8]
         let end = bench.position.number
-        #expect(try client.run(again) == Batched(position: end, count: 300))
+        #expect(try client.run(again) == BatchAnswer(position: end, count: 300))
         #expect(bench.position.number == end)
     }
 
@@ -61,7 +61,7 @@ import Testing
         let (bench, client) = try world(3)
         let end = bench.position.number
         let answer = try client.run(try bench.batch("Node", "rank = 77"))
-        #expect(answer == Batched(position: end, count: 0))
+        #expect(answer == BatchAnswer(position: end, count: 0))
         #expect(bench.position.number == end)
     }
 

@@ -287,7 +287,7 @@ final class Peer {
     }
 
     @discardableResult
-    func save(_ operations: [SaveOperation]) throws -> Saved {
+    func save(_ operations: [SaveOperation]) throws -> SaveAnswer {
         switch try ask(.save(saveRequest(operations))) {
         case .saved(let saved): return saved
         case .failure(let error): throw error
@@ -295,7 +295,7 @@ final class Peer {
         }
     }
 
-    func fetch(_ fetch: Fetch) throws -> Fetched {
+    func fetch(_ fetch: Fetch) throws -> FetchAnswer {
         switch try ask(.fetch(fetch)) {
         case .fetched(let answer): return answer
         case .failure(let error): throw error

@@ -20,7 +20,7 @@ import Testing
         let reader = try bench.client(as: PeerCredentials(uid: 5_001, gid: 1, pid: 2))
         let predicate = try ObjectPredicate(format: "rank == 3")
         let request = FetchRequest(entity: "Node", predicate: predicate, limit: 3)
-        func explain(_ fetch: Fetch) throws -> Explained? {
+        func explain(_ fetch: Fetch) throws -> ExplainAnswer? {
             guard case .explained(let answer) = try reader.ask(.explain(fetch)) else { return nil }
             return answer
         }
@@ -52,7 +52,7 @@ import Testing
         return (bench, client)
     }
 
-    private func explained(_ fetch: Fetch, _ client: Peer) throws -> Explained {
+    private func explained(_ fetch: Fetch, _ client: Peer) throws -> ExplainAnswer {
         let answer = try client.ask(.explain(fetch))
         guard case .explained(let explained) = answer else {
             throw TandemError(.storage, "\(answer)")

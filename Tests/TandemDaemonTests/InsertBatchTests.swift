@@ -14,7 +14,7 @@ import Testing
         return (bench, try bench.client())
     }
 
-    private func inserted(_ id: UInt32, _ client: Peer) throws -> BatchInserted? {
+    private func inserted(_ id: UInt32, _ client: Peer) throws -> BatchInsertAnswer? {
         try client.read()
         for envelope in client.received where envelope.id == id {
             if case .inserted(let answer) = envelope.message { return answer }
@@ -286,7 +286,7 @@ import Testing
         let part = try bench.part("Node", 0..<1_000, from: try client.lease, isLast: true) { _ in
             ["name": text]
         }
-        var answers: [BatchInserted] = []
+        var answers: [BatchInsertAnswer] = []
         for number in UInt8(0)..<8 where answers.last?.failure == nil {
             var part = part
             part.batchID = [number]

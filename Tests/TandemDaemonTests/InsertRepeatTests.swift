@@ -72,7 +72,7 @@ import Testing
         throws
     {
         let bench = try bench()
-        var answer: BatchInserted?
+        var answer: BatchInsertAnswer?
         for lives in 1..<100 where answer == nil {
             let client = try bench.client()
             let part = try bench.part(
@@ -121,13 +121,13 @@ import Testing
     @Test func `law 3: a query for a batch's progress returns it, and changes nothing`() throws {
         let bench = try bench()
         let client = try bench.client()
-        func ask(_ peer: Peer) throws -> BatchInserted {
+        func ask(_ peer: Peer) throws -> BatchInsertAnswer {
             try peer.run(try bench.part("Node", 0..<0, from: 0))
         }
         let end = bench.position.number
         #expect(
             try ask(client)
-                == BatchInserted(position: end, rows: 0, hash: bench.hash(0), hasEnded: false))
+                == BatchInsertAnswer(position: end, rows: 0, hash: bench.hash(0), hasEnded: false))
         let some = try client.run(try bench.part("Node", 0..<120, from: try client.lease, named))
         #expect(try ask(client) == some)
         // Ends the batch without further rows.

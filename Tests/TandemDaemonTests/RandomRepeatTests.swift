@@ -24,7 +24,7 @@ import Testing
 struct RepeatWorld {
     private struct Made {
         var request: SaveRequest
-        var answer: Saved
+        var answer: SaveAnswer
     }
 
     private let bench: CommitBench

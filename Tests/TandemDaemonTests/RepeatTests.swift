@@ -37,7 +37,8 @@ import Testing
     }
 
     private func check(
-        _ again: Saved, _ first: Saved, _ what: String, place: SourceLocation = #_sourceLocation
+        _ again: SaveAnswer, _ first: SaveAnswer, _ what: String,
+        place: SourceLocation = #_sourceLocation
     ) {
         var expected = first
         expected.isRepeat = true
@@ -125,7 +126,7 @@ import Testing
         let question = SaveRequest(
             saveID: [1], contentHash: hash, modelVersion: 1, operations: [], onlyAsks: true)
         let unknown = try bench.save(question)
-        #expect(unknown == Saved(position: bench.committer.position, wrote: false))
+        #expect(unknown == SaveAnswer(position: bench.committer.position, wrote: false))
         // A query does not use up the id.
         let first = try bench.save([try bench.insert("Tag", 50)], id: [1], hash: hash)
         #expect(!first.isRepeat)
@@ -182,7 +183,7 @@ import Testing
         let one = SaveRequest(
             saveID: [2], contentHash: hash, modelVersion: 1,
             operations: [try bench.insert("Node", 1)])
-        var answers: [Saved] = []
+        var answers: [SaveAnswer] = []
         for request in [empty, one, empty, one] {
             switch try bench.committer.begin(request, by: Principal(uid: 7)) {
             case .planned(let saved), .answered(let saved): answers.append(saved)

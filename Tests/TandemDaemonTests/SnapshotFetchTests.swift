@@ -117,7 +117,7 @@ private struct Placed: Equatable {
 
     private struct Expected {
         /// The store's answer from its open write transaction.
-        let answer: Fetched
+        let answer: FetchAnswer
         /// The answer of a brute-force evaluation.
         let rows: StoredObjects
         let count: Int

@@ -80,10 +80,10 @@ import Testing
     }
 }
 
-extension Objects {
+extension ReadAnswer {
     /// Returns whether both have the same values and plausible versions, regardless of the members'
     /// order.
-    fileprivate func isSame(as other: Objects) -> Bool {
+    fileprivate func isSame(as other: ReadAnswer) -> Bool {
         let (mine, its) = (objects.byNumber, other.objects.byNumber)
         return mine.map(\.object) == its.map(\.object) && mine.map(\.row) == its.map(\.row)
             && missing == other.missing && members.map(\.owner) == other.members.map(\.owner)

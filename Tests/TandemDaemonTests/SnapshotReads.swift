@@ -71,7 +71,7 @@ extension CommitBench {
         return try #require(answer)
     }
 
-    func fetched(_ fetch: Fetch) throws -> Fetched { try answer(.fetch(fetch)).fetched }
+    func fetched(_ fetch: Fetch) throws -> FetchAnswer { try answer(.fetch(fetch)).fetched }
 
     func verdicts(_ request: VerdictRequest) throws -> Verdicts {
         try answer(.verdicts(request)).verdicts
@@ -79,7 +79,7 @@ extension CommitBench {
 }
 
 extension DaemonMessage {
-    var fetched: Fetched {
+    var fetched: FetchAnswer {
         get throws {
             guard case .fetched(let answer) = self else {
                 throw TandemError(.usage, "no answer to a fetch: \(self)")
@@ -97,7 +97,7 @@ extension DaemonMessage {
         }
     }
 
-    var objects: Objects {
+    var objects: ReadAnswer {
         get throws {
             guard case .objects(let answer) = self else {
                 throw TandemError(.usage, "no objects: \(self)")

@@ -153,7 +153,7 @@ final class CommitBench {
     func save(
         _ operations: [SaveOperation], policy: MergePolicy = .error, id: [UInt8]? = nil,
         hash: StableHash? = nil, uid: UInt32 = 7, firstSentAt: UInt64? = nil
-    ) throws -> Saved {
+    ) throws -> SaveAnswer {
         saves += 1
         let saveID = id ?? withUnsafeBytes(of: saves.bigEndian) { Array($0) }
         var writer = ByteWriter()
@@ -165,7 +165,7 @@ final class CommitBench {
     }
 
     /// Plans a request and flushes.
-    func save(_ request: SaveRequest, uid: UInt32 = 7) throws -> Saved {
+    func save(_ request: SaveRequest, uid: UInt32 = 7) throws -> SaveAnswer {
         switch try committer.begin(request, by: Principal(uid: uid)) {
         case .planned(let saved), .answered(let saved):
             try committer.flush()

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    private func ask(_ peer: Peer, _ request: VacuumRequest) throws -> Vacuumed {
+    private func ask(_ peer: Peer, _ request: VacuumRequest) throws -> VacuumAnswer {
         switch try peer.ask(.vacuum(request)) {
         case .vacuumed(let answer): return answer
         case .failure(let error): throw error

@@ -213,7 +213,7 @@ import Testing
         // The answer to the first chunk makes room for another.
         _ = work.takeReply()
         try work.settle(
-            BatchInserted(
+            BatchInsertAnswer(
                 position: 1, rows: 1_000, hash: try #require(first.rows.last).hash,
                 hasEnded: false))
         try fill()
@@ -283,7 +283,7 @@ import Testing
             (bytes, messages) = (max(bytes, writer.count), messages + 1)
             let done = message.first + UInt64(message.rows.count)
             try work.settle(
-                BatchInserted(
+                BatchInsertAnswer(
                     position: done, rows: done, hash: message.rows.last?.hash ?? message.before,
                     hasEnded: message.isLast))
         }

@@ -170,12 +170,12 @@ final class FakeDaemon: Sendable {
         }
     }
 
-    func commit(_ request: SaveRequest, _ author: String, _ state: inout State) -> Saved {
+    func commit(_ request: SaveRequest, _ author: String, _ state: inout State) -> SaveAnswer {
         if request.onlyAsks, state.saved[request.saveID] == nil {
-            return Saved(position: state.end, wrote: false)
+            return SaveAnswer(position: state.end, wrote: false)
         }
         if let position = state.saved[request.saveID] {
-            return Saved(
+            return SaveAnswer(
                 position: position, wrote: true, isRepeat: true,
                 inserted: state.transactions[Int(position) - 1].outcomes)
         }
@@ -196,7 +196,7 @@ final class FakeDaemon: Sendable {
         let loses = state.losesNextPush
         state.losesNextPush = false
         for session in state.sessions { session.push(transaction, isLost: loses) }
-        return Saved(
+        return SaveAnswer(
             position: state.end, wrote: true, isRepeat: false,
             inserted: transaction.outcomes)
     }

@@ -158,8 +158,9 @@ final class FakeSession: Sendable {
 
     /// Sends an answer chunked as the daemon's state says, with the interruption between its
     /// chunks.
-    private func sendInParts(_ answer: Fetched, _ id: UInt32, _ daemonState: inout FakeDaemon.State)
-    {
+    private func sendInParts(
+        _ answer: FetchAnswer, _ id: UInt32, _ daemonState: inout FakeDaemon.State
+    ) {
         guard let partBytes = daemonState.partBytes else { return send(.fetched(answer), id) }
         var parts = FetchedParts(answer, partBytes: partBytes)
         var count = 0
@@ -189,16 +190,16 @@ final class FakeSession: Sendable {
         saveAgain(one.reference, &daemonState)
     }
 
-    private func fetched(_ fetch: Fetch, _ state: FakeDaemon.State) -> Fetched {
+    private func fetched(_ fetch: Fetch, _ state: FakeDaemon.State) -> FetchAnswer {
         let entity = daemon.entity(fetch.request.entity)
         let found = state.rows.values.filter { entity.includes($0.reference.tag) }
         if let list = fetch.list, found.count > Int(list.rowsUpTo) {
-            return Fetched(
+            return FetchAnswer(
                 position: state.end, count: UInt64(found.count),
                 places: places(of: found, fetch.request, list))
         }
         let objects = found.sorted { $0.reference < $1.reference }.map(stored)
-        return Fetched(
+        return FetchAnswer(
             position: state.end, count: UInt64(found.count),
             objects: fetch.kind == .count ? [] : StoredObjects(objects), references: [], related: []
         )
@@ -256,8 +257,8 @@ final class FakeSession: Sendable {
         StoredObject(object: item.reference, version: item.version, row: item.row)
     }
 
-    private func read(_ read: Read, _ state: FakeDaemon.State) -> Objects {
-        var answer = Objects(position: state.end, objects: [], missing: [], members: [])
+    private func read(_ read: Read, _ state: FakeDaemon.State) -> ReadAnswer {
+        var answer = ReadAnswer(position: state.end, objects: [], missing: [], members: [])
         for reference in read.objects {
             if let found = state.rows[reference.number] {
                 answer.objects.append(stored(found))

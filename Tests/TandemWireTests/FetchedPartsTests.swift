@@ -31,9 +31,9 @@ import Testing
         return places
     }
 
-    private func answer(_ random: inout MessageMaker) -> Fetched {
+    private func answer(_ random: inout MessageMaker) -> FetchAnswer {
         let count = random.int(0...59)
-        var answer = Fetched(
+        var answer = FetchAnswer(
             position: random.u64(), count: UInt64(count), related: [stored(7, bytes: 4)])
         switch random.int(0...3) {
         case 0:
@@ -52,10 +52,12 @@ import Testing
 
     /// Encodes an answer in chunks and decodes it; returns the assembled answer and the number of
     /// messages.
-    private func gathered(_ answer: Fetched, partBytes: Int) throws -> (Fetched?, messages: Int) {
+    private func gathered(_ answer: FetchAnswer, partBytes: Int) throws -> (
+        FetchAnswer?, messages: Int
+    ) {
         var parts = FetchedParts(answer, partBytes: partBytes)
         var (gatherer, decoder) = (AnswerGatherer(), DaemonMessageDecoder())
-        var (whole, messages): (Fetched?, Int) = (nil, 0)
+        var (whole, messages): (FetchAnswer?, Int) = (nil, 0)
         while let message = parts.nextMessage() {
             messages += 1
             #expect(message.isLastOfAnswer == parts.isDone)
@@ -84,13 +86,13 @@ import Testing
         throws
     {
         let objects = StoredObjects((0..<100).map { stored($0, bytes: 81) })
-        let answer = Fetched(position: 3, count: 100, objects: objects)
+        let answer = FetchAnswer(position: 3, count: 100, objects: objects)
         #expect(try gathered(answer, partBytes: 10_000).messages == 1)
         // Headers of 18 bytes and a length byte: 10 objects of 100 bytes per chunk.
         #expect(try gathered(answer, partBytes: 1_000).messages == 11)
         // No object is split: each one is a chunk.
         #expect(try gathered(answer, partBytes: 1).messages == 101)
-        #expect(try gathered(Fetched(position: 3, count: 0), partBytes: 1).messages == 1)
+        #expect(try gathered(FetchAnswer(position: 3, count: 0), partBytes: 1).messages == 1)
     }
 
     @Test func `placements in a chunk that refer to elements missing in the list are refused`() {
@@ -105,12 +107,12 @@ import Testing
             let fits = list.append(part)
             #expect(!fits && list.count == 0)
         }
-        var answer = Fetched(position: 1, count: 8)
+        var answer = FetchAnswer(position: 1, count: 8)
         let belongs = answer.append(FetchedPart(places: whole.part(0..<8), hasMore: false))
         #expect(!belongs)
         // More objects than the answer announces, and fewer.
         for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
-            var answer = Fetched(position: 1, count: count)
+            var answer = FetchAnswer(position: 1, count: count)
             let references = (1...8).map { ObjectReference(tag: 1, number: $0) }
             let belongs = answer.append(FetchedPart(references: references, hasMore: hasMore))
             #expect(!belongs && answer.references.isEmpty)

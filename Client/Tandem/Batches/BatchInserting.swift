@@ -221,7 +221,7 @@ final class BatchInserting {
     ///
     /// Throws the error that the answer contains. Also throws `unknownOutcome` if the daemon has
     /// fewer rows than before, and `usage` if it has other rows.
-    func settle(_ answer: BatchInserted) throws(TandemError) {
+    func settle(_ answer: BatchInsertAnswer) throws(TandemError) {
         asks = false
         let reached = Int(clamping: answer.rows)
         guard reached >= count else {

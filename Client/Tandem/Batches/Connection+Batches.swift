@@ -50,11 +50,12 @@ extension Connection {
     func batchStep(_ order: BatchOrder, attempt: Int = 1) -> Step<BatchResult> {
         .connect { session in
             .ask(.batch(try order.message(session.model))) { result in
-                let answer: Batched
+                let answer: BatchAnswer
                 switch result {
                 case .success(.batched(let batched)): answer = batched
                 case .success(let answer): throw Step<BatchResult>.unexpected(answer)
-                case .failure(let error): answer = Batched(position: 0, count: 0, failure: error)
+                case .failure(let error):
+                    answer = BatchAnswer(position: 0, count: 0, failure: error)
                 }
                 // The retry resumes under the same id, also if part of the batch is done.
                 guard answer.failure?.code == .schemaMismatch, attempt < self.limits.modelAttempts
@@ -72,7 +73,7 @@ extension Connection {
         }
     }
 
-    private func result(_ answer: Batched) throws(TandemError) -> BatchResult {
+    private func result(_ answer: BatchAnswer) throws(TandemError) -> BatchResult {
         if let failure = answer.failure, answer.count == 0 { throw failure }
         let result = try batchResult(answer.position, Int(clamping: answer.count))
         if let failure = answer.failure { throw failure.after(result) }

@@ -53,7 +53,7 @@ final class AnswerParts: Sendable {
     // MARK: Adding chunks
 
     /// Accepts the head of a chunked answer.
-    func begin(_ head: Fetched) {
+    func begin(_ head: FetchAnswer) {
         guarded.withLock {
             $0.left = Int(clamping: head.count) - head.bodyCount
             $0.places = head.places

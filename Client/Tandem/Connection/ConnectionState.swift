@@ -20,7 +20,7 @@ struct PendingRequest: Sendable {
     /// The reader of the answer's chunks, if the caller passed one.
     weak var parts: AnswerParts?
     /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
-    var gathered: Fetched?
+    var gathered: FetchAnswer?
     /// Whether the answer's head was delivered to the caller and chunks follow.
     var isTold = false
 

@@ -32,7 +32,7 @@ struct SentRequests: Sendable {
     ///
     /// Returns the promise to resolve with the head if the request has a chunk reader. Otherwise
     /// the answer is assembled here, and the result is nil.
-    mutating func begin(_ head: Fetched, _ id: UInt32) -> Reply<DaemonMessage>? {
+    mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> Reply<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         guard let parts = items[index].request.parts else {
             items[index].request.gathered = head
@@ -52,7 +52,7 @@ struct SentRequests: Sendable {
         /// The last chunk was handed to the chunk reader.
         case isTaken
         /// The last chunk completed this answer.
-        case isWhole(Fetched)
+        case isWhole(FetchAnswer)
     }
 
     /// Adds a chunk to its answer, and moves the request's deadline.

@@ -7,7 +7,7 @@ extension PersistentContainer {
     ///
     /// Repeat the call while the answer says that there is more. Throws `denied` if the user is not
     /// an administrator, except for a dry run.
-    package func vacuum(_ request: VacuumRequest) throws -> Vacuumed {
+    package func vacuum(_ request: VacuumRequest) throws -> VacuumAnswer {
         guard case .vacuumed(let answer) = try connection.answer(.vacuum(request)).get() else {
             throw TandemError(.storage, "the daemon did not answer about its journal")
         }

@@ -198,7 +198,7 @@ extension ManagedObjectContext {
     /// Reads rows and members, and adopts them.
     private func readStep(_ read: Read) throws -> Step<Void> {
         try told(read) {
-            try self.positionedStep(.read(read)) { part -> Objects? in
+            try self.positionedStep(.read(read)) { part -> ReadAnswer? in
                 if case .objects(let answer) = part { answer } else { nil }
             } use: { answer in
                 try self.adopt(answer)
@@ -234,7 +234,7 @@ extension ManagedObjectContext {
     }
 
     /// Adopts an answer that was read at the context's position.
-    func adopt(_ answer: Objects) throws {
+    func adopt(_ answer: ReadAnswer) throws {
         for object in answer.objects { try adopt(object) }
         for missing in answer.missing where records[missing.number] != nil {
             let record = record(missing)

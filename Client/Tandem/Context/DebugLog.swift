@@ -138,7 +138,7 @@ extension ClientMessage {
 
 extension FetchRequest {
     /// Returns the fields to trace for a fetch.
-    func told(_ answer: Fetched, _ kind: Fetch.Kind) -> [(String, String)] {
+    func told(_ answer: FetchAnswer, _ kind: Fetch.Kind) -> [(String, String)] {
         let listed =
             answer.places?.count
             ?? answer.objects.count + answer.references.count + answer.values.count

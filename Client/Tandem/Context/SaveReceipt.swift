@@ -17,7 +17,7 @@ public struct SaveReceipt: Hashable, Sendable {
     /// Nil for an insert that the same save deleted.
     public var inserted: [ObjectID?]
 
-    init(_ saved: Saved, _ session: Session) {
+    init(_ saved: SaveAnswer, _ session: Session) {
         position = session.position(saved.position)
         wrote = saved.wrote
         isRepeat = saved.isRepeat
@@ -43,7 +43,7 @@ extension ManagedObjectContext {
             let question = SaveRequest(
                 saveID: saveID, contentHash: contentHash, context: self.name,
                 modelVersion: session.model.version, operations: [], onlyAsks: true)
-            return .ask(.save(question)) { message -> Saved? in
+            return .ask(.save(question)) { message -> SaveAnswer? in
                 if case .saved(let saved) = message { saved } else { nil }
             } then: { saved in
                 guard saved.isRepeat else { return .done(nil) }

@@ -99,7 +99,7 @@ extension ManagedObjectContext {
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
         into parts: AnswerParts? = nil
-    ) throws -> Step<Fetched> {
+    ) throws -> Step<FetchAnswer> {
         if let parent {
             sweep()
             return try sessionStep().then { _ in
@@ -125,7 +125,7 @@ extension ManagedObjectContext {
         _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
         _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool,
         _ parts: AnswerParts?
-    ) throws -> Step<Fetched> {
+    ) throws -> Step<FetchAnswer> {
         try sessionStep().then { session in
             let entity = try session.entity(of: request)
             let family = request.includesSubentities ? entity.descendants : [entity.tag]
@@ -134,7 +134,7 @@ extension ManagedObjectContext {
             let fetch = Fetch(
                 request: request, kind: kind, related: related, interests: wanted, at: 0,
                 columns: columns)
-            return try self.positionedStep(.fetch(fetch), into: parts) { part -> Fetched? in
+            return try self.positionedStep(.fetch(fetch), into: parts) { part -> FetchAnswer? in
                 if case .fetched(let answer) = part { answer } else { nil }
             } use: { answer in
                 if adopts { try self.adopt(answer) }
@@ -143,7 +143,7 @@ extension ManagedObjectContext {
         }
     }
 
-    private func adopt(_ answer: Fetched) throws {
+    private func adopt(_ answer: FetchAnswer) throws {
         try check(answer.references)
         for object in answer.related { try adopt(object) }
         for object in answer.objects { try adopt(object) }
@@ -229,7 +229,7 @@ extension ManagedObjectContext {
 
     /// Applies the edits to an answer, after loading the objects that this depends on.
     private func overlayStep(
-        _ request: FetchRequest, _ answer: Fetched, _ attempt: Int
+        _ request: FetchRequest, _ answer: FetchAnswer, _ attempt: Int
     ) throws -> Step<[ManagedObject]> {
         // The merge up to the answer may have changed the edits, and even the model.
         guard let session, let overlay = try editsAbove(request, session.model) else {

@@ -30,7 +30,8 @@ extension ManagedObjectContext {
         guard isAt(answer.position, session) else {
             return try placedStep(
                 .fetched(answer), to: .fetch(fetch), from: session.generation,
-                { part -> Fetched? in if case .fetched(let found) = part { found } else { nil } },
+                { part -> FetchAnswer? in if case .fetched(let found) = part { found } else { nil }
+                },
                 use: { try self.objects(of: $0) }
             ).run(on: connection)
         }
@@ -44,7 +45,7 @@ extension ManagedObjectContext {
             && !isAnyoneWaiting
     }
 
-    private func objects(of answer: Fetched) throws -> [ManagedObject] {
+    private func objects(of answer: FetchAnswer) throws -> [ManagedObject] {
         try check(answer.references)
         for object in answer.related { try adopt(object) }
         let found = try answer.objects.map { stored in

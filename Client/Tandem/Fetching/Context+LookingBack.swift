@@ -87,7 +87,7 @@ extension ManagedObjectContext {
     func pastStep<Output>(
         _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position,
         columns: FetchColumns? = nil,
-        use: @escaping (Fetched, Session) throws -> Step<Output>
+        use: @escaping (FetchAnswer, Session) throws -> Step<Output>
     ) throws -> Step<Output> {
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
@@ -107,11 +107,11 @@ extension ManagedObjectContext {
     private func pastAnswerStep(
         _ request: FetchRequest, _ kind: Fetch.Kind, _ columns: FetchColumns?,
         at position: Position
-    ) throws -> Step<(Fetched, Session)> {
+    ) throws -> Step<(FetchAnswer, Session)> {
         try behindStep(position).then { session in
             let fetch = Fetch(
                 request: request, kind: kind, at: position.number, columns: columns)
-            return .ask(.fetch(fetch)) { (answer: DaemonMessage) -> Fetched? in
+            return .ask(.fetch(fetch)) { (answer: DaemonMessage) -> FetchAnswer? in
                 if case .fetched(let answer) = answer { answer } else { nil }
             } then: { answer in
                 guard answer.position == position.number else {
@@ -155,7 +155,7 @@ extension ManagedObjectContext {
         }
         guard !requests.isEmpty else { return .done([:]) }
         let read = Read(members: requests, modelVersion: model.version, at: position.number)
-        return .ask(.read(read)) { (answer: DaemonMessage) -> Objects? in
+        return .ask(.read(read)) { (answer: DaemonMessage) -> ReadAnswer? in
             if case .objects(let answer) = answer { answer } else { nil }
         } then: { answer in
             var lists: [ObjectID: [String: [ObjectID]]] = [:]

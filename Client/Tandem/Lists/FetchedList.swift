@@ -4,12 +4,12 @@ import TandemWire
 /// The complete answer to a participant's fetch: rows, or the placements of a list's objects.
 struct FetchedList {
     /// The answer, without placements.
-    private(set) var answer: Fetched
+    private(set) var answer: FetchAnswer
     /// The placements of the objects, if a long list was requested without rows.
     private(set) var places: GatheredPlaces?
 
     /// Creates a list from a complete answer, or from the head of a chunked one.
-    init(_ answer: Fetched, of fetch: Fetch) {
+    init(_ answer: FetchAnswer, of fetch: Fetch) {
         self.answer = answer
         guard let list = fetch.list, let places = answer.places else { return }
         self.places = GatheredPlaces(
@@ -22,7 +22,7 @@ struct FetchedList {
     /// The chunks are consumed on the calling thread. The list is built from one chunk while the
     /// next is in flight. Throws the error that ended the answer early.
     init(
-        _ head: Fetched, of fetch: Fetch, _ parts: AnswerParts?, from connection: Connection
+        _ head: FetchAnswer, of fetch: Fetch, _ parts: AnswerParts?, from connection: Connection
     ) throws(TandemError) {
         self.init(head, of: fetch)
         guard head.hasMore, let parts else { return }

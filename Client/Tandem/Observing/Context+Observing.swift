@@ -157,7 +157,7 @@ extension ManagedObjectContext {
             let declaration = FetchRequest(entity: entity, predicate: predicate)
             let request = try SaveJudge(declaration, in: session.model).request
             let read = try PersistentContainer.following([entity], session)
-            return try self.positionedStep(.read(read)) { part -> Objects? in
+            return try self.positionedStep(.read(read)) { part -> ReadAnswer? in
                 if case .objects(let answer) = part { answer } else { nil }
             } use: { _ in
                 let observer = ContextObserver(self, request, handler)

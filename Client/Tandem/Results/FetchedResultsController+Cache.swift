@@ -79,7 +79,7 @@ extension Prefetched {
     /// Creates an answer from a cached list, the verdicts since its position, and its related
     /// objects; nil if any row can't be read.
     init?(
-        cached: SectionCache, _ verdicts: Verdicts, _ related: Objects, _ plan: ResultsPlan
+        cached: SectionCache, _ verdicts: Verdicts, _ related: ReadAnswer, _ plan: ResultsPlan
     ) {
         let all = verdicts.related + related.objects
         for object in all {
@@ -88,7 +88,7 @@ extension Prefetched {
         }
         self.plan = plan
         isComplete = true
-        answer = Fetched(position: verdicts.position, count: 0, related: all)
+        answer = FetchAnswer(position: verdicts.position, count: 0, related: all)
         known = (.rows(cached.rows, cached.links), verdicts.items[0])
     }
 }

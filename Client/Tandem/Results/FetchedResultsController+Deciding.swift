@@ -128,7 +128,7 @@ extension FetchedResultsController {
 
     /// Returns the rows that stay in the list and count as changed, with the reasons.
     private func survivors(
-        of rows: [ResultRow], _ answer: Fetched, _ group: MergedGroup, _ verdicts: [Verdict]?,
+        of rows: [ResultRow], _ answer: FetchAnswer, _ group: MergedGroup, _ verdicts: [Verdict]?,
         _ judge: RowJudge
     ) -> [ObjectNumber: ChangeReason] {
         guard let old = self.plan else { return [:] }
@@ -183,7 +183,7 @@ extension FetchedResultsController {
 
     /// Collects the values to be summed of a list that was fetched.
     private func sum(
-        _ answer: Fetched,
+        _ answer: FetchAnswer,
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)], _ laid: ListEdits,
         _ judge: RowJudge, isOpening: Bool
     ) {
@@ -228,7 +228,7 @@ extension FetchedResultsController {
 
     /// Stores the rows of an answer in the context, in their current state, before edits are
     /// applied.
-    private func hold(_ answer: Fetched, _ group: MergedGroup) {
+    private func hold(_ answer: FetchAnswer, _ group: MergedGroup) {
         let changes = group.changes(of: answer.versions.keys)
         for stored in Array(answer.objects) + answer.related {
             let number = stored.object.number
@@ -288,7 +288,7 @@ extension CompiledRequest {
     }
 }
 
-extension Fetched {
+extension FetchAnswer {
     /// Returns the rows of related objects by number, and those of the listed objects if requested.
     fileprivate func rows(includingObjects: Bool) -> [ObjectNumber: Row] {
         var rows: [ObjectNumber: Row] = [:]

@@ -6,7 +6,7 @@ import TandemWire
 /// The answer to a fetch, buffered until a merge brings the context to its position or beyond.
 struct Prefetched {
     var plan: ResultsPlan
-    var answer: Fetched
+    var answer: FetchAnswer
     /// Whether the result has no rows after those of the answer.
     var isComplete: Bool
     /// A list without row values, and the verdicts on some of its rows up to the answer's position;
@@ -177,7 +177,7 @@ extension FetchedResultsController: ResultsParticipant {
 
     /// Accepts a list without row values; if its links are missing, the daemon evaluates later
     /// changes.
-    private func take(_ answer: Fetched, _ places: GatheredPlaces, _ plan: ResultsPlan) {
+    private func take(_ answer: FetchAnswer, _ places: GatheredPlaces, _ plan: ResultsPlan) {
         let hops = ResultsLinks(plan, pinsRows: false).hops
         // Another answer to the same request has opened the list already.
         guard opening != nil else { return }

@@ -187,7 +187,7 @@ struct RowJudge {
 
     /// Returns the rows of an answer, with later changes applied.
     func rows(
-        _ answer: Fetched, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
+        _ answer: FetchAnswer, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) -> [ResultRow] {
         var rows: [ResultRow] = []
         rows.reserveCapacity(answer.objects.count)
@@ -226,7 +226,7 @@ struct RowJudge {
     }
 
     /// Returns the last row of an answer, by the values at the answer's position.
-    func edge(of answer: Fetched) -> ResultRow? {
+    func edge(of answer: FetchAnswer) -> ResultRow? {
         guard let last = answer.objects.last else { return nil }
         let stored = (answer.related + [last]).map { ($0.object.number, $0.row) }
         let reader = AnswerReader(rows: Dictionary(stored, uniquingKeysWith: { $1 }))

@@ -193,7 +193,7 @@ extension ManagedObjectContext {
     ///
     /// If this fails before the save itself is merged, the outcome is unknown, and the next save
     /// retries this one.
-    private func mergeStep(of saved: Saved, _ save: UnansweredSave?) throws -> Step<Void> {
+    private func mergeStep(of saved: SaveAnswer, _ save: UnansweredSave?) throws -> Step<Void> {
         func failed(_ error: TandemError) throws -> Step<Void> {
             guard let save else { throw error }
             // Transactions after the save are left to the next merge.
@@ -327,7 +327,7 @@ extension ManagedObjectContext {
     /// Completes a save whose transaction was not merged.
     ///
     /// The save had no effect, or the connection does not subscribe to its entities.
-    private func settle(_ saved: Saved, _ saveID: [UInt8]) {
+    private func settle(_ saved: SaveAnswer, _ saveID: [UInt8]) {
         guard let save = unanswered, save.request.saveID == saveID else { return }
         unanswered = nil
         if !save.isSettled { rebind(save, saved.inserted) }

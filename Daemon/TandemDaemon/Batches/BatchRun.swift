@@ -308,7 +308,7 @@ final class BatchRun: BatchWork {
         guard isOver else { return nil }
         if progress.done == 0, let failure { return .failure(failure) }
         return .batched(
-            Batched(position: position ?? last, count: progress.done, failure: failure))
+            BatchAnswer(position: position ?? last, count: progress.done, failure: failure))
     }
 }
 

@@ -283,7 +283,7 @@ final class InsertRun: BatchWork {
         guard isOver else { return nil }
         if !hasBegun, let failure { return .failure(failure) }
         return .inserted(
-            BatchInserted(
+            BatchInsertAnswer(
                 position: position ?? last, rows: progress.done, hash: hash,
                 hasEnded: progress.hasEnded, failure: failure,
                 failedRow: hasRefused ? refused.first?.row : nil,

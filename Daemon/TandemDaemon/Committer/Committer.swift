@@ -113,9 +113,9 @@ final class Committer {
     /// The result of planning a save.
     enum Outcome {
         /// The save is in the batch; the answer may be sent after the flush.
-        case planned(Saved)
+        case planned(SaveAnswer)
         /// The save needs no transaction.
-        case answered(Saved)
+        case answered(SaveAnswer)
     }
 
     /// Checks, plans and applies a save.
@@ -141,7 +141,7 @@ final class Committer {
             guard !plan.changes.isEmpty else {
                 // Recording the answer takes room as well.
                 try reserve(0)
-                let saved = Saved(
+                let saved = SaveAnswer(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
                 memory.note(saved, to: request, by: uid)
                 outcome = .answered(saved)
@@ -153,14 +153,14 @@ final class Committer {
             if !plan.inserted.isEmpty { transaction = transaction.withOutcomes(plan.inserted) }
             try append(&transaction)
             outcome = .planned(
-                Saved(position: plannedPosition, wrote: true, inserted: plan.inserted))
+                SaveAnswer(position: plannedPosition, wrote: true, inserted: plan.inserted))
         }
         guard let outcome else { preconditionFailure("The save was planned or refused.") }
         return outcome
     }
 
     /// Returns the recorded answer if the save is a retry.
-    func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> Saved? {
+    func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> SaveAnswer? {
         do {
             return try memory.answer(to: request, by: uid, end: plannedPosition)
         } catch let error as TandemError {

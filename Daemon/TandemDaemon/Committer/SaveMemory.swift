@@ -27,16 +27,16 @@ struct SaveMemory {
     ///
     /// A request that only asks for the outcome gets an answer in any case, if necessary that the
     /// save is unknown.
-    func answer(to request: SaveRequest, by uid: UInt32, end: UInt64) throws -> Saved? {
+    func answer(to request: SaveRequest, by uid: UInt32, end: UInt64) throws -> SaveAnswer? {
         guard let first = try first(request.saveID, uid) else {
             try check(request.firstSentAt, "the save", "save anew")
-            return request.onlyAsks ? Saved(position: end, wrote: false) : nil
+            return request.onlyAsks ? SaveAnswer(position: end, wrote: false) : nil
         }
         let isSame = request.onlyAsks || request.inserts.count == first.inserted.count
         guard first.contentHash == request.contentHash, isSame, first.batch == nil else {
             throw used(first)
         }
-        return Saved(
+        return SaveAnswer(
             position: first.position, wrote: first.wrote, isRepeat: true, inserted: first.inserted)
     }
 
@@ -104,7 +104,7 @@ struct SaveMemory {
     }
 
     /// Records the answer to a save without changes.
-    mutating func note(_ saved: Saved, to request: SaveRequest, by uid: UInt32) {
+    mutating func note(_ saved: SaveAnswer, to request: SaveRequest, by uid: UInt32) {
         assert(!saved.wrote, "The transaction of a save that wrote has its answer.")
         guard !request.saveID.isEmpty else { return }
         unchanged[Name(uid: uid, id: request.saveID)] = SavedOnce(

@@ -16,7 +16,7 @@ extension Answerer {
         guard objects.byteCount <= limits.readBytes else { return nil }
         engine.follow(fetch.interests, session)
         return .fetched(
-            Fetched(
+            FetchAnswer(
                 position: committer.position, count: UInt64(objects.count), objects: objects))
     }
 }

@@ -12,7 +12,7 @@ extension Engine {
     /// segments, and the client repeats it: without saves, no checkpoint would continue the
     /// removal. Without room for a checkpoint, segments up to the last checkpoint are removed,
     /// which may make room.
-    func answer(_ request: VacuumRequest, _ session: Session) throws -> Vacuumed {
+    func answer(_ request: VacuumRequest, _ session: Session) throws -> VacuumAnswer {
         if !request.isDryRun {
             try demand(.admin, of: session, to: "vacuum the journal")
             try committer.checkpoint()
@@ -27,7 +27,7 @@ extension Engine {
         let limit = request.isDryRun ? Int.max : DaemonLimits.trimmedSegments
         let plan = retention.plan(Vacuum(request), state, journal, limit: limit)
         if !request.isDryRun, plan.goes.segments > 0 { try trim(plan.goes) }
-        return Vacuumed(plan, of: state.segments, holders)
+        return VacuumAnswer(plan, of: state.segments, holders)
     }
 
     private func trim(_ plan: RetentionPlan) throws {
@@ -42,19 +42,21 @@ extension Engine {
     }
 
     /// Returns the consumers, clients and pins that may need a part of the journal.
-    private func holders(_ consumers: [Consumer]) -> [Vacuumed.Holder] {
+    private func holders(_ consumers: [Consumer]) -> [VacuumAnswer.RetentionHolder] {
         let sessions = sessions.values.filter(\.isReady).sorted { $0.id < $1.id }
         // Reading `pinned` ends expired pins.
         _ = pinned
         return consumers.map {
-            Vacuumed.Holder(kind: .consumer, name: $0.name, position: $0.acknowledged)
+            VacuumAnswer.RetentionHolder(kind: .consumer, name: $0.name, position: $0.acknowledged)
         }
             + sessions.map {
-                Vacuumed.Holder(kind: .client, name: $0.nameForPeople, position: $0.needed)
+                VacuumAnswer.RetentionHolder(
+                    kind: .client, name: $0.nameForPeople, position: $0.needed)
             }
             + sessions.flatMap { session in
                 session.pins.values.map(\.position).sorted().map {
-                    Vacuumed.Holder(kind: .pin, name: session.nameForPeople, position: $0)
+                    VacuumAnswer.RetentionHolder(
+                        kind: .pin, name: session.nameForPeople, position: $0)
                 }
             }
     }
@@ -74,9 +76,9 @@ extension Vacuum {
     }
 }
 
-extension Vacuumed {
+extension VacuumAnswer {
     /// Creates the answer for a plan, with the holders of segments.
-    init(_ plan: VacuumPlan, of segments: [JournalSegment], _ holders: [Holder]) {
+    init(_ plan: VacuumPlan, of segments: [JournalSegment], _ holders: [RetentionHolder]) {
         let bytes = segments.reduce(0) { $0 + $1.bytes }
         self.init(
             first: segments.first?.first ?? 1, trimBelow: plan.goes.trimBelow,

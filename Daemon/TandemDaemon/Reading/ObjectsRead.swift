@@ -19,11 +19,11 @@ struct ObjectsRead {
     ///
     /// Throws `schemaMismatch` for slots of another model, `limitExceeded` if the answer would be
     /// too large, and `unknownProperty` for a slot that is not a to-many relationship.
-    func answer() throws -> Objects {
+    func answer() throws -> ReadAnswer {
         if !read.members.isEmpty {
             try run.model.check(slotsOf: read.modelVersion, "the read", "read again")
         }
-        var answer = Objects(position: run.position)
+        var answer = ReadAnswer(position: run.position)
         for object in read.objects {
             let stored = try row(of: object)
             if let stored { answer.objects.append(stored) } else { answer.missing.append(object) }

@@ -79,14 +79,14 @@ struct ReadRun {
 
     private func fetched(
         _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
-    ) throws -> (Fetched, ListInParts?) {
+    ) throws -> (FetchAnswer, ListInParts?) {
         let found = try find(fetch, request, inParts: inParts)
         return (try answer(fetch, found), found.list)
     }
 
     /// Returns the answer with the objects found; for a chunked list, its head.
-    private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> Fetched {
-        var answer = Fetched(position: position, count: 0)
+    private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> FetchAnswer {
+        var answer = FetchAnswer(position: position, count: 0)
         let size = AnswerSize(limits, counts)
         switch fetch.kind {
         case .count: answer.count = UInt64(found.count)
@@ -143,7 +143,7 @@ struct ReadRun {
     }
 
     /// Carries out a fetch, and returns its plan with the numbers of rows and keys read.
-    private func explained(_ fetch: Fetch, _ request: CompiledRequest) throws -> Explained {
+    private func explained(_ fetch: Fetch, _ request: CompiledRequest) throws -> ExplainAnswer {
         let found = try find(fetch, request, inParts: false)
         var fetch = fetch
         fetch.related = []
@@ -153,7 +153,7 @@ struct ReadRun {
         if littleWork != nil, FetchedParts(answer).bytes > limits.partBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")
         }
-        return Explained(
+        return ExplainAnswer(
             position: position, steps: found.steps, rowsRead: UInt64(found.rowsRead),
             keysRead: UInt64(found.keysRead), returned: answer.count, output: fetch.output,
             atOnce: littleWork != nil)

@@ -5,7 +5,7 @@ import TandemWire
 struct PlannedSave {
     var session: Session
     var id: UInt32
-    var saved: Saved
+    var saved: SaveAnswer
     /// The arrival time of its bytes, in nanoseconds of the monotonic clock.
     var arrival: UInt64
 

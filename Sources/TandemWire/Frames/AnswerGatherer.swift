@@ -5,7 +5,7 @@ import TandemModel
 ///
 ///     if let answer = gatherer.take(envelope) { handle(answer) }
 package struct AnswerGatherer: Sendable {
-    private var begun: [UInt32: Fetched] = [:]
+    private var begun: [UInt32: FetchAnswer] = [:]
 
     /// Creates an assembler without begun answers.
     package init() {}

@@ -37,9 +37,9 @@ public enum Alongside: WireCodable {
 /// The answer to a piggybacked read.
 public enum AlongsideAnswer: WireCodable {
     /// The answer to a fetch.
-    case fetched(Fetched)
+    case fetched(FetchAnswer)
     /// Objects and members.
-    case objects(Objects)
+    case objects(ReadAnswer)
 
     /// Appends the binary form.
     public func encode(into writer: inout ByteWriter) {
@@ -57,8 +57,8 @@ public enum AlongsideAnswer: WireCodable {
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         switch try reader.uint8() {
-        case 0: self = .fetched(try Fetched(from: &reader))
-        case 1: self = .objects(try Objects(from: &reader))
+        case 0: self = .fetched(try FetchAnswer(from: &reader))
+        case 1: self = .objects(try ReadAnswer(from: &reader))
         default: throw CodingError(expected: "an answer beside verdicts", offset: start)
         }
     }

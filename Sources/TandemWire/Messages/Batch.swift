@@ -102,7 +102,7 @@ extension Batch.Work {
 }
 
 /// The answer to a batch, with its progress.
-public struct Batched: WireCodable {
+public struct BatchAnswer: WireCodable {
     /// The position of the batch's last transaction; the durable end if it wrote none.
     public var position: UInt64
     /// The number of objects processed.

@@ -156,7 +156,7 @@ extension BatchInsert.Row {
 }
 
 /// The answer to a chunk of a batch insert, with the batch's progress.
-public struct BatchInserted: WireCodable {
+public struct BatchInsertAnswer: WireCodable {
     /// The position of the batch's last transaction; the durable end if there is none.
     public var position: UInt64
     /// The number of rows inserted.

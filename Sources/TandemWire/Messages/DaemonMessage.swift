@@ -12,13 +12,13 @@ public indirect enum DaemonMessage: WireMessage {
     /// A pushed progress mark: no transaction up to a position matches the session's interests.
     case progress(ProgressPush)
     /// The answer to `fetch`.
-    case fetched(Fetched)
+    case fetched(FetchAnswer)
     /// A chunk of the answer to `fetch`, after its head.
     case part(FetchedPart)
     /// The answer to `read`.
-    case objects(Objects)
+    case objects(ReadAnswer)
     /// The answer to `save`.
-    case saved(Saved)
+    case saved(SaveAnswer)
     /// The answer to `verdicts`.
     case verdicts(Verdicts)
     /// The answer to `sync`: the durable end.
@@ -42,15 +42,15 @@ public indirect enum DaemonMessage: WireMessage {
     /// The answer to `consumer`: the acknowledged position.
     case consumer(ConsumerAnswer)
     /// The answer to `batch`: its progress.
-    case batched(Batched)
+    case batched(BatchAnswer)
     /// The answer to `pin`: its position and duration.
     case pinned(PinAnswer)
     /// The answer to `insert`: the batch's progress.
-    case inserted(BatchInserted)
+    case inserted(BatchInsertAnswer)
     /// The answer to `explain`.
-    case explained(Explained)
+    case explained(ExplainAnswer)
     /// The answer to `vacuum`: the removed segments, and the holders of others.
-    case vacuumed(Vacuumed)
+    case vacuumed(VacuumAnswer)
 
     /// The type bytes, which never change.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {

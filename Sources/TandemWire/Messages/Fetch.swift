@@ -104,7 +104,7 @@ extension StoredObject: WireCodable {}
 extension StoredObjects: WireCodable {}
 
 /// The answer to ``Fetch``.
-public struct Fetched: WireCodable {
+public struct FetchAnswer: WireCodable {
     /// The position at which the objects were read.
     public var position: UInt64
     /// The number of objects of the answer, including those in later chunks; for

@@ -1,7 +1,7 @@
 public import TandemModel
 public import TandemQuery
 
-/// A chunk of an answer: the next objects of an earlier ``Fetched``, in its order.
+/// A chunk of an answer: the next objects of an earlier ``FetchAnswer``, in its order.
 ///
 /// A large answer is sent as several messages, with other messages in between. The client can
 /// process the objects that have arrived while the daemon prepares the rest. No other request waits
@@ -13,8 +13,8 @@ public struct FetchedPart: WireCodable {
     public var references: [ObjectReference]
     /// The next rows of values, for ``Fetch/Kind/columns``.
     public var values: [[Value]]
-    /// The placements of the next objects, for ``Fetch/Kind/list``; the ``Fetched`` has the section
-    /// names and the reached objects.
+    /// The placements of the next objects, for ``Fetch/Kind/list``; the ``FetchAnswer`` has the
+    /// section names and the reached objects.
     public var places: ListPlaces?
     /// Whether more chunks follow.
     public var hasMore: Bool
@@ -57,7 +57,7 @@ public struct FetchedPart: WireCodable {
     }
 }
 
-extension Fetched {
+extension FetchAnswer {
     /// Appends a chunk; returns false, without a change, if the chunk does not belong to the
     /// answer.
     ///
@@ -85,7 +85,7 @@ extension Fetched {
     }
 
     /// Returns the head of the chunked answer, without the objects.
-    func headOfParts() -> Fetched {
+    func headOfParts() -> FetchAnswer {
         var head = self
         (head.objects, head.references, head.values) = ([], [], [])
         head.places = places.map {

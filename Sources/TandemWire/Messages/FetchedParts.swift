@@ -16,7 +16,7 @@ public struct FetchedParts: Sendable {
     public static let partBytes = 256 << 10
     private static let referenceBytes = 10
 
-    private var rest: Fetched?
+    private var rest: FetchAnswer?
     private var next = 0
     private var hasBegun = false
     private let partBytes: Int
@@ -25,7 +25,7 @@ public struct FetchedParts: Sendable {
     private let allBytes: Int
 
     /// Creates the chunker of an answer, with chunks of about `partBytes`.
-    public init(_ answer: Fetched, partBytes: Int = partBytes) {
+    public init(_ answer: FetchAnswer, partBytes: Int = partBytes) {
         rest = answer
         self.partBytes = partBytes
         total = answer.bodyCount
@@ -56,7 +56,7 @@ public struct FetchedParts: Sendable {
     }
 
     /// Returns the index after the last object of the next chunk.
-    private func end(of answer: Fetched) -> Int {
+    private func end(of answer: FetchAnswer) -> Int {
         if !answer.objects.isEmpty { return answer.objects.endOfPart(from: next, bytes: partBytes) }
         var bytes = Self.referenceBytes
         if let places = answer.places { bytes = places.bytes / max(1, places.count) }
@@ -65,7 +65,7 @@ public struct FetchedParts: Sendable {
     }
 }
 
-extension Fetched {
+extension FetchAnswer {
     /// The approximate size of everything but values, in bytes.
     fileprivate var heldBytes: Int {
         let reference = MemoryLayout<ObjectReference>.stride

@@ -88,7 +88,7 @@ public struct MemberRequest: WireCodable {
 }
 
 /// The answer to ``Read``.
-public struct Objects: WireCodable {
+public struct ReadAnswer: WireCodable {
     /// The position at which everything was read.
     public var position: UInt64
     /// The objects that exist, followed by the members whose rows were requested.

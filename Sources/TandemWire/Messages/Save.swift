@@ -130,7 +130,7 @@ public struct SaveValue: WireCodable {
 /// The answer to a save: its position in the journal, and its outcome.
 ///
 /// A retry with the same id gets the first answer again, except for ``isRepeat``.
-public struct Saved: WireCodable {
+public struct SaveAnswer: WireCodable {
     /// The position of the save; the durable end if nothing was written.
     public var position: UInt64
     /// Whether the save was written; false if it had no net effect.

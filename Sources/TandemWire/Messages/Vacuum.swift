@@ -51,7 +51,7 @@ public struct VacuumRequest: WireCodable {
 }
 
 /// The answer to ``VacuumRequest``.
-public struct Vacuumed: WireCodable {
+public struct VacuumAnswer: WireCodable {
     /// The oldest position before the request.
     public var first: UInt64
     /// The oldest position after the request.
@@ -67,10 +67,10 @@ public struct Vacuumed: WireCodable {
     /// Whether the same request would remove more.
     public var isMore: Bool
     /// The readers that need any of the selected segments.
-    public var holders: [Holder]
+    public var holders: [RetentionHolder]
 
     /// A reader that needs a part of the journal.
-    public struct Holder: WireCodable {
+    public struct RetentionHolder: WireCodable {
         /// The kinds of holders.
         public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
             /// A registered consumer.
@@ -122,7 +122,7 @@ public struct Vacuumed: WireCodable {
     /// Creates an answer with the given content.
     public init(
         first: UInt64, trimBelow: UInt64, segments: UInt32, bytes: UInt64, keptSegments: UInt32,
-        keptBytes: UInt64, isMore: Bool, holders: [Holder]
+        keptBytes: UInt64, isMore: Bool, holders: [RetentionHolder]
     ) {
         self.first = first
         self.trimBelow = trimBelow
@@ -155,6 +155,6 @@ public struct Vacuumed: WireCodable {
         keptSegments = try reader.uint32()
         keptBytes = try reader.uint64()
         isMore = try reader.bool()
-        holders = try reader.list(of: Holder.self, itemBytes: 18)
+        holders = try reader.list(of: RetentionHolder.self, itemBytes: 18)
     }
 }

@@ -12,7 +12,7 @@ struct FolderVacuum: JournalVacuum {
 
     func source() throws -> any LogSource { FolderSource(folder.path, isQuiet: true) }
 
-    func run(_ request: VacuumRequest) throws -> Vacuumed {
+    func run(_ request: VacuumRequest) throws -> VacuumAnswer {
         let lock = request.isDryRun ? nil : try folder.lock()
         defer { withExtendedLifetime(lock) {} }
         let store = try folder.openForReading()
@@ -75,9 +75,9 @@ struct FolderVacuum: JournalVacuum {
 
     private static func answer(
         _ plan: VacuumPlan, _ state: RetentionState, _ consumers: [Consumer]
-    ) -> Vacuumed {
+    ) -> VacuumAnswer {
         let bytes = state.segments.reduce(0) { $0 + $1.bytes }
-        return Vacuumed(
+        return VacuumAnswer(
             first: state.segments.first?.first ?? 1, trimBelow: plan.goes.trimBelow,
             segments: UInt32(clamping: plan.goes.segments), bytes: plan.goes.bytes,
             keptSegments: UInt32(clamping: state.segments.count - plan.goes.segments),
@@ -85,7 +85,7 @@ struct FolderVacuum: JournalVacuum {
             holders: zip(consumers, plan.held).compactMap { consumer, held in
                 held == 0
                     ? nil
-                    : Vacuumed.Holder(
+                    : VacuumAnswer.RetentionHolder(
                         kind: .consumer, name: consumer.name, position: consumer.acknowledged,
                         bytes: held)
             })

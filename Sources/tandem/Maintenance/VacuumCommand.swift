@@ -68,8 +68,8 @@ struct VacuumCommand: ParsableCommand {
 
     /// Repeats the request until nothing more is to be removed.
     private func carryOut(
-        _ request: VacuumRequest, _ vacuum: any JournalVacuum, _ plan: Vacuumed
-    ) throws -> Vacuumed {
+        _ request: VacuumRequest, _ vacuum: any JournalVacuum, _ plan: VacuumAnswer
+    ) throws -> VacuumAnswer {
         let progress = ProgressBar("vacuum")
         defer { progress.end() }
         var total = try vacuum.run(request)
@@ -93,7 +93,7 @@ struct VacuumCommand: ParsableCommand {
         TimeArgument("-" + text, now: 0).map { UInt64(clamping: -$0.microseconds / 1_000_000) }
     }
 
-    private func show(_ answer: Vacuumed, isDone: Bool) {
+    private func show(_ answer: VacuumAnswer, isDone: Bool) {
         if output == .json { return printLine(answer.json(isDryRun: !isDone).text) }
         VacuumText.lines(answer, isDone: isDone, isForced: force).forEach(printLine)
     }
@@ -104,7 +104,7 @@ protocol JournalVacuum {
     /// Returns the source in which positions are looked up.
     func source() throws -> any LogSource
     /// Carries out a request, or only plans it if it is a dry run.
-    func run(_ request: VacuumRequest) throws -> Vacuumed
+    func run(_ request: VacuumRequest) throws -> VacuumAnswer
 }
 
 /// Vacuums the daemon's journal.
@@ -119,12 +119,12 @@ struct DaemonVacuum: JournalVacuum {
         return source
     }
 
-    func run(_ request: VacuumRequest) throws -> Vacuumed { try container.vacuum(request) }
+    func run(_ request: VacuumRequest) throws -> VacuumAnswer { try container.vacuum(request) }
 }
 
-extension Vacuumed {
+extension VacuumAnswer {
     /// Returns the combined answer of this vacuum and the next one.
-    func followed(by next: Vacuumed) -> Vacuumed {
+    func followed(by next: VacuumAnswer) -> VacuumAnswer {
         var sum = next
         sum.first = first
         sum.segments += segments

@@ -4,7 +4,7 @@ import TandemWire
 /// The texts of `tandem vacuum` for people.
 enum VacuumText {
     /// Returns what is removed and kept, and the readers that need the segments in question.
-    static func lines(_ answer: Vacuumed, isDone: Bool, isForced: Bool) -> [String] {
+    static func lines(_ answer: VacuumAnswer, isDone: Bool, isForced: Bool) -> [String] {
         let kept = amount(answer.keptSegments, answer.keptBytes)
         let verb = isDone ? "removed" : "would remove"
         let first =
@@ -16,7 +16,7 @@ enum VacuumText {
     }
 
     /// Returns the question to ask before the removal.
-    static func question(_ answer: Vacuumed, isForced: Bool) -> String {
+    static func question(_ answer: VacuumAnswer, isForced: Bool) -> String {
         let expired =
             isForced && !answer.holders.isEmpty
             ? ", and expire " + answer.holders.map(name).joined(separator: ", ") : ""
@@ -29,7 +29,7 @@ enum VacuumText {
 
     private static func stays(_ segments: UInt32) -> String { segments == 1 ? "stays" : "stay" }
 
-    private static func name(_ holder: Vacuumed.Holder) -> String {
+    private static func name(_ holder: VacuumAnswer.RetentionHolder) -> String {
         switch holder.kind {
         case .consumer: "consumer \(holder.name)"
         case .client: "client \(holder.name)"
@@ -37,14 +37,14 @@ enum VacuumText {
         }
     }
 
-    private static func line(_ holder: Vacuumed.Holder, _ isForced: Bool) -> String {
+    private static func line(_ holder: VacuumAnswer.RetentionHolder, _ isForced: Bool) -> String {
         "\(name(holder)) needs positions from \(holder.position + 1) on, "
             + "\(ByteText.text(holder.bytes)) of what is asked for: "
             + (isForced ? "it would be expired" : "that stays")
     }
 }
 
-extension Vacuumed {
+extension VacuumAnswer {
     /// Returns the answer as a JSON object for scripts.
     func json(isDryRun: Bool) -> JSON {
         func number(_ value: UInt64) -> JSON { .int(Int64(clamping: value)) }

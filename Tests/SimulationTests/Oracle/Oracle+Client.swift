@@ -55,7 +55,7 @@ extension Oracle {
     // MARK: Law 3
 
     /// Checks an acknowledged save.
-    func acknowledges(_ saved: Saved, _ save: SaveRecord, uid: UInt32) {
+    func acknowledges(_ saved: SaveAnswer, _ save: SaveRecord, uid: UInt32) {
         learns(saved.position)
         if let first = save.answer {
             let isSame =
@@ -93,7 +93,7 @@ extension Oracle {
     }
 
     /// Checks that the saved values are in the graph, as far as the save alone determines them.
-    private func check(_ save: SaveRecord, _ saved: Saved) {
+    private func check(_ save: SaveRecord, _ saved: SaveAnswer) {
         let inserts = save.request.operations.filter {
             if case .insert = $0 { true } else { false }
         }
@@ -121,7 +121,7 @@ extension Oracle {
     }
 
     private func check(
-        _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: Saved
+        _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: SaveAnswer
     ) {
         // A cascade of the same save may have deleted the object; an update may have met another
         // client's deletion.
@@ -137,7 +137,7 @@ extension Oracle {
     }
 
     /// Checks the answer to a batch, at its end or where it stopped.
-    func ends(_ record: BatchRecord, _ answer: Batched, uid: UInt32) {
+    func ends(_ record: BatchRecord, _ answer: BatchAnswer, uid: UInt32) {
         learns(answer.position)
         expect(answer.position <= truth.last, 1, "a batch ends at \(answer.position), not durable")
         let key = Truth.SaveKey(uid: uid, id: record.batch.batchID)
@@ -173,7 +173,7 @@ extension Oracle {
     }
 
     /// Checks a fetch of all rows of an entity, sorted by rank, then number.
-    func fetches(_ answer: Fetched, _ request: FetchRequest, isPast: Bool = false) {
+    func fetches(_ answer: FetchAnswer, _ request: FetchRequest, isPast: Bool = false) {
         guard answer.position <= truth.last,
             let entity = truth.model(at: answer.position)?.entity(named: request.entity)
         else { return }

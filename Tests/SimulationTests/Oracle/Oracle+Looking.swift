@@ -7,13 +7,13 @@ extension Oracle {
     // MARK: Reading the past
 
     /// Checks a fetch at an earlier position.
-    func looksBack(_ answer: Fetched, _ fetch: Fetch) {
+    func looksBack(_ answer: FetchAnswer, _ fetch: Fetch) {
         guard isAnswered(at: answer.position, for: fetch.at) else { return }
         fetches(answer, fetch.request, isPast: true)
     }
 
     /// Checks objects and members at an earlier position.
-    func looksBack(_ answer: Objects, _ read: Read) {
+    func looksBack(_ answer: ReadAnswer, _ read: Read) {
         guard isAnswered(at: answer.position, for: read.at) else { return }
         for object in answer.objects { shows(object, at: answer.position, isPast: true) }
         for list in answer.members {

@@ -24,7 +24,7 @@ final class SaveRecord {
     let epoch: UInt32
     var state = State.open
     /// The first answer.
-    var answer: Saved?
+    var answer: SaveAnswer?
     /// Whether the save is in flight on the current connection.
     var isSent = false
     /// Whether the save was ever sent.
@@ -49,7 +49,7 @@ final class BatchRecord {
     let epoch: UInt32
     var state = SaveRecord.State.open
     /// The first answer after its end.
-    var answer: Batched?
+    var answer: BatchAnswer?
     /// Whether the batch is in flight on the current connection.
     var isSent = false
     /// Whether the batch was ever sent.

@@ -56,7 +56,7 @@ extension SimulatedClient {
     }
 
     /// Handles a batch that ended or stopped.
-    func ended(_ record: BatchRecord, _ answer: Batched) {
+    func ended(_ record: BatchRecord, _ answer: BatchAnswer) {
         record.isSent = false
         oracle.ends(record, answer, uid: uid)
         guard answer.failure == nil else { return record.state = .refused }

@@ -36,7 +36,7 @@ final class SimulatedClient {
     /// Whether the client sent invalid bytes, or messages in an invalid order.
     private(set) var isRude = false
     var sabotage: ClientSabotage?
-    private var oldAnswer: Fetched?
+    private var oldAnswer: FetchAnswer?
     private(set) var reads = 0
 
     init(_ number: Int, uid: UInt32, _ oracle: Oracle) {

@@ -2,7 +2,7 @@ public import TandemModel
 public import TandemQuery
 
 /// The answer to `explain`: the plan of a fetch that was carried out, and the amounts it read.
-public struct Explained: WireCodable {
+public struct ExplainAnswer: WireCodable {
     /// The position at which the fetch read.
     public var position: UInt64
     /// The plan, as a tree in preorder.
