@@ -145,7 +145,7 @@ extension MessageMaker {
                     places: maybe { $0.places() }, hasMore: bool()))
         case .part:
             .part(
-                FetchedPart(
+                FetchedChunk(
                     objects: StoredObjects(list { $0.stored() }), references: references(),
                     values: list { maker in maker.list { $0.value() } },
                     places: maybe { maker in

@@ -9,9 +9,9 @@ import Testing
 /// Large answers, sent in chunks; other clients are served in between.
 @Suite(.ownThread) struct AnswerPartTests {
     /// Returns a bench with nodes whose daemon sends each node as a chunk.
-    private func bench(_ count: UInt64 = 30, partBytes: Int = 1) throws -> EngineBench {
+    private func bench(_ count: UInt64 = 30, chunkBytes: Int = 1) throws -> EngineBench {
         var limits = DaemonLimits()
-        limits.partBytes = partBytes
+        limits.chunkBytes = chunkBytes
         let bench = try EngineBench.ofReaders(limits: limits)
         try bench.bench.save(
             try (1...count).map { try bench.bench.insert("Node", $0, ["name": .string("\($0)")]) })
@@ -34,7 +34,7 @@ import Testing
     func `law 4: a chunked answer equals the unchunked one`(
         _ kind: Fetch.Kind, _ window: (offset: Int, limit: Int?)
     ) throws {
-        let (parts, whole) = (try bench(), try bench(partBytes: 1 << 20))
+        let (parts, whole) = (try bench(), try bench(chunkBytes: 1 << 20))
         let answers = try [parts, whole].map { bench in
             try bench.client().fetch(
                 try fetch(bench, kind, offset: window.offset, limit: window.limit))
@@ -120,7 +120,7 @@ import Testing
         _ clock: ManualClock, readBytes: Int = 8 << 20
     ) throws -> EngineBench {
         var limits = DaemonLimits()
-        (limits.partBytes, limits.readBytes) = (1, readBytes)
+        (limits.chunkBytes, limits.readBytes) = (1, readBytes)
         let bench = try EngineBench.ofReaders(limits: limits, engineClock: clock)
         let text = Value.string(String(repeating: "x", count: 10_000))
         for start in stride(from: UInt64(1), to: 301, by: 100) {

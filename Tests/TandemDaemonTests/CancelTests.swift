@@ -136,7 +136,7 @@ import Testing
         _ stage: Stage
     ) throws {
         var limits = DaemonLimits()
-        limits.partBytes = 1
+        limits.chunkBytes = 1
         let bench = try EngineBench.ofReaders(limits: limits)
         try bench.bench.save(try (1...300).map { try bench.bench.insert("Node", $0) })
         bench.holdReaders(true)

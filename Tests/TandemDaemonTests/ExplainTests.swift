@@ -40,9 +40,9 @@ import Testing
         #expect(error.code == .unknownEntity)
     }
 
-    private func bench(partBytes: Int = 1 << 20) throws -> (EngineBench, Peer) {
+    private func bench(chunkBytes: Int = 1 << 20) throws -> (EngineBench, Peer) {
         var limits = DaemonLimits()
-        limits.partBytes = partBytes
+        limits.chunkBytes = chunkBytes
         let bench = try EngineBench(limits: limits)
         let client = try bench.client()
         try client.save(
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func `an answer of several messages is not answered at once`() throws {
-        let (bench, client) = try bench(partBytes: 1)
+        let (bench, client) = try bench(chunkBytes: 1)
         defer { withExtendedLifetime(bench) {} }
         let request = FetchRequest(entity: "Node")
         #expect(try !explained(Fetch(request: request), client).atOnce)

@@ -20,9 +20,9 @@ import Testing
 
     /// Returns a bench with papers in seven folders, whose names have another order than their
     /// numbers; some papers are in none.
-    private func bench(partBytes: Int) throws -> EngineBench {
+    private func bench(chunkBytes: Int) throws -> EngineBench {
         var limits = DaemonLimits()
-        limits.partBytes = partBytes
+        limits.chunkBytes = chunkBytes
         let bench = try EngineBench.ofReaders(model: Self.model, limits: limits)
         var operations = try (1...7 as ClosedRange<UInt64>).map {
             try bench.bench.insert("Folder", $0, ["name": .string("folder \(9 - $0)")])
@@ -49,9 +49,9 @@ import Testing
     /// With fewer than seven, there are more folders than related objects allowed.
     @Test(arguments: [1, 100, 3_000], [2, 7] as [UInt32])
     func `law 4: a chunked list equals the unchunked one`(
-        _ partBytes: Int, _ rowsUpTo: UInt32
+        _ chunkBytes: Int, _ rowsUpTo: UInt32
     ) throws {
-        let (parts, whole) = (try bench(partBytes: partBytes), try bench(partBytes: 1 << 20))
+        let (parts, whole) = (try bench(chunkBytes: chunkBytes), try bench(chunkBytes: 1 << 20))
         let client = try parts.client()
         let id = try client.send(.fetch(try fetch(parts, rowsUpTo: rowsUpTo)))
         while client.session.read?.hasSent != true { try parts.turn() }
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `law 2: saves of others while a list is sorted are pushed after it`() throws {
-        let (bench, other) = (try bench(partBytes: 200), try bench(partBytes: 1 << 20))
+        let (bench, other) = (try bench(chunkBytes: 200), try bench(chunkBytes: 1 << 20))
         let (client, writer) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(try fetch(bench)))
         while client.session.read?.hasSent != true { try bench.turn() }

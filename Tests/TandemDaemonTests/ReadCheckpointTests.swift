@@ -132,7 +132,7 @@ import Testing
     @Test func `while the store is short of space large answers are sent to their end too`() throws
     {
         var limits = DaemonLimits()
-        limits.partBytes = 1
+        limits.chunkBytes = 1
         let bench = try EngineBench.ofReaders(limits: limits, clock: clock)
         try bench.insertNodes(300)
         bench.engine.committer.meets(.store, "no room")

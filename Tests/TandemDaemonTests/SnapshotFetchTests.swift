@@ -75,12 +75,12 @@ private struct Placed: Equatable {
         return found + VerdictTests.lists.map(\.request)
     }
 
-    @Test(arguments: [1, DaemonLimits().partBytes])
+    @Test(arguments: [1, DaemonLimits().chunkBytes])
     func `law 4: a fetch returns the state at its position, whatever is saved meanwhile`(
-        _ partBytes: Int
+        _ chunkBytes: Int
     ) throws {
         var limits = DaemonLimits()
-        limits.partBytes = partBytes
+        limits.chunkBytes = chunkBytes
         for round in UInt64(0)..<Volume.of(1, deep: 3) {
             var random = SplitMix64(seed: seed &+ round)
             var graph = try RandomGraph(seed: seed &+ 900 &+ round, limits: limits)

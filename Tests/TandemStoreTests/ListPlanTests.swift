@@ -150,7 +150,7 @@ import Testing
                     let whole = try snapshot.fetch(request, by: plan, for: part)
                     let found = try snapshot.fetch(
                         request, by: plan, for: part,
-                        partBytes: .random(in: 0...200, using: &shelf.random))
+                        chunkBytes: .random(in: 0...200, using: &shelf.random))
                     #expect(found.count == whole.count)
                     guard let parts = found.list else {
                         #expect(found.places == whole.places && found.objects == whole.objects)

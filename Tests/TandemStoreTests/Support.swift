@@ -179,10 +179,10 @@ extension StoreView {
     /// Fetches with a plan and an unlimited budget.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
-        past: PastGraph? = nil, partBytes: Int? = nil
+        past: PastGraph? = nil, chunkBytes: Int? = nil
     ) throws -> FetchResult {
         try fetch(
-            request, by: plan, for: part, past: past, partBytes: partBytes, budget: readBudget())
+            request, by: plan, for: part, past: past, chunkBytes: chunkBytes, budget: readBudget())
     }
 }
 

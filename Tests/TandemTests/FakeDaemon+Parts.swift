@@ -12,7 +12,7 @@ extension FakeDaemon {
         let writer = fake.container(author: "writer").makeContext(name: "writer")
         for name in names { try writer.insert(Content.self).name = name }
         try writer.save()
-        fake.state.withLock { $0.partBytes = 1 }
+        fake.state.withLock { $0.chunkBytes = 1 }
         return fake
     }
 

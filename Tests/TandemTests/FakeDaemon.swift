@@ -33,7 +33,7 @@ final class FakeDaemon: Sendable {
         /// A chunk is sent twice.
         case repetition
         /// Another chunk is sent.
-        case part(FetchedPart)
+        case part(FetchedChunk)
     }
 
     struct State {
@@ -50,7 +50,7 @@ final class FakeDaemon: Sendable {
         var losesNextFetch = false
         /// Answers to fetches are sent in chunks of about this many bytes; nil for unchunked
         /// answers.
-        var partBytes: Int?
+        var chunkBytes: Int?
         /// The event after this number of messages of the next chunked answer.
         var interruption: (messages: Int, event: Interruption)?
         /// Whether `interruption` applies to every answer.

@@ -161,8 +161,8 @@ final class FakeSession: Sendable {
     private func sendInParts(
         _ answer: FetchAnswer, _ id: UInt32, _ daemonState: inout FakeDaemon.State
     ) {
-        guard let partBytes = daemonState.partBytes else { return send(.fetched(answer), id) }
-        var parts = FetchedParts(answer, partBytes: partBytes)
+        guard let chunkBytes = daemonState.chunkBytes else { return send(.fetched(answer), id) }
+        var parts = AnswerChunker(answer, chunkBytes: chunkBytes)
         var count = 0
         while let message = parts.nextMessage() {
             send(message, id)

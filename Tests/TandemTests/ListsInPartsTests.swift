@@ -56,9 +56,9 @@ import Testing
             limits: limits)
     }
 
-    private func daemon(partBytes: Int = 1) throws -> EmbeddedDaemon {
+    private func daemon(chunkBytes: Int = 1) throws -> EmbeddedDaemon {
         var configuration = DaemonConfiguration.inMemory()
-        configuration.limits.partBytes = partBytes
+        configuration.limits.chunkBytes = chunkBytes
         return try EmbeddedDaemon(configuration)
     }
 
@@ -102,7 +102,7 @@ import Testing
     func `law 4: a list made of chunks equals a fresh fetch, whoever saves meanwhile`(_ run: Int)
         async throws
     {
-        let daemon = try daemon(partBytes: [1, 300][run % 2])
+        let daemon = try daemon(chunkBytes: [1, 300][run % 2])
         let writer = container(daemon, "writer")
         try await writer.withContext { context in
             for name in ["a", "b", "c"] { try context.insert(Bucket.self).name = name }
@@ -225,18 +225,18 @@ import Testing
     {
         let (fake, context) = try fake(["a", "b", "c"])
         let object = ObjectReference(tag: 2, number: 99)
-        func part(section: UInt32 = 0, hops: Int = 0) -> FetchedPart {
+        func part(section: UInt32 = 0, hops: Int = 0) -> FetchedChunk {
             var places = ListPlaces(hops: hops)
             [1].withUnsafeBytes { places.append(object, key: $0, section: section) }
             for hop in 0..<hops { places.append(link: 1, hop: hop) }
-            return FetchedPart(places: places, hasMore: true)
+            return FetchedChunk(places: places, hasMore: true)
         }
         let stored = try #require(fake.state.withLock { $0.rows.values.first })
         let row = StoredObject(object: object, version: 1, row: stored.row)
         let strange = [
-            part(section: 7), part(hops: 1), FetchedPart(hasMore: true),
-            FetchedPart(objects: [row], hasMore: true),
-            FetchedPart(references: [object], places: part().places, hasMore: true),
+            part(section: 7), part(hops: 1), FetchedChunk(hasMore: true),
+            FetchedChunk(objects: [row], hasMore: true),
+            FetchedChunk(references: [object], places: part().places, hasMore: true),
         ]
         for (index, part) in strange.enumerated() {
             interrupt(fake, after: 2, .part(part))
@@ -256,7 +256,7 @@ import Testing
         [255].withUnsafeBytes {
             places.append(ObjectReference(tag: 1, number: 99), key: $0, section: 0)
         }
-        interrupt(fake, after: 3, .part(FetchedPart(places: places, hasMore: false)))
+        interrupt(fake, after: 3, .part(FetchedChunk(places: places, hasMore: false)))
         let error = #expect(throws: TandemError.self) { try list(context).performFetch() }
         #expect(error?.code == .storage)
     }

@@ -72,7 +72,7 @@ import Testing
     /// Returns a fixture; in every second run its answers are chunked by object.
     private func fixture(_ run: Int) throws -> Fixture {
         var limits = DaemonLimits()
-        if run % 2 == 1 { limits.partBytes = 1 }
+        if run % 2 == 1 { limits.chunkBytes = 1 }
         return try Fixture([], limits: limits)
     }
 

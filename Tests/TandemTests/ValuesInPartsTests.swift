@@ -24,7 +24,7 @@ private struct Name: ObjectValue, Equatable {
     /// Returns a daemon that sends answers in chunks of one row.
     private func daemon() throws -> EmbeddedDaemon {
         var configuration = DaemonConfiguration.inMemory()
-        configuration.limits.partBytes = 1
+        configuration.limits.chunkBytes = 1
         return try EmbeddedDaemon(configuration)
     }
 

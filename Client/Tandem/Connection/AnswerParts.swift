@@ -14,7 +14,7 @@ import TandemWire
 final class AnswerParts: Sendable {
     private struct Guarded {
         /// The chunks that arrived and were not taken.
-        var parts: Deque<FetchedPart> = []
+        var parts: Deque<FetchedChunk> = []
         /// The number of objects to come; nil if no chunked answer has begun or it was discarded.
         var left: Int?
         /// The head of a list answer, which tells what the placements of its chunks may refer to;
@@ -34,7 +34,7 @@ final class AnswerParts: Sendable {
         }
 
         /// Whether a chunk has the kind of content that the answer announced.
-        func fits(_ part: FetchedPart) -> Bool {
+        func fits(_ part: FetchedChunk) -> Bool {
             guard let places else { return part.count == part.objects.count }
             guard let more = part.places else { return false }
             return part.count == more.count && places.accepts(more)
@@ -45,7 +45,7 @@ final class AnswerParts: Sendable {
 
     /// The result of a request for the next chunk.
     enum Next {
-        case part(FetchedPart)
+        case part(FetchedChunk)
         case end
         case wait(Reply<Void>)
     }
@@ -64,7 +64,7 @@ final class AnswerParts: Sendable {
     ///
     /// Throws `storage` if the chunk has the wrong kind of content, or if it has more or fewer
     /// objects than the head announced.
-    func add(_ part: FetchedPart) throws(TandemError) -> Bool {
+    func add(_ part: FetchedChunk) throws(TandemError) -> Bool {
         let (waiter, isWanted) = try guarded.withLock {
             guarded throws(TandemError) -> (Reply<Void>?, Bool) in
             guard let left = guarded.left else { return (nil, false) }

@@ -108,7 +108,7 @@ final class Connection: Sendable {
     ///
     /// Throws the error that ended the answer early. After the loss of the connection
     /// (``AnswerParts/isLost``), ask again.
-    func next(of parts: AnswerParts) throws(TandemError) -> FetchedPart? {
+    func next(of parts: AnswerParts) throws(TandemError) -> FetchedChunk? {
         while true {
             switch try parts.next() {
             case .part(let part): return part

@@ -60,7 +60,7 @@ struct SentRequests: Sendable {
     /// A chunk for an unknown request is ignored. Throws `storage` if the request has no answer
     /// that the chunk could belong to.
     mutating func add(
-        _ part: FetchedPart, _ id: UInt32, deadline: UInt64
+        _ part: FetchedChunk, _ id: UInt32, deadline: UInt64
     ) throws(TandemError) -> Gathering {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return .goesOn }
         items[index].request.deadline = deadline
@@ -73,7 +73,7 @@ struct SentRequests: Sendable {
     }
 
     private mutating func addTold(
-        _ part: FetchedPart, at index: Int
+        _ part: FetchedChunk, at index: Int
     ) throws(TandemError) -> Gathering {
         let isWanted = try items[index].request.parts?.add(part) ?? false
         if !part.hasMore { return .isTaken }

@@ -30,7 +30,7 @@ struct FetchedList {
         answer.hasMore = false
     }
 
-    private mutating func append(_ part: FetchedPart) {
+    private mutating func append(_ part: FetchedChunk) {
         answer.objects.append(part.objects)
         if let more = part.places { places?.append(more) }
     }

@@ -46,7 +46,7 @@ struct Answerer {
         do {
             let answer = try run.answer(question)
             guard case .fetched(let fetched) = answer.message,
-                FetchedParts(fetched).bytes > limits.partBytes
+                AnswerChunker(fetched).bytes > limits.chunkBytes
             else {
                 engine.follow(question.interests, session)
                 return answer.message

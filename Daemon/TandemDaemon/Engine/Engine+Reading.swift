@@ -210,7 +210,7 @@ extension Engine {
             return fail(read, Self.otherModel(read))
         }
         session.tookAt = clock.monotonicNanoseconds
-        while session.outboundBytes < limits.partBytes, let message = job.takeMessage() {
+        while session.outboundBytes < limits.chunkBytes, let message = job.takeMessage() {
             session.answer(message, to: read.id)
             read.hasSent = true
             guard message.isLast else { continue }
@@ -303,7 +303,7 @@ extension Engine {
     /// the largest first. If that does not make enough room, the new answer itself is rejected.
     private func makeRoom(for read: PendingRead) {
         // An answer that is sent immediately needs no room.
-        guard heldBytes > limits.readBytes, read.countedBytes > limits.partBytes else { return }
+        guard heldBytes > limits.readBytes, read.countedBytes > limits.chunkBytes else { return }
         limitCounts.note(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {

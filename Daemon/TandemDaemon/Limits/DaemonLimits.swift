@@ -105,7 +105,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var readBytes = 512 << 20
     /// The approximate size of a chunk of a large answer; not configurable, and changed only by
     /// tests.
-    package var partBytes = FetchedParts.partBytes
+    package var chunkBytes = AnswerChunker.chunkBytes
     /// The maximum number of transactions that a read at an earlier position undoes.
     public var lookBackTransactions = 1_000_000
     /// The maximum number of pins of one connection.

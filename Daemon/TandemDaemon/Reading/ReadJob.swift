@@ -73,10 +73,10 @@ final class ReadJob: @unchecked Sendable {
     private var run: ReadRun?
     private var snapshot: StoreSnapshot?
     private var answer: OutgoingAnswer?
-    private let partBytes: Int
+    private let chunkBytes: Int
 
     /// The number of encoded bytes at which the job rests.
-    private var bufferedBytes: Int { 4 * partBytes }
+    private var bufferedBytes: Int { 4 * chunkBytes }
 
     /// Creates a job that reads a snapshot, which it ends, or the store's own view on the owner's
     /// thread.
@@ -89,7 +89,7 @@ final class ReadJob: @unchecked Sendable {
         self.user = user
         self.run = run
         self.snapshot = snapshot
-        partBytes = run.limits.partBytes
+        chunkBytes = run.limits.chunkBytes
         let windowBytes = run.window?.bytes ?? 0
         note { state in
             _ = memory.change(from: 0, to: windowBytes)
@@ -186,7 +186,7 @@ final class ReadJob: @unchecked Sendable {
         switch purpose {
         case .answer(let question, let id):
             let found = try run.answer(copy == nil ? question : question.compiled(in: run.model))
-            answer = OutgoingAnswer(found, id, partBytes: partBytes)
+            answer = OutgoingAnswer(found, id, chunkBytes: chunkBytes)
         case .search(let search):
             let found = try search.select(
                 from: try run.references(search.request.compiled(in: run.model)), run.limits,
@@ -341,16 +341,16 @@ final class ReadJob: @unchecked Sendable {
 private struct OutgoingAnswer {
     private let id: UInt32
     private var whole: DaemonMessage?
-    private var parts: FetchedParts?
+    private var parts: AnswerChunker?
     private let list: ListInParts?
-    private let partBytes: Int
+    private let chunkBytes: Int
 
-    init(_ answer: ReadRun.Answer, _ id: UInt32, partBytes: Int) {
+    init(_ answer: ReadRun.Answer, _ id: UInt32, chunkBytes: Int) {
         self.id = id
-        self.partBytes = partBytes
+        self.chunkBytes = chunkBytes
         list = answer.list
         if case .fetched(let fetched) = answer.message {
-            parts = FetchedParts(fetched, partBytes: partBytes)
+            parts = AnswerChunker(fetched, chunkBytes: chunkBytes)
         } else {
             whole = answer.message
         }
@@ -378,7 +378,7 @@ private struct OutgoingAnswer {
             return whole
         }
         if let message = parts?.nextMessage() { return message }
-        guard let list, let places = list.nextPart(bytes: partBytes) else { return nil }
-        return .part(FetchedPart(places: places, hasMore: !list.isTaken))
+        guard let list, let places = list.nextPart(bytes: chunkBytes) else { return nil }
+        return .part(FetchedChunk(places: places, hasMore: !list.isTaken))
     }
 }

@@ -69,7 +69,7 @@ struct ReadRun {
         let part = try fetch.part(of: request)
         guard littleWork != nil else {
             return try view.fetch(
-                request, for: part, past: past, partBytes: inParts ? limits.partBytes : nil,
+                request, for: part, past: past, chunkBytes: inParts ? limits.chunkBytes : nil,
                 budget: budget())
         }
         guard past == nil, let found = try view.fetchLittle(request, for: part, budget: budget())
@@ -150,7 +150,7 @@ struct ReadRun {
         let answer = try answer(fetch, found)
         // A fetch whose answer is sent in chunks goes to a reader, regardless of the number of
         // objects.
-        if littleWork != nil, FetchedParts(answer).bytes > limits.partBytes {
+        if littleWork != nil, AnswerChunker(answer).bytes > limits.chunkBytes {
             throw StoreError(.interrupted, "the answer is larger than one message")
         }
         return ExplainAnswer(

@@ -4,7 +4,7 @@ public import TandemQuery
 /// A lookup of the one object with a unique value, which needs no plan.
 ///
 /// An example is `name == "Cameroon"` if names are unique. The lookup gives the same answer as
-/// ``StoreView/fetch(_:for:past:partBytes:budget:)``, but reads only two keys of the store. It
+/// ``StoreView/fetch(_:for:past:chunkBytes:budget:)``, but reads only two keys of the store. It
 /// compiles no request, collects no candidates and sorts nothing. A request is not a lookup if it
 /// has another condition, an order or an offset. Neither is it one if the value has another type
 /// than the property, or is a text too long for a row.

@@ -31,7 +31,7 @@ public struct FetchResult {
 extension StoreView {
     /// Fetches at ``appliedPosition``, or at an earlier position.
     ///
-    /// With `partBytes`, a list of more bytes is returned in chunks (``FetchResult/list``).
+    /// With `chunkBytes`, a list of more bytes is returned in chunks (``FetchResult/list``).
     ///
     /// Cost: one evaluation for each candidate. An index supplies the candidates if that reads less
     /// than a scan (``TandemStore``, Planning). Candidates are evaluated in place, and only the
@@ -42,12 +42,12 @@ extension StoreView {
     /// ``ReadBudget`` allows, and the errors of the budget's check.
     public func fetch(
         _ request: CompiledRequest, for part: FetchPart = .rows, past: PastGraph? = nil,
-        partBytes: Int? = nil, budget: ReadBudget? = nil
+        chunkBytes: Int? = nil, budget: ReadBudget? = nil
     ) throws(StoreError) -> FetchResult {
         let planner = FetchPlanner(request, for: part, in: self)
         let plan = try planner.plan(isPast: past != nil)
         return try fetch(
-            request, by: plan, for: part, past: past, partBytes: partBytes,
+            request, by: plan, for: part, past: past, chunkBytes: chunkBytes,
             budget: budget ?? readBudget())
     }
 
@@ -66,13 +66,13 @@ extension StoreView {
     /// Carries out a fetch by a plan.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
-        past: PastGraph? = nil, partBytes: Int? = nil, budget: ReadBudget
+        past: PastGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
     ) throws(StoreError) -> FetchResult {
         var result = FetchResult()
         result.plan = plan.access.description
         result.steps = plan.steps(of: request, for: part)
         if past == nil,
-            try fill(&result, request, plan, part, partBytes: partBytes, budget: budget)
+            try fill(&result, request, plan, part, chunkBytes: chunkBytes, budget: budget)
         {
             return result
         }
@@ -102,14 +102,14 @@ extension StoreView {
     /// otherwise.
     private func fill(
         _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
-        _ part: FetchPart, partBytes: Int?, budget: ReadBudget
+        _ part: FetchPart, chunkBytes: Int?, budget: ReadBudget
     ) throws(StoreError) -> Bool {
         if let walk = ListWalk(request, plan, part, self, budget) {
             // A short list is answered with rows.
             guard let list = try walk.read() else { return false }
             (result.count, result.rowsRead, result.keysRead) =
                 (list.count, walk.rowsRead, walk.keysRead)
-            if let partBytes, list.bytes > partBytes {
+            if let chunkBytes, list.bytes > chunkBytes {
                 (result.places, result.list) = (list.head, list)
             } else {
                 result.places = list.allPlaces()

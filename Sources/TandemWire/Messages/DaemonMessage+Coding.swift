@@ -69,7 +69,7 @@ extension DaemonMessage {
         case .transaction: self = .transaction(try TransactionPush(from: &reader))
         case .progress: self = .progress(try ProgressPush(from: &reader))
         case .fetched: self = .fetched(try FetchAnswer(from: &reader))
-        case .part: self = .part(try FetchedPart(from: &reader))
+        case .part: self = .part(try FetchedChunk(from: &reader))
         case .objects: self = .objects(try ReadAnswer(from: &reader))
         case .saved: self = .saved(try SaveAnswer(from: &reader))
         case .verdicts: self = .verdicts(try Verdicts(from: &reader))

@@ -14,7 +14,7 @@ public indirect enum DaemonMessage: WireMessage {
     /// The answer to `fetch`.
     case fetched(FetchAnswer)
     /// A chunk of the answer to `fetch`, after its head.
-    case part(FetchedPart)
+    case part(FetchedChunk)
     /// The answer to `read`.
     case objects(ReadAnswer)
     /// The answer to `save`.

@@ -121,7 +121,7 @@ public struct FetchAnswer: WireCodable {
     /// The placements of the objects, for a ``Fetch/Kind/list`` of more objects than the limit of
     /// rows.
     public var places: ListPlaces?
-    /// Whether the objects follow in chunks (``FetchedPart``); the answer itself then has none.
+    /// Whether the objects follow in chunks (``FetchedChunk``); the answer itself then has none.
     public var hasMore: Bool
 
     /// Creates an answer with the given content.

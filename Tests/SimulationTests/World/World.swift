@@ -100,7 +100,7 @@ final class World {
         _ = chance.percent(30)
         if traits.hasBatches { settings.batchObjects = 1 + Int(traits.savesKept % 3) }
         if slices.percent(40) { settings.limits.sliceReads = slices.number(1...6) }
-        if slices.percent(50) { settings.limits.partBytes = slices.number(1...300) }
+        if slices.percent(50) { settings.limits.chunkBytes = slices.number(1...300) }
         return settings
     }
 

@@ -4,30 +4,30 @@ import TandemQuery
 /// A chunker that splits an answer to a fetch into messages: the answer itself, or its head and
 /// chunks.
 ///
-///     var parts = FetchedParts(answer)
+///     var parts = AnswerChunker(answer)
 ///     while let message = parts.nextMessage() { send(message) }
 ///
 /// State: `rest` is the answer, of which the first `next` objects were returned.
-public struct FetchedParts: Sendable {
+public struct AnswerChunker: Sendable {
     /// The approximate size of a chunk in bytes.
     ///
     /// Small enough that producing a chunk blocks neither side noticeably, and large enough that
     /// few socket operations are needed.
-    public static let partBytes = 256 << 10
+    public static let chunkBytes = 256 << 10
     private static let referenceBytes = 10
 
     private var rest: FetchAnswer?
     private var next = 0
     private var hasBegun = false
-    private let partBytes: Int
+    private let chunkBytes: Int
     private let total: Int
     private let valueBytes: Int
     private let allBytes: Int
 
-    /// Creates the chunker of an answer, with chunks of about `partBytes`.
-    public init(_ answer: FetchAnswer, partBytes: Int = partBytes) {
+    /// Creates the chunker of an answer, with chunks of about `chunkBytes`.
+    public init(_ answer: FetchAnswer, chunkBytes: Int = chunkBytes) {
         rest = answer
-        self.partBytes = partBytes
+        self.chunkBytes = chunkBytes
         total = answer.bodyCount
         valueBytes = answer.values.reduce(0) { $0 + $1.heldBytes }
         allBytes = answer.heldBytes + valueBytes
@@ -57,11 +57,13 @@ public struct FetchedParts: Sendable {
 
     /// Returns the index after the last object of the next chunk.
     private func end(of answer: FetchAnswer) -> Int {
-        if !answer.objects.isEmpty { return answer.objects.endOfPart(from: next, bytes: partBytes) }
+        if !answer.objects.isEmpty {
+            return answer.objects.endOfPart(from: next, bytes: chunkBytes)
+        }
         var bytes = Self.referenceBytes
         if let places = answer.places { bytes = places.bytes / max(1, places.count) }
         if !answer.values.isEmpty { bytes = valueBytes / answer.values.count }
-        return min(total, next + max(1, partBytes / max(1, bytes)))
+        return min(total, next + max(1, chunkBytes / max(1, bytes)))
     }
 }
 
@@ -75,8 +77,8 @@ extension FetchAnswer {
             + (places?.bytes ?? 0)
     }
 
-    fileprivate func part(_ range: Range<Int>, hasMore: Bool) -> FetchedPart {
-        FetchedPart(
+    fileprivate func part(_ range: Range<Int>, hasMore: Bool) -> FetchedChunk {
+        FetchedChunk(
             objects: objects.isEmpty ? [] : objects.part(range),
             references: references.isEmpty ? [] : Array(references[range]),
             values: values.isEmpty ? [] : Array(values[range]),

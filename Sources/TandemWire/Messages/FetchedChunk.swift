@@ -6,7 +6,7 @@ public import TandemQuery
 /// A large answer is sent as several messages, with other messages in between. The client can
 /// process the objects that have arrived while the daemon prepares the rest. No other request waits
 /// for more than one chunk.
-public struct FetchedPart: WireCodable {
+public struct FetchedChunk: WireCodable {
     /// The next objects, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: StoredObjects
     /// The next references, for ``Fetch/Kind/references``.
@@ -64,7 +64,7 @@ extension FetchAnswer {
     /// A chunk does not belong to the answer if it is empty, or refers to sections or objects that
     /// the answer lacks. The same holds if the total would exceed ``count``, or be less than it
     /// after the last chunk.
-    public mutating func append(_ part: FetchedPart) -> Bool {
+    public mutating func append(_ part: FetchedChunk) -> Bool {
         let total = UInt64(bodyCount + part.count)
         guard part.count > 0 else { return false }
         guard part.hasMore ? total < count : total == count else { return false }

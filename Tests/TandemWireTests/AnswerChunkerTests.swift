@@ -7,7 +7,7 @@ import Testing
 @testable import TandemWire
 
 /// Chunked answers, and their assembly.
-@Suite struct FetchedPartsTests {
+@Suite struct AnswerChunkerTests {
     private func stored(_ number: UInt64, bytes: Int) -> StoredObject {
         StoredObject(
             object: ObjectReference(tag: UInt16(1 + number % 3), number: number), version: number,
@@ -52,10 +52,10 @@ import Testing
 
     /// Encodes an answer in chunks and decodes it; returns the assembled answer and the number of
     /// messages.
-    private func gathered(_ answer: FetchAnswer, partBytes: Int) throws -> (
+    private func gathered(_ answer: FetchAnswer, chunkBytes: Int) throws -> (
         FetchAnswer?, messages: Int
     ) {
-        var parts = FetchedParts(answer, partBytes: partBytes)
+        var parts = AnswerChunker(answer, chunkBytes: chunkBytes)
         var (gatherer, decoder) = (AnswerGatherer(), DaemonMessageDecoder())
         var (whole, messages): (FetchAnswer?, Int) = (nil, 0)
         while let message = parts.nextMessage() {
@@ -76,9 +76,9 @@ import Testing
         for run in 0..<200 as Range<UInt64> {
             var random = MessageMaker(run)
             let answer = answer(&random)
-            let partBytes = 1 + random.int(0...399)
-            let (whole, _) = try gathered(answer, partBytes: partBytes)
-            #expect(whole == answer, "TANDEM_SEED=\(seed) run \(run), parts of \(partBytes) bytes")
+            let chunkBytes = 1 + random.int(0...399)
+            let (whole, _) = try gathered(answer, chunkBytes: chunkBytes)
+            #expect(whole == answer, "TANDEM_SEED=\(seed) run \(run), parts of \(chunkBytes) bytes")
         }
     }
 
@@ -87,12 +87,12 @@ import Testing
     {
         let objects = StoredObjects((0..<100).map { stored($0, bytes: 81) })
         let answer = FetchAnswer(position: 3, count: 100, objects: objects)
-        #expect(try gathered(answer, partBytes: 10_000).messages == 1)
+        #expect(try gathered(answer, chunkBytes: 10_000).messages == 1)
         // Headers of 18 bytes and a length byte: 10 objects of 100 bytes per chunk.
-        #expect(try gathered(answer, partBytes: 1_000).messages == 11)
+        #expect(try gathered(answer, chunkBytes: 1_000).messages == 11)
         // No object is split: each one is a chunk.
-        #expect(try gathered(answer, partBytes: 1).messages == 101)
-        #expect(try gathered(FetchAnswer(position: 3, count: 0), partBytes: 1).messages == 1)
+        #expect(try gathered(answer, chunkBytes: 1).messages == 101)
+        #expect(try gathered(FetchAnswer(position: 3, count: 0), chunkBytes: 1).messages == 1)
     }
 
     @Test func `placements in a chunk that refer to elements missing in the list are refused`() {
@@ -108,15 +108,15 @@ import Testing
             #expect(!fits && list.count == 0)
         }
         var answer = FetchAnswer(position: 1, count: 8)
-        let belongs = answer.append(FetchedPart(places: whole.part(0..<8), hasMore: false))
+        let belongs = answer.append(FetchedChunk(places: whole.part(0..<8), hasMore: false))
         #expect(!belongs)
         // More objects than the answer announces, and fewer.
         for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
             var answer = FetchAnswer(position: 1, count: count)
             let references = (1...8).map { ObjectReference(tag: 1, number: $0) }
-            let belongs = answer.append(FetchedPart(references: references, hasMore: hasMore))
+            let belongs = answer.append(FetchedChunk(references: references, hasMore: hasMore))
             #expect(!belongs && answer.references.isEmpty)
-            let isTaken = answer.append(FetchedPart(hasMore: true))
+            let isTaken = answer.append(FetchedChunk(hasMore: true))
             #expect(!isTaken)
         }
         var list = ListPlaces(sections: whole.sections, reached: [], hops: 2)
