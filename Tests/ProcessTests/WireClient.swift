@@ -10,7 +10,7 @@ final class WireClient {
     private let socket: Socket
     private var decoder = DaemonMessageDecoder()
     private var machine: ClientConnectionStateMachine
-    private var gatherer = AnswerGatherer()
+    private var assembler = AnswerAssembler()
     private(set) var welcome: Welcome
     /// The read-only states that the daemon has announced.
     private(set) var states: [StatePush] = []
@@ -60,7 +60,7 @@ final class WireClient {
             _ = machine.received(
                 answer: envelope.id, position: envelope.message.announcedPosition,
                 isLast: envelope.message.isLastOfAnswer)
-            return gatherer.take(envelope)
+            return assembler.take(envelope)
         }
         let position = push.transaction.position
         guard machine.received(push: push.previous, position: position) == .deliver else {

@@ -139,7 +139,7 @@ final class Peer {
     let session: Session
     private unowned let bench: EngineBench
     private var decoder = DaemonMessageDecoder()
-    private var gatherer = AnswerGatherer()
+    private var assembler = AnswerAssembler()
     private(set) var machine = ClientConnectionStateMachine(hello: Hello())
     private(set) var welcome: Welcome?
     /// The messages that arrived and were not consumed yet.
@@ -264,7 +264,7 @@ final class Peer {
             _ = machine.received(
                 answer: envelope.id, position: envelope.message.announcedPosition,
                 isLast: envelope.message.isLastOfAnswer)
-            if let whole = gatherer.take(envelope) { received.append(whole) }
+            if let whole = assembler.take(envelope) { received.append(whole) }
         }
     }
 

@@ -51,14 +51,14 @@ extension CommitBench {
     /// Runs a job and assembles its messages; `between` is called after each message.
     func answer(_ job: ReadJob, between: () throws -> Void = {}) throws -> DaemonMessage {
         var decoder = DaemonMessageDecoder()
-        var gatherer = AnswerGatherer()
+        var assembler = AnswerAssembler()
         var answer: DaemonMessage?
         repeat {
             job.advance { _ in }
             while let message = job.takeMessage() {
                 decoder.append(message.bytes)
                 while let envelope = try decoder.next() {
-                    if let whole = gatherer.take(envelope) { answer = whole.message }
+                    if let whole = assembler.take(envelope) { answer = whole.message }
                 }
                 try between()
             }

@@ -52,11 +52,11 @@ import Testing
 
     /// Encodes an answer in chunks and decodes it; returns the assembled answer and the number of
     /// messages.
-    private func gathered(_ answer: FetchAnswer, chunkBytes: Int) throws -> (
+    private func assembled(_ answer: FetchAnswer, chunkBytes: Int) throws -> (
         FetchAnswer?, messages: Int
     ) {
         var parts = AnswerChunker(answer, chunkBytes: chunkBytes)
-        var (gatherer, decoder) = (AnswerGatherer(), DaemonMessageDecoder())
+        var (assembler, decoder) = (AnswerAssembler(), DaemonMessageDecoder())
         var (whole, messages): (FetchAnswer?, Int) = (nil, 0)
         while let message = parts.nextMessage() {
             messages += 1
@@ -65,7 +65,7 @@ import Testing
             try FrameEncoder.encode(message, id: 5, into: &bytes)
             decoder.append(bytes)
             let envelope = try #require(try decoder.next())
-            guard let complete = gatherer.take(envelope) else { continue }
+            guard let complete = assembler.take(envelope) else { continue }
             #expect(whole == nil && parts.isDone)
             if case .fetched(let answer) = complete.message { whole = answer }
         }
@@ -77,7 +77,7 @@ import Testing
             var random = MessageMaker(run)
             let answer = answer(&random)
             let chunkBytes = 1 + random.int(0...399)
-            let (whole, _) = try gathered(answer, chunkBytes: chunkBytes)
+            let (whole, _) = try assembled(answer, chunkBytes: chunkBytes)
             #expect(whole == answer, "TANDEM_SEED=\(seed) run \(run), parts of \(chunkBytes) bytes")
         }
     }
@@ -87,12 +87,12 @@ import Testing
     {
         let objects = StoredObjects((0..<100).map { stored($0, bytes: 81) })
         let answer = FetchAnswer(position: 3, count: 100, objects: objects)
-        #expect(try gathered(answer, chunkBytes: 10_000).messages == 1)
+        #expect(try assembled(answer, chunkBytes: 10_000).messages == 1)
         // Headers of 18 bytes and a length byte: 10 objects of 100 bytes per chunk.
-        #expect(try gathered(answer, chunkBytes: 1_000).messages == 11)
+        #expect(try assembled(answer, chunkBytes: 1_000).messages == 11)
         // No object is split: each one is a chunk.
-        #expect(try gathered(answer, chunkBytes: 1).messages == 101)
-        #expect(try gathered(FetchAnswer(position: 3, count: 0), chunkBytes: 1).messages == 1)
+        #expect(try assembled(answer, chunkBytes: 1).messages == 101)
+        #expect(try assembled(FetchAnswer(position: 3, count: 0), chunkBytes: 1).messages == 1)
     }
 
     @Test func `placements in a chunk that refer to elements missing in the list are refused`() {

@@ -11,7 +11,7 @@ final class SimulatedClient {
     private(set) var pipe: Pipe?
     private(set) var machine = ClientConnectionStateMachine(hello: Hello())
     private var decoder = DaemonMessageDecoder()
-    private var gatherer = AnswerGatherer()
+    private var assembler = AnswerAssembler()
     private var hello = Hello()
     /// The position from which to resume after the connection is lost.
     private(set) var resume: Position?
@@ -56,7 +56,7 @@ final class SimulatedClient {
             author: "client \(number)", model: text, resume: resume, interests: names.sorted())
         machine = ClientConnectionStateMachine(hello: hello)
         decoder = DaemonMessageDecoder()
-        gatherer = AnswerGatherer()
+        assembler = AnswerAssembler()
         self.pipe = pipe
         isRude = false
         guard case .send(let hello) = machine.connected() else { return }
@@ -198,7 +198,7 @@ final class SimulatedClient {
             if let position, let heard = followed.answer(request: envelope.id) {
                 oracle.hears(heard, from: position, to: cursor, interests)
             }
-            guard let answer = gatherer.take(envelope) else { return action == .partial }
+            guard let answer = assembler.take(envelope) else { return action == .partial }
             guard action == .complete, let request = requests.removeValue(forKey: envelope.id)
             else {
                 let answer = "\(envelope.message)".prefix(300)

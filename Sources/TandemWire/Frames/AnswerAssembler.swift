@@ -3,8 +3,8 @@ import TandemModel
 /// An assembler that joins chunked answers, for programs that use the protocol directly and need
 /// complete answers.
 ///
-///     if let answer = gatherer.take(envelope) { handle(answer) }
-package struct AnswerGatherer: Sendable {
+///     if let answer = assembler.take(envelope) { handle(answer) }
+package struct AnswerAssembler: Sendable {
     private var begun: [UInt32: FetchAnswer] = [:]
 
     /// Creates an assembler without begun answers.
