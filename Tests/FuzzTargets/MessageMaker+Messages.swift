@@ -236,7 +236,7 @@ extension MessageMaker {
             }, related: list { $0.stored() }, alongside: maybe { $0.alongsideAnswer() })
     }
 
-    private mutating func alongside() -> Alongside {
+    private mutating func alongside() -> PiggybackedRead {
         guard bool() else { return .read(Read(objects: references(), members: [])) }
         return .fetch(Fetch(request: request(), interests: list { $0.tag() }))
     }
@@ -271,7 +271,7 @@ extension MessageMaker {
         columns[int(0...columns.count - 1)]
     }
 
-    private mutating func alongsideAnswer() -> AlongsideAnswer {
+    private mutating func alongsideAnswer() -> PiggybackedAnswer {
         guard bool() else {
             return .objects(
                 ReadAnswer(

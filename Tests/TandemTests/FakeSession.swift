@@ -141,7 +141,7 @@ final class FakeSession: Sendable {
                 return send(.failure(TandemError(.limitExceeded, "it reaches too much")), id)
             }
             let items = request.items.map { _ in [Verdict]() }
-            let alongside = request.alongside.map { part -> AlongsideAnswer in
+            let alongside = request.alongside.map { part -> PiggybackedAnswer in
                 switch part {
                 case .fetch(let fetch): .fetched(fetched(fetch, daemonState))
                 case .read(let read): .objects(self.read(read, daemonState))

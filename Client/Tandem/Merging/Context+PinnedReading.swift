@@ -5,7 +5,7 @@ import TandemWire
 extension ManagedObjectContext {
     /// Reads at the position of the pin, and passes the answer to `use` there.
     func pinnedReadStep<Answer, Output>(
-        _ pin: Pin, _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?,
+        _ pin: Pin, _ part: PiggybackedRead, _ read: @escaping (PiggybackedAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output, attempt: Int = 1
     ) throws -> Step<Output> {
         try checkAttempt(attempt)
@@ -29,10 +29,10 @@ extension ManagedObjectContext {
     }
 
     private func askStep(
-        _ pin: Pin, _ part: Alongside, at position: UInt64
-    ) throws -> Step<AlongsideAnswer> {
-        try pin.takeStep(at: position).then { _ -> Step<AlongsideAnswer> in
-            .ask(part.message(at: position, pin.lease), { AlongsideAnswer($0) }) { answer in
+        _ pin: Pin, _ part: PiggybackedRead, at position: UInt64
+    ) throws -> Step<PiggybackedAnswer> {
+        try pin.takeStep(at: position).then { _ -> Step<PiggybackedAnswer> in
+            .ask(part.message(at: position, pin.lease), { PiggybackedAnswer($0) }) { answer in
                 guard let now = self.connection.knownSession, self.isHere(now) else {
                     throw TandemError(.historyExpired, "the store is of another log or epoch")
                 }
@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     }
 }
 
-extension Alongside {
+extension PiggybackedRead {
     /// Returns the request for this read alone, at an earlier position.
     fileprivate func message(at position: UInt64, _ lease: UInt32) -> ClientMessage {
         switch self {

@@ -10,15 +10,15 @@ extension ManagedObjectContext {
     /// `timeout` is thrown. An answer at another position than the context's is never used. A
     /// chunked answer is used when its head arrives, if there is a chunk reader.
     func positionedStep<Answer, Output>(
-        _ part: Alongside, into parts: AnswerParts? = nil,
-        _ read: @escaping (AlongsideAnswer) -> Answer?,
+        _ part: PiggybackedRead, into parts: AnswerParts? = nil,
+        _ read: @escaping (PiggybackedAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         sweep()
         if let pin = standing.pin { return try pinnedReadStep(pin, part, read, use: use) }
         let generation = session?.generation
         let awaited = AwaitedRead(self)
-        return .ask(part.message, into: parts, { AlongsideAnswer($0) }) { answer in
+        return .ask(part.message, into: parts, { PiggybackedAnswer($0) }) { answer in
             if let pin = self.standing.pin {
                 awaited.end()
                 parts?.giveUp()
@@ -38,9 +38,9 @@ extension ManagedObjectContext {
     ///
     /// `generation` is the generation of the session when the request was sent.
     func placedStep<Answer, Output>(
-        _ answer: AlongsideAnswer, to part: Alongside, into parts: AnswerParts? = nil,
+        _ answer: PiggybackedAnswer, to part: PiggybackedRead, into parts: AnswerParts? = nil,
         from generation: Int?,
-        _ read: @escaping (AlongsideAnswer) -> Answer?,
+        _ read: @escaping (PiggybackedAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         try mergeStep(through: answer.position).then { _ in
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
     /// Repeats a read, piggybacked on a verdict request; without verdict items if these were
     /// refused.
     private func againStep<Answer, Output>(
-        _ part: Alongside, _ read: @escaping (AlongsideAnswer) -> Answer?, attempt: Int,
+        _ part: PiggybackedRead, _ read: @escaping (PiggybackedAnswer) -> Answer?, attempt: Int,
         isRefused: Bool = false, use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         try checkAttempt(attempt)
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
             let merging: Step<Void>
-            var found: AlongsideAnswer?
+            var found: PiggybackedAnswer?
             if case .failure(let error) = result, error.code == .historyExpired,
                 let now = self.connection.knownSession
             {
@@ -140,7 +140,7 @@ extension ManagedObjectContext {
     }
 
     static func read<Answer>(
-        _ answer: AlongsideAnswer, _ read: (AlongsideAnswer) -> Answer?
+        _ answer: PiggybackedAnswer, _ read: (PiggybackedAnswer) -> Answer?
     ) throws -> Answer {
         guard let found = read(answer) else {
             throw TandemError(.storage, "the daemon answered another read than was asked for")
@@ -181,7 +181,7 @@ final class AwaitedRead {
     }
 }
 
-extension Alongside {
+extension PiggybackedRead {
     /// The request for this read alone.
     var message: ClientMessage {
         switch self {
@@ -191,7 +191,7 @@ extension Alongside {
     }
 }
 
-extension AlongsideAnswer {
+extension PiggybackedAnswer {
     /// Creates an answer from a message, or returns nil if the message answers no such read.
     init?(_ message: DaemonMessage) {
         switch message {

@@ -88,7 +88,7 @@ enum ReadQuestion {
     }
 }
 
-extension Alongside {
+extension PiggybackedRead {
     fileprivate var predicates: [ObjectPredicate] {
         guard case .fetch(let fetch) = self else { return [] }
         return [fetch.request.predicate, fetch.columns?.having].compactMap(\.self)

@@ -9,7 +9,7 @@ public struct VerdictRequest: WireCodable {
     /// The lists, at most ``WireLimits/verdictItems``.
     public var items: [VerdictItem]
     /// The read to answer at the same position.
-    public var alongside: Alongside?
+    public var alongside: PiggybackedRead?
     /// The position to which the client moves, forward or back; 0 means the end.
     ///
     /// A piggybacked read is allowed only with 0.
@@ -17,7 +17,7 @@ public struct VerdictRequest: WireCodable {
 
     /// Creates a request about `items`, which are merged up to `from`.
     public init(
-        from: UInt64, items: [VerdictItem], alongside: Alongside? = nil, at: UInt64 = 0
+        from: UInt64, items: [VerdictItem], alongside: PiggybackedRead? = nil, at: UInt64 = 0
     ) {
         self.from = from
         self.items = items
@@ -39,7 +39,7 @@ public struct VerdictRequest: WireCodable {
         items = try reader.list(
             of: VerdictItem.self, itemBytes: 3, limit: WireLimits.verdictItems)
         alongside = try reader.optional { reader throws(CodingError) in
-            try Alongside(from: &reader)
+            try PiggybackedRead(from: &reader)
         }
         at = try reader.uint64()
     }
@@ -88,12 +88,12 @@ public struct Verdicts: WireCodable {
     /// objects.
     public var related: [StoredObject]
     /// The answer to the piggybacked read, if there was one.
-    public var alongside: AlongsideAnswer?
+    public var alongside: PiggybackedAnswer?
 
     /// Creates an answer with the given content.
     public init(
         position: UInt64, items: [[Verdict]], related: [StoredObject] = [],
-        alongside: AlongsideAnswer? = nil
+        alongside: PiggybackedAnswer? = nil
     ) {
         self.position = position
         self.items = items
@@ -118,7 +118,7 @@ public struct Verdicts: WireCodable {
         }
         related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
         alongside = try reader.optional { reader throws(CodingError) in
-            try AlongsideAnswer(from: &reader)
+            try PiggybackedAnswer(from: &reader)
         }
     }
 }

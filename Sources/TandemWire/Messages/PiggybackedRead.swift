@@ -5,7 +5,7 @@ public import TandemModel
 /// A context whose lists need verdicts merges up to the position of the verdicts. While other
 /// clients save, that position is always later than the answer to a separate read sent before. In a
 /// single request both answers have the same position.
-public enum Alongside: WireCodable {
+public enum PiggybackedRead: WireCodable {
     /// A fetch.
     case fetch(Fetch)
     /// Objects and members by id.
@@ -35,7 +35,7 @@ public enum Alongside: WireCodable {
 }
 
 /// The answer to a piggybacked read.
-public enum AlongsideAnswer: WireCodable {
+public enum PiggybackedAnswer: WireCodable {
     /// The answer to a fetch.
     case fetched(FetchAnswer)
     /// Objects and members.
