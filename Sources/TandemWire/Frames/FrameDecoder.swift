@@ -32,7 +32,7 @@ public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 /// append, and one unfinished message.
 public struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()
-    private var step = Step.header
+    private var step = DecodeState.header
     private var parts: [UInt8] = []
     /// Whether the rest of the current message is discarded.
     private var isSkipping = false
@@ -42,7 +42,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     public var messageBytes = Int.max
 
     /// The position of the decoder within a message.
-    private enum Step {
+    private enum DecodeState {
         /// Before the first frame of a message.
         case header
         /// In the payload of a frame.
