@@ -13,7 +13,7 @@ extension Journal {
         let smallest = SegmentFormat.headerBytes + SegmentFormat.Batch.body
         precondition(options.segmentBytes >= smallest, "a segment has at least \(smallest) bytes")
         precondition(options.firstPositionIfNew > 0, "positions begin at 1")
-        let place = JournalPlace(directory: directory, fileSystem: fileSystem, options: options)
+        let place = JournalLocation(directory: directory, fileSystem: fileSystem, options: options)
         let lock = try prepareDirectory(place)
         try removeSpare(place)
         let segments = try JournalDirectory.segments(in: directory, fileSystem)
@@ -43,7 +43,7 @@ extension Journal {
     }
 
     private static func prepareDirectory(
-        _ place: JournalPlace
+        _ place: JournalLocation
     ) throws(JournalError) -> any FileLock {
         do throws(IOError) {
             try place.fileSystem.createDirectory(place.directory, mode: 0o700)
@@ -56,7 +56,7 @@ extension Journal {
         }
     }
 
-    private static func removeSpare(_ place: JournalPlace) throws(JournalError) {
+    private static func removeSpare(_ place: JournalLocation) throws(JournalError) {
         let path = place.directory + "/" + JournalDirectory.spareName
         guard place.fileSystem.exists(path) else { return }
         try converting(JournalError.unreadable) { () throws(IOError) in
@@ -65,7 +65,7 @@ extension Journal {
     }
 
     private static func create(
-        _ place: JournalPlace, _ identity: LogIdentity, _ applied: UInt64?, _ index: JournalIndex
+        _ place: JournalLocation, _ identity: LogIdentity, _ applied: UInt64?, _ index: JournalIndex
     ) throws(JournalError) -> RecoveredLog {
         let first = place.options.firstPositionIfNew
         if let applied, applied >= first {

@@ -42,7 +42,7 @@ public final class Journal: ChangeLog {
     var chain: Chain
     var failure: JournalError?
 
-    init(_ parts: RecoveredLog, lock: any FileLock, _ place: JournalPlace) {
+    init(_ parts: RecoveredLog, lock: any FileLock, _ place: JournalLocation) {
         directory = place.directory
         fileSystem = place.fileSystem
         options = place.options

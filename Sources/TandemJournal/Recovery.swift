@@ -28,7 +28,7 @@ struct RecoveredLog {
 ///    segment is cut again.
 /// 5. Damage is refused, and nothing is changed.
 struct Recovery {
-    let place: JournalPlace
+    let place: JournalLocation
     /// Whether the log was last written with relaxed durability and not closed.
     let wasRelaxed: Bool
     let index = JournalIndex()
@@ -36,7 +36,7 @@ struct Recovery {
     private var sealed: [JournalSegment] = []
     private var lastBatch: (segment: UInt64, offset: UInt64, header: BatchHeader)?
 
-    init(_ place: JournalPlace, wasRelaxed: Bool) {
+    init(_ place: JournalLocation, wasRelaxed: Bool) {
         self.place = place
         self.wasRelaxed = wasRelaxed
     }

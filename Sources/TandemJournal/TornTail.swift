@@ -8,10 +8,10 @@ struct TornTail {
     /// The largest number of copies at one offset; more indicate another problem.
     private static let maximumCopies = 100
 
-    private let place: JournalPlace
+    private let place: JournalLocation
     private let segment: SegmentFile
 
-    init(_ place: JournalPlace, _ segment: SegmentFile) {
+    init(_ place: JournalLocation, _ segment: SegmentFile) {
         self.place = place
         self.segment = segment
     }

@@ -22,7 +22,7 @@ final class SegmentIndexer {
     private let work: IndexWork?
     private var thread: KernelThread?
 
-    init(_ place: JournalPlace) {
+    init(_ place: JournalLocation) {
         directory = place.directory
         fileSystem = place.fileSystem
         work = place.options.payloadReading.map { IndexWork(place.directory, $0) }

@@ -1,7 +1,7 @@
 import TandemIO
 
 /// The location and options of a journal.
-struct JournalPlace {
+struct JournalLocation {
     var directory: String
     var fileSystem: any FileSystem
     var options: JournalOptions
