@@ -86,7 +86,7 @@ import Testing
         }
         #expect(IndexFormat.pageBody == 4_092 && IndexFormat.leafBytes == 512)
         #expect(IndexFormat.markSpacing == 16_384 && IndexFormat.maximumPostings == 4_194_304)
-        #expect(IndexQuestion.maximumKeys == 1_024 && IndexFormat.recordBytes == 16)
+        #expect(IndexQuery.maximumKeys == 1_024 && IndexFormat.recordBytes == 16)
     }
 
     @Test func `the example equals the generated index`() throws {
@@ -96,7 +96,7 @@ import Testing
     @Test func `the example is read as described`() throws {
         let index = try SegmentIndex(bytes: try example())
         func positions(_ keys: [IndexKey]) throws -> [UInt64] {
-            var merge = try #require(try index.positions(of: IndexQuestion(keys: keys)))
+            var merge = try #require(try index.positions(of: IndexQuery(keys: keys)))
             var found: [UInt64] = []
             for position in 1...3 as ClosedRange<UInt64> {
                 if try merge.first(from: position) == position { found.append(position) }

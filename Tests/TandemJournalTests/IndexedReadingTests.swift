@@ -33,11 +33,11 @@ import Testing
         try log.fill(segments: 6, &random)
         #expect(try isWhole(log.journal, log.disk))
         for _ in 0..<60 {
-            let question = log.question(&random)
+            let query = log.query(&random)
             let from = UInt64.random(in: 1...UInt64(log.payloads.count), using: &random)
-            let wanted = log.wanted(question, from: from)
-            let answer = try found(question, in: log.disk, from: from)
-            #expect(answer.positions == wanted, "seed \(seed), from \(from): \(question)")
+            let wanted = log.wanted(query, from: from)
+            let answer = try found(query, in: log.disk, from: from)
+            #expect(answer.positions == wanted, "seed \(seed), from \(from): \(query)")
             #expect(answer.damaged.isEmpty)
         }
     }
@@ -79,9 +79,9 @@ import Testing
         }
         // Only sealed segments: the last one has to be read in any case.
         let top = try #require(log.journal.segments.last).first - 1
-        for question in [IndexQuestion(keys: [.member(3)]), IndexQuestion(keys: [.group(2)])] {
+        for query in [IndexQuery(keys: [.member(3)]), IndexQuery(keys: [.group(2)])] {
             let indexed = CountingFileSystem(disk)
-            let answer = try found(question, in: indexed, through: top)
+            let answer = try found(query, in: indexed, through: top)
             #expect(answer.positions == [4_001] && answer.read == 1)
             let segments = log.journal.segments.count
             // The headers that the indexes are compared with, and one window at the match.
@@ -90,7 +90,7 @@ import Testing
             #expect(indexed.bytes(of: ".index") <= 8 * segments * IndexFormat.pageBytes)
             let scan = CountingFileSystem(disk)
             #expect(
-                try found(question, in: scan, through: top, usesIndexes: false).positions
+                try found(query, in: scan, through: top, usesIndexes: false).positions
                     == [4_001])
             #expect(scan.bytes(of: ".journal") > 2_000_000)
         }
@@ -115,15 +115,15 @@ import Testing
         let log = try manySegments()
         let disk = CountingFileSystem(log.disk)
         let top = try #require(log.journal.segments.last).first - 1
-        let question = IndexQuestion(keys: [.group(2)])
-        let answer = try found(question, in: disk, through: top)
-        #expect(answer.positions == log.wanted(question).filter { $0 <= top })
+        let query = IndexQuery(keys: [.group(2)])
+        let answer = try found(query, in: disk, through: top)
+        #expect(answer.positions == log.wanted(query).filter { $0 <= top })
         #expect(answer.positions.count >= 3 && answer.read == answer.positions.count)
         #expect(disk.lists == 1)
         #expect(disk.opens <= 3 * 80 + answer.read)
         // There is no listing per segment that is read, either.
         let all = CountingFileSystem(log.disk)
-        #expect(try found(IndexQuestion(keys: [.group(1)]), in: all, through: top).read > 60)
+        #expect(try found(IndexQuery(keys: [.group(1)]), in: all, through: top).read > 60)
         #expect(all.lists <= 3)
     }
 
@@ -140,7 +140,7 @@ import Testing
         #expect(disk.lists <= 4)
         let lists = disk.lists
         let indexes = journal.indexes()
-        let walk = indexes.walk(IndexQuestion(keys: [.group(2)]))
+        let walk = indexes.walk(IndexQuery(keys: [.group(2)]))
         let cursor = try journal.read(from: 1, indexes)
         var (position, positions) = (UInt64(1), [UInt64]())
         while let next = walk.next(from: position) {
@@ -163,13 +163,13 @@ import Testing
         let paths = try indexPaths(log.disk)
         let bytes = try #require(log.disk.bytes(of: paths[0]))
         let other = try #require(log.disk.bytes(of: paths[1]))
-        let question = IndexQuestion(keys: [.group(1), .member(3)])
-        let wanted = log.wanted(question)
+        let query = IndexQuery(keys: [.group(1), .member(3)])
+        let wanted = log.wanted(query)
         func answer(_ content: [UInt8]?) throws -> (positions: [UInt64], damaged: [UInt64]) {
             try log.disk.remove(paths[0])
             if let content { log.disk.place(content, at: paths[0]) }
             defer { if content == nil { log.disk.place(bytes, at: paths[0]) } }
-            let answer = try found(question, in: log.disk)
+            let answer = try found(query, in: log.disk)
             return (answer.positions, answer.damaged)
         }
         log.disk.recordsOperations = false
@@ -201,9 +201,9 @@ import Testing
         }
         let path = try #require(try indexPaths(logs[0].disk).first)
         logs[1].disk.place(try #require(logs[0].disk.bytes(of: path)), at: path)
-        let question = IndexQuestion(keys: [.member(4)])
-        let answer = try found(question, in: logs[1].disk)
-        #expect(answer.positions == logs[1].wanted(question) && answer.damaged == [1])
+        let query = IndexQuery(keys: [.member(4)])
+        let answer = try found(query, in: logs[1].disk)
+        #expect(answer.positions == logs[1].wanted(query) && answer.damaged == [1])
     }
 
     @Test func `damage in a segment is found by reads that need it, and prevents an index`()
@@ -215,9 +215,9 @@ import Testing
         var bytes = try #require(log.disk.bytes(of: firstSegment))
         bytes[SegmentFormat.headerBytes + 60] ^= 1
         log.disk.place(bytes, at: firstSegment)
-        func gaps(_ question: IndexQuestion) throws -> Int {
+        func gaps(_ query: IndexQuery) throws -> Int {
             let indexes = SegmentIndexes(directory: directory, fileSystem: log.disk)
-            let walk = indexes.walk(question)
+            let walk = indexes.walk(query)
             let reader = JournalReader(
                 directory: directory, fileSystem: log.disk, from: 1, indexes: indexes)
             var gaps = 0
@@ -231,8 +231,8 @@ import Testing
             }
         }
         let first = try #require(log.payloads.compactMap { $0 }.first)
-        #expect(try gaps(IndexQuestion(keys: [.group(try #require(first.groups.first))])) == 1)
-        #expect(try gaps(IndexQuestion(keys: [.group(200)])) == 0)
+        #expect(try gaps(IndexQuery(keys: [.group(try #require(first.groups.first))])) == 1)
+        #expect(try gaps(IndexQuery(keys: [.group(200)])) == 0)
         let maker = SegmentIndexMaker(
             directory: directory, fileSystem: log.disk, reading: KeyedLog.keys)
         let error = journalError {
@@ -278,9 +278,9 @@ import Testing
         var random = SeededGenerator(seed: seed)
         var log = try KeyedLog()
         try log.fill(segments: 5, &random)
-        let question = IndexQuestion(keys: [.group(1)])
+        let query = IndexQuery(keys: [.group(1)])
         let indexes = log.journal.indexes()
-        let walk = indexes.walk(question)
+        let walk = indexes.walk(query)
         let cursor = try log.journal.read(from: 1, indexes)
         #expect(walk.next(from: 1) != nil)
         let third = log.journal.segments[2].first
@@ -340,9 +340,9 @@ import Testing
                 seed: random.next(),
                 severity: number % 4 == 0 ? .losesAll : number % 4 == 1 ? .keepsAll : .tears)
             // A reader of the image, before any recovery, must not use an incomplete index.
-            let question = log.question(&random)
-            if let answer = try? found(question, in: image),
-                let plain = try? found(question, in: image, usesIndexes: false)
+            let query = log.query(&random)
+            if let answer = try? found(query, in: image),
+                let plain = try? found(query, in: image, usesIndexes: false)
             {
                 #expect(answer.positions == plain.positions, "seed \(seed), operation \(done)")
             }

@@ -76,23 +76,23 @@ struct KeyedLog {
     }
 
     /// Whether a query has to find a payload; an unreadable payload must always be found.
-    static func meets(_ keys: PayloadKeys?, _ question: IndexQuestion) -> Bool {
+    static func meets(_ keys: PayloadKeys?, _ query: IndexQuery) -> Bool {
         guard let keys else { return true }
         let its = Set(keys.groups.map(IndexKey.group) + keys.members.map(IndexKey.member))
-        if question.always.contains(where: its.contains) { return true }
-        guard question.stamps.contains(keys.stamp) else { return false }
-        return question.keys.map { $0.contains(where: its.contains) } ?? true
+        if query.always.contains(where: its.contains) { return true }
+        guard query.stamps.contains(keys.stamp) else { return false }
+        return query.keys.map { $0.contains(where: its.contains) } ?? true
     }
 
     /// Returns the positions that a query must find, from a position on.
-    func wanted(_ question: IndexQuestion, from position: UInt64 = 1) -> [UInt64] {
+    func wanted(_ query: IndexQuery, from position: UInt64 = 1) -> [UInt64] {
         (position..<UInt64(payloads.count) + 1).filter {
-            KeyedLog.meets(payloads[Int($0) - 1], question)
+            KeyedLog.meets(payloads[Int($0) - 1], query)
         }
     }
 
     /// Returns a query of a random kind.
-    func question(_ random: inout SeededGenerator) -> IndexQuestion {
+    func query(_ random: inout SeededGenerator) -> IndexQuery {
         let low = Int64.random(in: 0...Int64(payloads.count * 10), using: &random)
         let stamps = low...low + Int64.random(in: 0...3_000, using: &random)
         let members = (0..<Int.random(in: 1...3, using: &random)).map { _ in
@@ -100,12 +100,12 @@ struct KeyedLog {
         }
         let group = IndexKey.group(.random(in: 0...12, using: &random))
         switch Int.random(in: 0..<6, using: &random) {
-        case 0: return IndexQuestion(keys: members)
-        case 1: return IndexQuestion(keys: members, always: [group])
-        case 2: return IndexQuestion(keys: [group])
-        case 3: return IndexQuestion(keys: [group], stamps: stamps)
-        case 4: return IndexQuestion(keys: nil, always: [group], stamps: stamps)
-        default: return IndexQuestion(keys: members + [group], stamps: stamps)
+        case 0: return IndexQuery(keys: members)
+        case 1: return IndexQuery(keys: members, always: [group])
+        case 2: return IndexQuery(keys: [group])
+        case 3: return IndexQuery(keys: [group], stamps: stamps)
+        case 4: return IndexQuery(keys: nil, always: [group], stamps: stamps)
+        default: return IndexQuery(keys: members + [group], stamps: stamps)
         }
     }
 }
@@ -113,11 +113,11 @@ struct KeyedLog {
 /// Returns the matches of a query in a directory: the transactions that the indexes leave are read
 /// and evaluated.
 func found(
-    _ question: IndexQuestion, in disk: any FileSystem, from position: UInt64 = 1,
+    _ query: IndexQuery, in disk: any FileSystem, from position: UInt64 = 1,
     through top: UInt64 = .max, usesIndexes: Bool = true
 ) throws -> (positions: [UInt64], read: Int, damaged: [UInt64]) {
     let indexes = SegmentIndexes(directory: directory, fileSystem: disk)
-    let walk = usesIndexes ? indexes.walk(question) : nil
+    let walk = usesIndexes ? indexes.walk(query) : nil
     let reader = JournalReader(
         directory: directory, fileSystem: disk, from: position,
         indexes: usesIndexes ? indexes : nil)
@@ -130,7 +130,7 @@ func found(
         guard let item = try reader.next() else { break }
         guard case .entry(let entry) = item else { continue }
         read += 1
-        if KeyedLog.meets(KeyedLog.keys(entry.payload), question) {
+        if KeyedLog.meets(KeyedLog.keys(entry.payload), query) {
             positions.append(entry.position)
         }
     }

@@ -16,7 +16,7 @@ import Testing
 
     /// Returns all positions that an index gives for a key.
     private func positions(_ index: SegmentIndex, _ key: IndexKey) throws -> [UInt64] {
-        var merge = try #require(try index.positions(of: IndexQuestion(keys: [key])))
+        var merge = try #require(try index.positions(of: IndexQuery(keys: [key])))
         var (found, next) = ([UInt64](), UInt64(0))
         while let position = try merge.first(from: next) {
             found.append(position)
@@ -78,7 +78,7 @@ import Testing
             builder.add(position, PayloadKeys(groups: [1], members: [position], stamp: 0))
         }
         let index = try SegmentIndex(bytes: builder.finish())
-        #expect(try index.positions(of: IndexQuestion(keys: [.member(100)])) == nil)
+        #expect(try index.positions(of: IndexQuery(keys: [.member(100)])) == nil)
         #expect(try positions(index, .group(1)) == Array(Self.segment.positions))
         #expect(try positions(index, .group(2)) == [])
     }

@@ -8,10 +8,10 @@ extension HistoryFilter {
     /// Returns the index query for positions after `position`.
     ///
     /// Positions that the indexes rule out never match (``part(of:)``). Models are always included.
-    func question(after position: UInt64) -> IndexQuestion {
+    func query(after position: UInt64) -> IndexQuery {
         let first = condition.since ?? .min
         let last = condition.until.map { $0 == .min ? $0 : $0 - 1 } ?? .max
-        return IndexQuestion(
+        return IndexQuery(
             keys: keys(after: position), always: [.group(Self.modelTag)],
             stamps: min(first, last)...last)
     }
@@ -21,7 +21,7 @@ extension HistoryFilter {
         if !objects.isEmpty {
             let members = objects.map { IndexKey.member($0.number) }
             // If there are too many objects, only their entities are looked up.
-            if IndexQuestion(keys: members, always: [.group(Self.modelTag)]).isSelective {
+            if IndexQuery(keys: members, always: [.group(Self.modelTag)]).isSelective {
                 return members
             }
             return Set(objects.map(\.tag)).map { .group($0) }

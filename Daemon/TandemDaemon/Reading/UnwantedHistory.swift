@@ -17,7 +17,7 @@ struct UnwantedHistory {
     /// Creates the skippable positions of a filter after `position`.
     init(_ filter: HistoryFilter, after position: UInt64, _ indexes: SegmentIndexes) {
         self.filter = filter
-        walk = indexes.walk(filter.question(after: position))
+        walk = indexes.walk(filter.query(after: position))
         unknown = position
     }
 

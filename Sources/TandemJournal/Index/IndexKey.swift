@@ -53,7 +53,7 @@ public struct PayloadKeys: Hashable, Sendable {
 public typealias PayloadReading = @Sendable (_ payload: [UInt8]) -> PayloadKeys?
 
 /// A query for payloads by key and stamp.
-public struct IndexQuestion: Hashable, Sendable {
+public struct IndexQuery: Hashable, Sendable {
     /// The keys of which payloads must have at least one; nil for any payload.
     public var keys: [IndexKey]?
     /// Further keys, whose payloads match with any stamp.

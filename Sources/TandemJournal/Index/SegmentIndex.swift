@@ -29,8 +29,8 @@ final class SegmentIndex {
     }
 
     /// Returns the positions that may match a query, in order; nil if any may match.
-    func positions(of question: IndexQuestion) throws(IndexDamage) -> PositionMerge? {
-        guard let keys = question.keys(ifStamps: header.stamps) else { return nil }
+    func positions(of query: IndexQuery) throws(IndexDamage) -> PositionMerge? {
+        guard let keys = query.keys(ifStamps: header.stamps) else { return nil }
         // An index without members can't answer queries for members.
         let isMember = { (key: IndexKey) in key < .group(0) }
         guard header.hasMembers || !keys.contains(where: isMember) else { return nil }

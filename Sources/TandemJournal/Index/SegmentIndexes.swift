@@ -8,7 +8,7 @@ public import TandemIO
 /// because it never notices that further segments were sealed.
 ///
 ///     let indexes = SegmentIndexes(directory: path, fileSystem: RealFileSystem())
-///     let walk = indexes.walk(IndexQuestion(keys: [.member(33)]))
+///     let walk = indexes.walk(IndexQuery(keys: [.member(33)]))
 ///     let next = walk.next(from: 1)
 public final class SegmentIndexes {
     private let directory: String
@@ -43,7 +43,7 @@ public final class SegmentIndexes {
     public var work: Int { closedWork + (current?.index?.work ?? 0) }
 
     /// Returns an iterator over the positions that may match a query.
-    public func walk(_ question: IndexQuestion) -> IndexWalk { IndexWalk(self, question) }
+    public func walk(_ query: IndexQuery) -> IndexWalk { IndexWalk(self, query) }
 
     /// Whether the segment that holds a position has a usable index.
     public func tells(of position: UInt64) -> Bool { index(for: position) != nil }
@@ -112,14 +112,14 @@ public final class SegmentIndexes {
 /// An iterator over the positions that may match a query.
 public final class IndexWalk {
     private let indexes: SegmentIndexes
-    private let question: IndexQuestion
+    private let query: IndexQuery
     private var segment: Range<UInt64> = 0..<0
     private var asked: UInt64 = 0
     private var merge: PositionMerge?
 
-    init(_ indexes: SegmentIndexes, _ question: IndexQuestion) {
+    init(_ indexes: SegmentIndexes, _ query: IndexQuery) {
         self.indexes = indexes
-        self.question = question
+        self.query = query
     }
 
     /// Returns the first position at or above `position` that may match, or nil if none is known.
@@ -129,11 +129,11 @@ public final class IndexWalk {
     ///
     /// Cost: a few pages for each key at the first position of a segment, then almost nothing.
     public func next(from position: UInt64) -> UInt64? {
-        guard question.isSelective, let index = indexes.index(for: position) else { return nil }
+        guard query.isSelective, let index = indexes.index(for: position) else { return nil }
         let found = indexes.attempt { () throws(IndexDamage) -> UInt64? in
             let positions = index.header.segment.positions
             if positions != segment || position < asked {
-                merge = try index.positions(of: question)
+                merge = try index.positions(of: query)
                 segment = positions
             }
             asked = position

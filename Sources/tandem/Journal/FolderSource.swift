@@ -90,7 +90,7 @@ final class FolderSource: LogSource {
         _ body: (Transaction, _ bytes: Int) throws -> Bool
     ) throws {
         if let model = try newestModel() { try filter.check(model) }
-        let walk = try question(filter).map(indexes.walk)
+        let walk = try query(filter).map(indexes.walk)
         let reader = reader(from: floor + 1)
         while let item = try next(reader, walk, through: top) {
             switch item {
@@ -213,9 +213,9 @@ final class FolderSource: LogSource {
     // MARK: Indexes
 
     /// Returns the index query for a filter, or nil if the indexes can't narrow it.
-    private func question(_ filter: LogFilter) throws -> IndexQuestion? {
+    private func query(_ filter: LogFilter) throws -> IndexQuery? {
         guard let models = try knownModels() else { return nil }
-        return filter.question(models)
+        return filter.query(models)
     }
 
     /// Returns every model that transactions may have, or nil if that takes reading the whole

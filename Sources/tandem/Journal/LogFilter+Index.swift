@@ -1,9 +1,9 @@
 import Tandem
 import TandemJournal
 
-extension IndexQuestion {
+extension IndexQuery {
     /// The query for the installations of models.
-    static let ofModels = IndexQuestion(keys: [.group(0)])
+    static let ofModels = IndexQuery(keys: [.group(0)])
 }
 
 extension LogFilter {
@@ -12,12 +12,12 @@ extension LogFilter {
     ///
     /// `models` has every model that transactions may have, so that a deleted entity is found by
     /// its former name. For every transaction that the query excludes, ``part(of:_:)`` returns nil.
-    func question(_ models: [CompiledModel]) -> IndexQuestion? {
+    func query(_ models: [CompiledModel]) -> IndexQuery? {
         let first = since ?? .min
         let last = until.map { $0 == .min ? $0 : $0 - 1 } ?? .max
-        let question = IndexQuestion(
+        let query = IndexQuery(
             keys: keys(models), always: [.group(0)], stamps: min(first, last)...last)
-        return question.isSelective ? question : nil
+        return query.isSelective ? query : nil
     }
 
     /// Returns the keys of the most selective criterion.
