@@ -184,10 +184,10 @@ final class IndexWork: Sendable {
         guard fileSystem.exists(directory + "/" + JournalDirectory.name(of: first)) else {
             return false
         }
-        var pace = WorkPace(isPaced: isPaced, longestPause: Self.longestPause)
+        var throttle = BackgroundThrottle(isPaced: isPaced, longestPause: Self.longestPause)
         let rest = { () throws(JournalError) in
             if self.guarded.withLock({ $0.isCancelled }) { throw self.cancelled }
-            pace.rest()
+            throttle.rest()
         }
         if isWhole(first, next, fileSystem) {
             try rest()
@@ -220,7 +220,7 @@ final class IndexWork: Sendable {
 }
 
 /// A throttle that pauses for as long as the work took.
-struct WorkPace {
+struct BackgroundThrottle {
     private let isPaced: Bool
     private let longestPause: UInt64
     private let clock = SystemClock()
