@@ -54,7 +54,7 @@ struct Recovery {
         let torn = try tornRange(last, stop)
         if let appliedPosition { try check(stop.chain, covers: appliedPosition, last, stop.offset) }
         if let torn { try cut(last, torn) }
-        try rewriteUnsure(last, end: stop.offset)
+        try rewriteUnsyncedTail(last, end: stop.offset)
         let capacity = try last.size()
         report.bounds = LogBounds(first: segments[0], last: stop.chain.position - 1)
         return RecoveredLog(
@@ -211,13 +211,13 @@ struct Recovery {
     }
 
     // Rule 4.
-    private func rewriteUnsure(_ last: SegmentFile, end: UInt64) throws(JournalError) {
+    private func rewriteUnsyncedTail(_ last: SegmentFile, end: UInt64) throws(JournalError) {
         last.refresh()
         try converting(JournalError.failed) { () throws(IOError) in
             try place.fileSystem.syncDirectory(place.directory)
             // An append that found no space may have ended the segment here.
             if try last.file.size() == end { try last.file.truncate(to: end) }
-            try TornTail(place, last).eraseAgain(from: end)
+            try TornTail(place, last).repeatErasures(from: end)
         }
         if wasRelaxed { try rewriteAll(last, end: end) } else { try rewriteLastBatch(last) }
     }

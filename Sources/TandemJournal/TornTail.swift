@@ -2,7 +2,7 @@ import TandemIO
 
 /// Cuts a torn batch off a segment, and keeps a copy of it.
 ///
-/// The copy also records which range must be zero on the disk: see ``eraseAgain(from:)``.
+/// The copy also records which range must be zero on the disk: see ``repeatErasures(from:)``.
 struct TornTail {
     private static let chunkBytes = 1 << 20
     /// The largest number of copies at one offset; more indicate another problem.
@@ -41,7 +41,7 @@ struct TornTail {
     /// A recovery may have failed at the flush of its zeros. The page cache then has the zeros, but
     /// the disk may still have the torn batch, and no later flush would write them. Each cut has a
     /// copy, which is durable before anything is erased, so the copies determine the ranges.
-    func eraseAgain(from end: UInt64) throws(IOError) {
+    func repeatErasures(from end: UInt64) throws(IOError) {
         let copies = try JournalDirectory.tornCopies(
             of: segment.header.firstPosition, in: place.directory, place.fileSystem)
         let size = try segment.file.size()
