@@ -6,7 +6,7 @@ import TandemModel
 /// The indexes of sealed segments rule positions out; after the last index, ``HistoryIndex`` does.
 struct UnwantedHistory {
     private let filter: HistoryFilter
-    private let walk: IndexWalk
+    private let walk: IndexedPositions
     /// The position up to which `HistoryIndex` is not consulted again, because it had no
     /// information there.
     private var unknown: UInt64

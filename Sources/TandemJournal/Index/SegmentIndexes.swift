@@ -43,7 +43,7 @@ public final class SegmentIndexes {
     public var work: Int { closedWork + (current?.index?.work ?? 0) }
 
     /// Returns an iterator over the positions that may match a query.
-    public func walk(_ query: IndexQuery) -> IndexWalk { IndexWalk(self, query) }
+    public func walk(_ query: IndexQuery) -> IndexedPositions { IndexedPositions(self, query) }
 
     /// Whether the segment that holds a position has a usable index.
     public func tells(of position: UInt64) -> Bool { index(for: position) != nil }
@@ -110,7 +110,7 @@ public final class SegmentIndexes {
 }
 
 /// An iterator over the positions that may match a query.
-public final class IndexWalk {
+public final class IndexedPositions {
     private let indexes: SegmentIndexes
     private let query: IndexQuery
     private var segment: Range<UInt64> = 0..<0

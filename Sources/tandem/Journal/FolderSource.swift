@@ -242,7 +242,7 @@ final class FolderSource: LogSource {
 
     /// Returns the next item up to a position, without those that the indexes exclude.
     private func next(
-        _ reader: JournalReader, _ walk: IndexWalk?, through top: UInt64
+        _ reader: JournalReader, _ walk: IndexedPositions?, through top: UInt64
     ) throws -> JournalReader.Item? {
         while reader.position <= top {
             guard let wanted = walk?.next(from: reader.position), wanted > reader.position else {
