@@ -80,7 +80,7 @@ extension Journal {
     }
 
     /// Waits until all indexes being built are complete.
-    package func finishIndexes() { indexer.settle() }
+    package func finishIndexes() { indexer.join() }
 
     /// The progress of index building.
     public var indexing: IndexingState { indexer.state }

@@ -47,7 +47,7 @@ final class SegmentIndexer {
     }
 
     /// Waits until all queued indexes are built.
-    func settle() {
+    func join() {
         thread?.join()
         thread = nil
     }
@@ -55,7 +55,7 @@ final class SegmentIndexer {
     /// Stops the thread.
     func discard() {
         work?.cancel()
-        settle()
+        join()
     }
 
     private func begin(_ change: (IndexWork) -> Bool) {

@@ -37,7 +37,7 @@ final class SegmentMaker {
         case .ready: return
         case .making(_, let fill):
             if inHaste { fill.hurry() }
-            if fill.isDone { settle() }
+            if fill.isDone { join() }
         case .none:
             if callsToSkip > 0 { callsToSkip -= 1 } else { begin(bytes) }
         }
@@ -49,7 +49,7 @@ final class SegmentMaker {
     /// Waits for the thread. If none runs, the file is created immediately. After a failure,
     /// however, the thread tries again, and the failure is thrown until it has succeeded.
     func take(bytes: Int) throws(IOError) -> String {
-        settle()
+        join()
         assert(isIdle || failure == nil, "A spare that is ready has no failure.")
         if case .none = state, failure != nil {
             begin(bytes)
@@ -68,7 +68,7 @@ final class SegmentMaker {
     /// Stops the thread and removes an unused spare.
     func discard() {
         if case .making(_, let fill) = state { fill.cancel() }
-        settle()
+        join()
         if case .ready = state { try? fileSystem.remove(path) }
         state = .none
     }
@@ -100,7 +100,7 @@ final class SegmentMaker {
     }
 
     /// Waits for the thread, if one runs, and records its result.
-    private func settle() {
+    private func join() {
         guard case .making(let thread, let fill) = state else { return }
         fill.hurry()
         thread.join()
