@@ -16,7 +16,7 @@ final class SimulatedNode {
         pending.append(change)
     }
 
-    func settle() {
+    func flush() {
         for change in pending { Self.apply(change, to: &durable) }
         pending = []
     }
@@ -104,7 +104,7 @@ final class SimulatedFile: File {
         }
         if owner.faults.ignoresFileSyncs { return }
         owner.record(.sync(path))
-        node.settle()
+        node.flush()
     }
 
     func reserve(_ bytes: UInt64) throws(IOError) {

@@ -138,7 +138,7 @@ extension SimulatedFileSystem {
         case .write(let path, let offset, let bytes):
             names[path]?.apply(.write(offset: offset, bytes: bytes))
         case .truncate(let path, let size): names[path]?.apply(.truncate(size))
-        case .sync(let path): names[path]?.settle()
+        case .sync(let path): names[path]?.flush()
         case .failedSync(let path): names[path]?.loseUnsynced()
         case .rename(let old, let new): try? rename(old, to: new)
         case .remove(let path): try? remove(path)
