@@ -190,7 +190,7 @@ extension StoredObjects.Lent {
         }
         end.storeBytes(of: UInt8(rest), as: UInt8.self)
         end += 1
-        if let from = row.baseAddress { end.copyShort(from: from, count: row.count) }
+        if let from = row.baseAddress { end.copyInline(from: from, count: row.count) }
         return end + row.count
     }
 }

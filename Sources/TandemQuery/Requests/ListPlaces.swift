@@ -222,7 +222,7 @@ extension UnsafeMutableRawPointer {
     @inline(__always)
     fileprivate func copied(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
         guard let source = bytes.baseAddress else { return self }
-        copyShort(from: source, count: bytes.count)
+        copyInline(from: source, count: bytes.count)
         return self + bytes.count
     }
 }

@@ -92,7 +92,7 @@ struct IndexPlaces {
                 let part = parts[at]
                 let start = ends[part.place]
                 let length = ends[part.place + 1] - start
-                (room + count).copyShort(
+                (room + count).copyInline(
                     from: base + start, count: length, flipping: part.flipping)
                 count += length
             }

@@ -3,7 +3,7 @@ import Testing
 @testable import TandemModel
 
 /// Inline copies of bytes or their complements, which must not touch other bytes.
-@Suite struct ShortCopyTests {
+@Suite struct InlineCopyTests {
     @Test(arguments: [0, UInt64.max]) func `any number of bytes`(mask: UInt64) {
         for count in 0...200 {
             let source = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 5) }
@@ -11,7 +11,7 @@ import Testing
             room.withUnsafeMutableBytes { room in
                 source.withUnsafeBytes { source in
                     guard let from = source.baseAddress, let to = room.baseAddress else { return }
-                    (to + 16).copyShort(from: from, count: count, flipping: mask)
+                    (to + 16).copyInline(from: from, count: count, flipping: mask)
                 }
             }
             let wanted = source.map { mask == 0 ? $0 : ~$0 }

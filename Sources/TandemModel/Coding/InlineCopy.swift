@@ -4,14 +4,14 @@ extension UnsafeMutableRawPointer {
     /// Meant for hundreds of thousands of keys: bytes are copied word by word, because a call of
     /// `memcpy` would take longer than copying some dozens of bytes.
     ///
-    ///     room.copyShort(from: component, count: 9, flipping: ascending ? 0 : .max)
+    ///     room.copyInline(from: component, count: 9, flipping: ascending ? 0 : .max)
     ///
     /// - Parameters:
     ///   - source: The bytes.
     ///   - count: The number of bytes.
     ///   - mask: The bits to flip in each eight bytes: all or none.
     @inlinable @inline(__always)
-    package func copyShort(from source: UnsafeRawPointer, count: Int, flipping mask: UInt64 = 0) {
+    package func copyInline(from source: UnsafeRawPointer, count: Int, flipping mask: UInt64 = 0) {
         guard count >= 8 else {
             for at in 0..<max(0, count) {
                 let byte = source.load(fromByteOffset: at, as: UInt8.self)
