@@ -132,16 +132,16 @@ public struct StoredObjects: Sendable {
     /// For many rows this is faster than ``withRow(at:_:)``: it costs as much as borrowing a single
     /// one.
     @inline(__always)
-    public func withRows<Result>(_ body: (LentRows) throws -> Result) rethrows -> Result {
+    public func withRows<Result>(_ body: (BorrowedRows) throws -> Result) rethrows -> Result {
         try starts.withUnsafeBufferPointer { starts in
             try bytes.withUnsafeBytes { bytes in
-                try body(LentRows(bytes: bytes, starts: starts))
+                try body(BorrowedRows(bytes: bytes, starts: starts))
             }
         }
     }
 
     /// The borrowed rows of a collection, valid only during the call.
-    public struct LentRows {
+    public struct BorrowedRows {
         fileprivate let bytes: UnsafeRawBufferPointer
         fileprivate let starts: UnsafeBufferPointer<Int>
 

@@ -14,7 +14,7 @@ struct LentGraph: GraphReader {
         graph.members(of: object, relationship, slot: slot)
     }
 
-    func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+    func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         switch graph.row(of: object) {
         case .row(let row): Self.lend(row) { body(.row($0)) }
         case .missing: body(.missing)

@@ -11,7 +11,7 @@ public enum RowLookup: Sendable {
 }
 
 /// The result of looking up an object, with a borrowed row.
-public enum LentRow {
+public enum BorrowedRow {
     /// The object's row, valid during the call.
     case row(RowView)
     /// The object does not exist.
@@ -26,7 +26,7 @@ public protocol GraphReader: ~Copyable {
     /// Returns the row of an object.
     func row(of object: ObjectReference) -> RowLookup
     /// Calls `body` once with the borrowed row of an object, which must not escape from `body`.
-    func withRow(of object: ObjectReference, _ body: (LentRow) -> Void)
+    func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void)
     /// Returns the members of a to-many relationship in any order; nil if the reader does not hold
     /// them.
     func members(
@@ -38,7 +38,7 @@ public protocol GraphReader: ~Copyable {
 
 extension GraphReader where Self: ~Copyable {
     /// Lends the row that ``row(of:)`` returns.
-    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+    public func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         switch row(of: object) {
         case .row(let row): row.withView { body(.row($0)) }
         case .missing: body(.missing)

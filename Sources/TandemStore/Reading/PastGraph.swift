@@ -93,7 +93,7 @@ public struct PastReader: GraphReader {
     }
 
     /// Calls `body` with the borrowed row of an object.
-    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+    public func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         guard let net = past?.net(object) else { return store.withRow(of: object, body) }
         guard let before = net.before else { return body(.missing) }
         before.withView { body(.row($0)) }

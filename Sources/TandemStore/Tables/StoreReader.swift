@@ -29,7 +29,7 @@ public struct StoreReader: GraphReader {
     }
 
     /// Calls `body` with the row of an object, borrowed in place.
-    public func withRow(of object: ObjectReference, _ body: (LentRow) -> Void) {
+    public func withRow(of object: ObjectReference, _ body: (BorrowedRow) -> Void) {
         guard budget.spend(1) else { return body(.unknown) }
         do {
             let isThere = try store.withRow(of: object) { row in
