@@ -71,7 +71,7 @@ import Testing
                 FetchRequest(
                     entity: "Node", predicate: try ObjectPredicate(format: format)), in: compiled)
             let object = ObjectReference(tag: entity.tag, number: 1)
-            #expect(request.matches(object, row, NoReader()) == holds, "\(format)")
+            #expect(request.matches(object, row, EmptyReader()) == holds, "\(format)")
         }
     }
 }

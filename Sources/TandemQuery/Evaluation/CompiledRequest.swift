@@ -113,7 +113,7 @@ public struct CompiledRequest: Sendable {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
         guard let predicate else { return true }
         // For the row itself, the reader is only needed for texts that are stored outside.
-        if !predicateUsesRelated, let known = evaluation.holds(predicate, NoReader()) {
+        if !predicateUsesRelated, let known = evaluation.holds(predicate, EmptyReader()) {
             return known
         }
         return evaluation.holds(predicate, reader)
@@ -135,7 +135,7 @@ public struct CompiledRequest: Sendable {
 }
 
 /// A reader that holds no objects, for conditions on a single row.
-struct NoReader: GraphReader {
+struct EmptyReader: GraphReader {
     func row(of object: ObjectReference) -> RowLookup { .unknown }
 
     func members(
