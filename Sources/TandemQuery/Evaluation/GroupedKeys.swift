@@ -47,8 +47,8 @@ public final class GroupedKeys {
     private let parts: [Part]
     private let naming: Naming
     // These properties are only changed here, never by code that is called meanwhile.
-    @exclusivity(unchecked) private var memo = RelatedMemo()
-    @exclusivity(unchecked) private var withoutRelated: RelatedMemo.Known?
+    @exclusivity(unchecked) private var cache = RelatedKeyCache()
+    @exclusivity(unchecked) private var withoutRelated: RelatedKeyCache.Known?
     /// The components after the prefix that come from related objects, at their index plus one; 0
     /// is no object.
     ///
@@ -101,7 +101,7 @@ public final class GroupedKeys {
 
     /// Discards the entries of related objects, which may have changed.
     public func forgetRelated() {
-        memo.removeAll()
+        cache.removeAll()
         withoutRelated = nil
         later.removeAll(keepingCapacity: true)
         bytes -= relatedBytes
@@ -160,8 +160,8 @@ public final class GroupedKeys {
         guard let related else {
             return withoutRelated.map { Place(group: $0.group, section: $0.section, related: -1) }
         }
-        guard let place = memo.place(of: related) else { return nil }
-        let known = memo[place]
+        guard let place = cache.place(of: related) else { return nil }
+        let known = cache[place]
         return Place(group: known.group, section: known.section, related: place)
     }
 
@@ -176,31 +176,31 @@ public final class GroupedKeys {
     @inline(__always)
     private func related<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ entity: CompiledEntity, _ reader: borrowing R
-    ) -> (place: Int, known: RelatedMemo.Known)? {
+    ) -> (place: Int, known: RelatedKeyCache.Known)? {
         guard let slot, let target = row.reference(slot, in: entity) else {
             if let withoutRelated { return (-1, withoutRelated) }
             withoutRelated = learn(-1, object, row, reader)
             return withoutRelated.map { (-1, $0) }
         }
-        if let place = memo.place(of: target.number) { return (place, memo[place]) }
-        guard let known = learn(memo.count, object, row, reader) else { return nil }
-        bytes += RelatedMemo.bytesForOne
-        relatedBytes += RelatedMemo.bytesForOne
-        return (memo.add(known, of: target.number), known)
+        if let place = cache.place(of: target.number) { return (place, cache[place]) }
+        guard let known = learn(cache.count, object, row, reader) else { return nil }
+        bytes += RelatedKeyCache.bytesForOne
+        relatedBytes += RelatedKeyCache.bytesForOne
+        return (cache.add(known, of: target.number), known)
     }
 
     /// Reads, through `object`, the values of its related object, whose entry will have the index
     /// `place`.
     private func learn<R: GraphReader & ~Copyable>(
         _ place: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
-    ) -> RelatedMemo.Known? {
+    ) -> RelatedKeyCache.Known? {
         guard let evaluation = request.evaluation(object, row) else { return nil }
         var prefix = KeyEncoder()
         for at in 0..<leading {
             guard request.append(at, of: evaluation, reader, to: &prefix) else { return nil }
         }
         guard learnLater(place, evaluation, reader) else { return nil }
-        var known = RelatedMemo.Known(group: group(prefix.bytes))
+        var known = RelatedKeyCache.Known(group: group(prefix.bytes))
         switch naming {
         case .one: known.section = self.place(ofSection: "")
         case .related:

@@ -5,7 +5,7 @@ import TandemModel
 /// The cache is a hash table with open addressing, which is searched once for each row of a list. A
 /// dictionary, which is protected against hostile keys, takes five times as long. Numbers are
 /// assigned sequentially by the daemon, so a multiplication is enough to spread them.
-struct RelatedMemo {
+struct RelatedKeyCache {
     struct Known {
         /// The index of the key's prefix.
         var group: UInt32
