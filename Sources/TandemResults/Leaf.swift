@@ -80,7 +80,7 @@ struct Leaf: Sendable {
     }
 
     /// Creates a leaf of a non-empty range of sorted placements, without spare capacity.
-    init(section: UInt32, places: ListPlaces, _ part: Range<Int>) {
+    init(section: UInt32, places: ListPlacements, _ part: Range<Int>) {
         self.section = section
         assert(!part.isEmpty && part.upperBound <= places.count, "The leaf gets at least one row.")
         places.withKeys { all, ends in

@@ -13,7 +13,7 @@ public import TandemQuery
 public struct PlacedLinks: Sendable {
     private struct Part: Sendable {
         let numbers: [ObjectNumber]
-        let runs: [ListPlaces.Run]
+        let runs: [ListPlacements.Run]
     }
 
     private let parts: [Part]
@@ -23,7 +23,7 @@ public struct PlacedLinks: Sendable {
     /// Creates the links of a hop from consecutive chunks whose links are indexes in `reached`.
     ///
     /// Cost: O(runs + reached).
-    public init(_ parts: [ListPlaces], reached: [ObjectReference], hop: Int) {
+    public init(_ parts: [ListPlacements], reached: [ObjectReference], hop: Int) {
         self.parts = parts.map { Part(numbers: $0.numbers, runs: $0.linkRuns[hop]) }
         self.reached = reached
         var isLinked = [Bool](repeating: false, count: reached.count + 1)

@@ -11,7 +11,7 @@ extension RowStore {
     /// list: if they are out of order (by key, then number), a number occurs twice, or a section
     /// occurs again. The store is unusable then. Cost: O(n), without an allocation per row: leaves
     /// copy their parts of the columns.
-    mutating func append(_ part: ListPlaces, names: [String], expecting total: Int) -> Bool {
+    mutating func append(_ part: ListPlacements, names: [String], expecting total: Int) -> Bool {
         if part.count == 0 { return true }
         guard part.isInOrder, isBehindRows(part) else { return false }
         makeRoom(for: part.count, sections: names.count, expecting: total)
@@ -22,7 +22,7 @@ extension RowStore {
     }
 
     /// Returns whether the first object of a chunk sorts after the last row.
-    private func isBehindRows(_ part: ListPlaces) -> Bool {
+    private func isBehindRows(_ part: ListPlacements) -> Bool {
         guard let last = leaves.last else { return true }
         return part.withKeys { keys, ends in
             let key = UnsafeRawBufferPointer(rebasing: keys[..<Int(ends[0])])
@@ -43,8 +43,8 @@ extension RowStore {
     }
 
     /// Appends a chunk section by section; returns false if a section occurs again or has no name.
-    private mutating func appendRuns(of part: ListPlaces, _ names: [String]) -> Bool {
-        let whole = [ListPlaces.Run(end: part.count, value: 0)]
+    private mutating func appendRuns(of part: ListPlacements, _ names: [String]) -> Bool {
+        let whole = [ListPlacements.Run(end: part.count, value: 0)]
         var start = 0
         for run in isSectioned ? part.sectionRuns : whole where run.end > start {
             guard !isSectioned || Int(run.value) < names.count else { return false }
@@ -59,7 +59,7 @@ extension RowStore {
     }
 
     /// Appends objects to the last section, or to an empty one.
-    private mutating func append(_ part: ListPlaces, _ range: Range<Int>, to slot: Int) {
+    private mutating func append(_ part: ListPlacements, _ range: Range<Int>, to slot: Int) {
         if isSectioned, sections[slot].count == 0 {
             sections[slot].hint = order.count
             order.append(SectionRef(slot: UInt32(slot), count: 0))
@@ -78,7 +78,7 @@ extension RowStore {
     /// Fills the last leaf of a section, so that leaves have the same bounds as without chunks;
     /// returns the end of the objects used.
     private mutating func fillLastLeaf(
-        of slot: Int, _ part: ListPlaces, _ range: Range<Int>
+        of slot: Int, _ part: ListPlacements, _ range: Range<Int>
     ) -> Int {
         let index = sections[slot].leaves.count - 1
         guard index >= 0 else { return range.lowerBound }
@@ -94,7 +94,7 @@ extension RowStore {
     }
 }
 
-extension ListPlaces {
+extension ListPlacements {
     /// Whether each object sorts after the previous one, by key and then number.
     fileprivate var isInOrder: Bool {
         withKeys { keys, ends in

@@ -17,7 +17,7 @@ public struct SectionedListBuilder: Sendable {
     private let sections: [String]
     private let count: Int
 
-    /// Creates an empty list that expects about `count` objects; ``ListPlaces/sectionRuns`` of
+    /// Creates an empty list that expects about `count` objects; ``ListPlacements/sectionRuns`` of
     /// their chunks are indexes in `sections`.
     public init(sectioned: Bool, sections: [String], count: Int) {
         rows = RowStore(sectioned: sectioned)
@@ -27,7 +27,7 @@ public struct SectionedListBuilder: Sendable {
     /// Appends the objects of a chunk; a whole answer is one chunk.
     ///
     /// Cost: O(objects), without an allocation per object.
-    public mutating func append(_ part: ListPlaces) {
+    public mutating func append(_ part: ListPlacements) {
         guard rows?.append(part, names: sections, expecting: count) == false else { return }
         rows = nil
     }

@@ -254,9 +254,9 @@ extension MessageMaker {
             hops: list { maker in maker.list { $0.text() } }, rowsUpTo: u32())
     }
 
-    private mutating func places() -> ListPlaces {
+    private mutating func places() -> ListPlacements {
         let (sections, reached) = ([text()] + list { $0.text() }, references())
-        var places = ListPlaces(sections: sections, reached: reached, hops: int(0...3))
+        var places = ListPlacements(sections: sections, reached: reached, hops: int(0...3))
         for _ in 0..<int(0...4) {
             let section = UInt32(int(0...sections.count - 1))
             bytes().withUnsafeBytes { places.append(reference(), key: $0, section: section) }

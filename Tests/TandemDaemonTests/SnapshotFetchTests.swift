@@ -15,7 +15,7 @@ private struct Placed: Equatable {
     var section: String
     var reached: [ObjectReference?]
 
-    static func all(_ places: ListPlaces) -> [Placed] {
+    static func all(_ places: ListPlacements) -> [Placed] {
         (0..<places.count).map { index in
             Placed(
                 object: places.object(index), key: Array(places.key(index)),

@@ -10,11 +10,11 @@ struct PlacesTests {
     /// Returns the placements of rows; the objects with the given numbers are linked in turn.
     private static func places(
         _ rows: [ResultRow], reached: [UInt64] = [], _ random: inout SplitMix64
-    ) -> ListPlaces {
+    ) -> ListPlacements {
         let names = rows.map(\.section).reduce(into: [String]()) {
             if !$0.contains($1) { $0.append($1) }
         }
-        var places = ListPlaces(
+        var places = ListPlacements(
             sections: names, reached: reached.map { ObjectReference(tag: 3, number: $0) },
             hops: reached.isEmpty ? 0 : 2)
         for row in rows {
@@ -33,9 +33,9 @@ struct PlacesTests {
 
     /// Returns the placements in chunks of at most `most` objects.
     private static func parts(
-        of places: ListPlaces, upTo most: Int, _ random: inout SplitMix64
-    ) -> [ListPlaces] {
-        var (parts, start): ([ListPlaces], Int) = ([], 0)
+        of places: ListPlacements, upTo most: Int, _ random: inout SplitMix64
+    ) -> [ListPlacements] {
+        var (parts, start): ([ListPlacements], Int) = ([], 0)
         while start < places.count {
             let end = min(places.count, start + Int.random(in: 1...most, using: &random))
             parts.append(places.part(start..<end))
@@ -46,7 +46,7 @@ struct PlacesTests {
 
     /// Returns the list made of chunks, with this number of objects announced.
     private static func list(
-        of parts: [ListPlaces], _ names: [String], sectioned: Bool, count: Int
+        of parts: [ListPlacements], _ names: [String], sectioned: Bool, count: Int
     ) -> SectionedList? {
         var builder = SectionedListBuilder(sectioned: sectioned, sections: names, count: count)
         for part in parts { builder.append(part) }
@@ -54,7 +54,7 @@ struct PlacesTests {
     }
 
     /// Returns the list of an unchunked answer.
-    private static func list(of places: ListPlaces, sectioned: Bool) -> SectionedList? {
+    private static func list(of places: ListPlacements, sectioned: Bool) -> SectionedList? {
         list(of: [places], places.sections, sectioned: sectioned, count: places.count)
     }
 

@@ -169,8 +169,8 @@ import Testing
 
     /// Reads a list chunk by chunk, while others save.
     private func gathered(
-        _ list: ListInParts, after head: ListPlaces?, _ shelf: inout RandomShelf
-    ) throws -> ListPlaces {
+        _ list: ListInParts, after head: ListPlacements?, _ shelf: inout RandomShelf
+    ) throws -> ListPlacements {
         let most = Int.random(in: 1...300, using: &shelf.random)
         var places = try #require(head)
         #expect(places.count == 0)

@@ -23,7 +23,9 @@ import Testing
             records.append(ObjectReference(tag: 3, number: value), rest)
             segments[segments.count - 1].count += 1
         }
-        var (places, sorter) = (ListPlaces(sections: ["", "a", "b"], hops: 1), ListSorter(records))
+        var (places, sorter) = (
+            ListPlacements(sections: ["", "a", "b"], hops: 1), ListSorter(records)
+        )
         let isDone = sorter.append(segments[...], [9], to: &places)
         #expect(isDone)
         #expect(places.numbers == (0..<count).map { UInt64(isReversed ? $0 + 1 : $0) })
@@ -45,8 +47,8 @@ import Testing
                 ObjectReference(tag: 3, number: number), StoreKey.number(number * 7_919 % 10_007))
             segments[0].count += 1
         }
-        func sorted(upTo bytes: Int) -> (places: ListPlaces, pieces: Int) {
-            var (all, places) = (ListPlaces(sections: ["a"]), ListPlaces())
+        func sorted(upTo bytes: Int) -> (places: ListPlacements, pieces: Int) {
+            var (all, places) = (ListPlacements(sections: ["a"]), ListPlacements())
             var (sorter, pieces) = (ListSorter(records), 0)
             var isDone = false
             while !isDone {
@@ -54,7 +56,7 @@ import Testing
                 let belongs = all.append(places)
                 #expect(belongs && (isDone || places.bytes >= bytes))
                 #expect(places.bytes - 64 * 21 < bytes)
-                places = ListPlaces()
+                places = ListPlacements()
                 pieces += 1
             }
             return (all, pieces)
@@ -87,7 +89,7 @@ import Testing
             $0.rest == $1.rest
                 ? $0.number < $1.number : $0.rest.lexicographicallyPrecedes($1.rest)
         }
-        var places = ListPlaces(sections: segments.map { "\($0.section)" }, hops: 1)
+        var places = ListPlacements(sections: segments.map { "\($0.section)" }, hops: 1)
         var sorter = ListSorter(records)
         let isDone = sorter.append(segments[...], [9, 9], to: &places)
         #expect(isDone)

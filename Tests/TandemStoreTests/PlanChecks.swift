@@ -141,7 +141,7 @@ struct ExpectedList: Sendable {
         return given == placed ? nil : "\(given) instead of \(placed)"
     }
 
-    static func placed(_ places: ListPlaces) -> [Placed] {
+    static func placed(_ places: ListPlacements) -> [Placed] {
         (0..<places.count).map { at in
             Placed(
                 object: places.object(at), key: Array(places.key(at)),

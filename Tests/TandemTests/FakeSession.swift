@@ -208,7 +208,7 @@ final class FakeSession: Sendable {
     /// Returns the placements of a list without relationships.
     private func places(
         of found: [FakeDaemon.Stored], _ request: FetchRequest, _ list: ListDetails
-    ) -> ListPlaces? {
+    ) -> ListPlacements? {
         guard
             let compiled = try? CompiledRequest(
                 request, sectionKeyPath: list.sectionKeyPath, in: daemon.model)
@@ -227,7 +227,7 @@ final class FakeSession: Sendable {
         let names = placed.map(\.section).reduce(into: [String]()) {
             if !$0.contains($1) { $0.append($1) }
         }
-        var places = ListPlaces(sections: names)
+        var places = ListPlacements(sections: names)
         for (key, section, object) in placed {
             let section = UInt32(names.firstIndex(of: section) ?? 0)
             key.withUnsafeBytes { places.append(object, key: $0, section: section) }

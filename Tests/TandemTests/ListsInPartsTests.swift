@@ -226,7 +226,7 @@ import Testing
         let (fake, context) = try fake(["a", "b", "c"])
         let object = ObjectReference(tag: 2, number: 99)
         func part(section: UInt32 = 0, hops: Int = 0) -> FetchedChunk {
-            var places = ListPlaces(hops: hops)
+            var places = ListPlacements(hops: hops)
             [1].withUnsafeBytes { places.append(object, key: $0, section: section) }
             for hop in 0..<hops { places.append(link: 1, hop: hop) }
             return FetchedChunk(places: places, hasMore: true)
@@ -252,7 +252,7 @@ import Testing
 
     @Test func `objects of another entity are refused`() throws {
         let (fake, context) = try fake(["a", "b", "c"])
-        var places = ListPlaces()
+        var places = ListPlacements()
         [255].withUnsafeBytes {
             places.append(ObjectReference(tag: 1, number: 99), key: $0, section: 0)
         }

@@ -14,8 +14,8 @@ import Testing
             row: Row(bytes: (0..<bytes).map { UInt8(truncatingIfNeeded: $0) }))
     }
 
-    private func places(_ count: Int, _ random: inout MessageMaker) -> ListPlaces {
-        var places = ListPlaces(
+    private func places(_ count: Int, _ random: inout MessageMaker) -> ListPlacements {
+        var places = ListPlacements(
             sections: ["a", "b", "c"], reached: [ObjectReference(tag: 9, number: 1)], hops: 2)
         for number in 0..<count {
             let key = (0..<random.int(0...19)).map { _ in UInt8(random.int(0...255)) }
@@ -99,11 +99,11 @@ import Testing
         var random = MessageMaker()
         let whole = places(8, &random)
         for (sections, hops) in [(1, 2), (3, 1)] {
-            var list = ListPlaces(
+            var list = ListPlacements(
                 sections: Array(whole.sections.prefix(sections)), reached: whole.reached, hops: hops
             )
             var part = whole.part(0..<8)
-            part.sectionRuns = [ListPlaces.Run(end: 8, value: 2)]
+            part.sectionRuns = [ListPlacements.Run(end: 8, value: 2)]
             let fits = list.append(part)
             #expect(!fits && list.count == 0)
         }
@@ -119,9 +119,9 @@ import Testing
             let isTaken = answer.append(FetchedChunk(hasMore: true))
             #expect(!isTaken)
         }
-        var list = ListPlaces(sections: whole.sections, reached: [], hops: 2)
+        var list = ListPlacements(sections: whole.sections, reached: [], hops: 2)
         var part = whole.part(0..<8)
-        part.linkRuns[0] = [ListPlaces.Run(end: 8, value: 1)]
+        part.linkRuns[0] = [ListPlacements.Run(end: 8, value: 1)]
         let fits = list.append(part)
         #expect(!fits)
     }

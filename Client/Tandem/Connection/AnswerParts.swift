@@ -19,7 +19,7 @@ final class AnswerParts: Sendable {
         var left: Int?
         /// The head of a list answer, which tells what the placements of its chunks may refer to;
         /// nil if the chunks have rows.
-        var places: ListPlaces?
+        var places: ListPlacements?
         /// The error that ended the answer early.
         var error: TandemError?
         /// Whether that error was the loss of the connection.

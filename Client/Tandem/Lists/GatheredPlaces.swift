@@ -12,17 +12,17 @@ struct GatheredPlaces {
     let reached: [ObjectReference]
     /// The number of hops from an object.
     let hops: Int
-    private(set) var parts: [ListPlaces] = []
+    private(set) var parts: [ListPlacements] = []
     private var builder: SectionedListBuilder
 
     /// Creates the placements of a complete answer, or of the head of a chunked one.
-    init(_ places: ListPlaces, sectioned: Bool, count: Int) {
+    init(_ places: ListPlacements, sectioned: Bool, count: Int) {
         (sections, reached, hops) = (places.sections, places.reached, places.hops)
         builder = SectionedListBuilder(sectioned: sectioned, sections: sections, count: count)
         append(places)
     }
 
-    mutating func append(_ part: ListPlaces) {
+    mutating func append(_ part: ListPlacements) {
         guard part.count > 0 else { return }
         parts.append(part)
         builder.append(part)

@@ -261,7 +261,7 @@ final class FetchMatches {
 
     /// Returns the placements of matches, if they are those of a list and too many to be answered
     /// with rows.
-    func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlaces? {
+    func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
         matches.count > rowsUpTo ? try notes?.places(of: matches, arena, keys) : nil
     }
 

@@ -11,7 +11,7 @@ public import TandemQuery
 /// Nothing is read from the store. Bound to one thread at a time.
 public final class ListInParts {
     /// The names of sections and the reached objects; without the latter if there are too many.
-    public let head: ListPlaces
+    public let head: ListPlacements
     private let records: ListRecords
     /// The segments in the order of their groups.
     private let segments: [ListSegment]
@@ -24,7 +24,7 @@ public final class ListInParts {
 
     init(
         _ records: ListRecords, _ segments: [ListSegment], _ keys: GroupedKeys,
-        _ head: ListPlaces, givesKeys: Bool, keyBytes: Int, linksUpTo: Int
+        _ head: ListPlacements, givesKeys: Bool, keyBytes: Int, linksUpTo: Int
     ) {
         (self.records, self.segments, self.keys) = (records, segments, keys)
         (self.givesKeys, self.keyBytes) = (givesKeys, keyBytes)
@@ -38,7 +38,7 @@ public final class ListInParts {
     }
 
     /// The names of sections and all reached objects, regardless of their number.
-    private let whole: ListPlaces
+    private let whole: ListPlacements
 
     /// The number of objects, including those that were taken.
     public var count: Int { records.count }
@@ -57,9 +57,9 @@ public final class ListInParts {
 
     /// Returns the placements of the next objects, of about `bytes` bytes or all that are left; nil
     /// after the last one.
-    public func nextPart(bytes: Int) -> ListPlaces? {
+    public func nextPart(bytes: Int) -> ListPlacements? {
         guard !isTaken else { return nil }
-        var places = ListPlaces(hops: head.hops)
+        var places = ListPlacements(hops: head.hops)
         let room = bytes + Self.groupBytes
         places.reserveCapacity(room / max(12, keyBytes / max(1, count) + 12), keyBytes: room)
         append(to: &places, upTo: bytes)
@@ -67,7 +67,7 @@ public final class ListInParts {
     }
 
     /// Returns the whole list; call it before any chunk was taken.
-    func allPlaces() -> ListPlaces {
+    func allPlaces() -> ListPlacements {
         assert(taken == 0 && next == 0, "The whole list is taken at once or in chunks.")
         var places = whole
         places.reserveCapacity(count, keyBytes: givesKeys ? keyBytes : 0)
@@ -81,7 +81,7 @@ public final class ListInParts {
     private static var groupBytes: Int { 16 << 10 }
 
     /// Appends objects in order until `places` has `bytes` bytes.
-    private func append(to places: inout ListPlaces, upTo bytes: Int) {
+    private func append(to places: inout ListPlacements, upTo bytes: Int) {
         let before = places.count
         defer {
             taken += places.count - before

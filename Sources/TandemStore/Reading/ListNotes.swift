@@ -32,10 +32,10 @@ struct ListNotes {
     /// The size of an object's details here and in the answer, without its key: a section in each,
     /// and its number.
     private static let bytesForOne =
-        2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlaces.Run>.stride + 8
+        2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride + 8
     /// The size of a hop of an object here, and at most in the answer.
     private static let bytesForHop =
-        MemoryLayout<UInt32>.stride + MemoryLayout<ListPlaces.Run>.stride
+        MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride
 
     /// Records the details of a match; returns false if the reader lacks an object.
     mutating func note(
@@ -108,8 +108,8 @@ struct ListNotes {
     /// more.
     func places(
         of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
-    ) throws(StoreError) -> ListPlaces {
-        var places = ListPlaces(sections: keys.sections, reached: reached, hops: hops.count)
+    ) throws(StoreError) -> ListPlacements {
+        var places = ListPlacements(sections: keys.sections, reached: reached, hops: hops.count)
         let keyBytes = keyBytes(of: matches, arena, keys)
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(

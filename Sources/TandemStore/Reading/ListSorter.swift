@@ -55,7 +55,7 @@ struct ListSorter {
     /// Returns false if the list reached `bytes` bytes before the end of the group; call it again
     /// with the same segments to continue.
     mutating func append(
-        _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlaces,
+        _ segments: ArraySlice<ListSegment>, _ prefix: [UInt8], to places: inout ListPlacements,
         upTo bytes: Int = .max
     ) -> Bool {
         segments.withUnsafeBufferPointer { segments in
@@ -145,12 +145,12 @@ struct ListSorter {
 
     /// Appends entries in order until all are in the list, or until the list has `bytes` bytes.
     private mutating func fill(
-        _ places: inout ListPlaces, _ segments: UnsafeBufferPointer<ListSegment>,
+        _ places: inout ListPlacements, _ segments: UnsafeBufferPointer<ListSegment>,
         _ prefix: [UInt8], upTo bytes: Int
     ) {
         prefix.withUnsafeBytes { prefix in
             withUnsafeTemporaryAllocation(
-                of: ListPlaces.Placed.self, capacity: Self.handedAtOnce
+                of: ListPlacements.Placed.self, capacity: Self.handedAtOnce
             ) { placed in
                 while appended < entries.count, places.bytes < bytes {
                     let some = min(placed.count, entries.count - appended)
@@ -166,7 +166,7 @@ struct ListSorter {
 
     /// Fills `room` with the placements of the next entries.
     private func describe(
-        _ room: UnsafeMutableBufferPointer<ListPlaces.Placed>,
+        _ room: UnsafeMutableBufferPointer<ListPlacements.Placed>,
         _ segments: UnsafeBufferPointer<ListSegment>
     ) {
         let pile = records.pile
@@ -176,7 +176,7 @@ struct ListSorter {
                 let segment = segments.count == 1 ? segments[0] : segments.holding(at)
                 room.initializeElement(
                     at: place,
-                    to: ListPlaces.Placed(
+                    to: ListPlacements.Placed(
                         pile.object(at), rest: pile.rest(at), section: segment.section,
                         link: segment.link))
             }

@@ -74,7 +74,7 @@ final class ListWalk {
                 .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
         }
         try budget.runCheck(bytes + keyBytes)
-        let head = ListPlaces(sections: keys.sections, reached: reached, hops: hopCount)
+        let head = ListPlacements(sections: keys.sections, reached: reached, hops: hopCount)
         return ListInParts(
             records, segments.sorted { keys.precedes($0.group, $1.group) }, keys, head,
             givesKeys: hops != nil, keyBytes: keyBytes, linksUpTo: hops?.rowsUpTo ?? 0)

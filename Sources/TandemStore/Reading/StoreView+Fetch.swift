@@ -10,7 +10,7 @@ public struct FetchResult {
     public var references: [ObjectReference] = []
     /// The placements of a list's objects, if the list has too many objects to be answered with
     /// rows.
-    public var places: ListPlaces?
+    public var places: ListPlacements?
     /// The list, if it is too large for one chunk; then ``places`` has no objects.
     public var list: ListInParts?
     /// The number of matches.

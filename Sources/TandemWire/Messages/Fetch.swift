@@ -120,7 +120,7 @@ public struct FetchAnswer: WireCodable {
     public var values: [[Value]]
     /// The placements of the objects, for a ``Fetch/Kind/list`` of more objects than the limit of
     /// rows.
-    public var places: ListPlaces?
+    public var places: ListPlacements?
     /// Whether the objects follow in chunks (``FetchedChunk``); the answer itself then has none.
     public var hasMore: Bool
 
@@ -128,7 +128,7 @@ public struct FetchAnswer: WireCodable {
     public init(
         position: UInt64, count: UInt64, objects: StoredObjects = [],
         references: [ObjectReference] = [], related: [StoredObject] = [], values: [[Value]] = [],
-        places: ListPlaces? = nil, hasMore: Bool = false
+        places: ListPlacements? = nil, hasMore: Bool = false
     ) {
         self.position = position
         self.count = count
@@ -161,7 +161,7 @@ public struct FetchAnswer: WireCodable {
         related = try reader.list(of: StoredObject.self, itemBytes: StoredObject.minimumBytes)
         values = try reader.rows()
         places = try reader.optional { reader throws(CodingError) in
-            try ListPlaces(from: &reader)
+            try ListPlacements(from: &reader)
         }
         hasMore = try reader.bool()
     }

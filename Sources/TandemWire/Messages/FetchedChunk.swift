@@ -15,14 +15,14 @@ public struct FetchedChunk: WireCodable {
     public var values: [[Value]]
     /// The placements of the next objects, for ``Fetch/Kind/list``; the ``FetchAnswer`` has the
     /// section names and the reached objects.
-    public var places: ListPlaces?
+    public var places: ListPlacements?
     /// Whether more chunks follow.
     public var hasMore: Bool
 
     /// Creates a chunk with the given content.
     public init(
         objects: StoredObjects = [], references: [ObjectReference] = [], values: [[Value]] = [],
-        places: ListPlaces? = nil, hasMore: Bool
+        places: ListPlacements? = nil, hasMore: Bool
     ) {
         self.objects = objects
         self.references = references
@@ -51,7 +51,7 @@ public struct FetchedChunk: WireCodable {
         references = try reader.references()
         values = try reader.rows()
         places = try reader.optional { reader throws(CodingError) in
-            try ListPlaces(partFrom: &reader)
+            try ListPlacements(partFrom: &reader)
         }
         hasMore = try reader.bool()
     }
@@ -89,7 +89,7 @@ extension FetchAnswer {
         var head = self
         (head.objects, head.references, head.values) = ([], [], [])
         head.places = places.map {
-            ListPlaces(sections: $0.sections, reached: $0.reached, hops: $0.hops)
+            ListPlacements(sections: $0.sections, reached: $0.reached, hops: $0.hops)
         }
         head.hasMore = true
         return head

@@ -1,13 +1,13 @@
-extension ListPlaces {
+extension ListPlacements {
     /// Returns a slice of the objects, without section names and reached objects, which only the
     /// whole has.
     ///
-    ///     var rest = ListPlaces(sections: places.sections, reached: places.reached, hops: places.hops)
+    ///     var rest = ListPlacements(sections: places.sections, reached: places.reached, hops: places.hops)
     ///     rest.append(places.part(0..<1_000))     // true
     ///
     /// Cost: copies the bytes of the slice.
-    public func part(_ range: Range<Int>) -> ListPlaces {
-        var part = ListPlaces(hops: hops)
+    public func part(_ range: Range<Int>) -> ListPlacements {
+        var part = ListPlacements(hops: hops)
         let keysStart = range.lowerBound == 0 ? 0 : keyEnds[range.lowerBound - 1]
         part.numbers = Array(numbers[range])
         if !keyEnds.isEmpty, let last = range.last {
@@ -24,7 +24,7 @@ extension ListPlaces {
     /// of this list.
     ///
     /// Cost: O(runs).
-    public func accepts(_ part: ListPlaces) -> Bool {
+    public func accepts(_ part: ListPlacements) -> Bool {
         part.hops == hops && part.sectionRuns.allSatisfy { Int($0.value) < sections.count }
             && part.linkRuns.allSatisfy { $0.allSatisfy { Int($0.value) <= reached.count } }
     }
@@ -33,7 +33,7 @@ extension ListPlaces {
     ///
     /// Returns false, and appends nothing, if the slice refers to something that this list does not
     /// have, or if the keys would exceed 4 GiB.
-    public mutating func append(_ part: ListPlaces) -> Bool {
+    public mutating func append(_ part: ListPlacements) -> Bool {
         let (start, keysStart) = (count, keys.count)
         guard accepts(part), keysStart + part.keys.count <= Int(UInt32.max) else { return false }
         if part.count == 0 { return true }
@@ -49,21 +49,21 @@ extension ListPlaces {
     }
 }
 
-extension [ListPlaces.Run] {
+extension [ListPlacements.Run] {
     /// Returns the runs of some of the objects, relative to the first of them.
-    fileprivate func part(_ range: Range<Int>) -> [ListPlaces.Run] {
+    fileprivate func part(_ range: Range<Int>) -> [ListPlacements.Run] {
         guard !range.isEmpty, !isEmpty else { return [] }
-        var part: [ListPlaces.Run] = []
+        var part: [ListPlacements.Run] = []
         for run in self[index(of: range.lowerBound)...] {
             let end = Swift.min(run.end, range.upperBound)
-            part.append(ListPlaces.Run(end: end - range.lowerBound, value: run.value))
+            part.append(ListPlacements.Run(end: end - range.lowerBound, value: run.value))
             if end == range.upperBound { break }
         }
         return part
     }
 
     /// Appends the runs of objects that follow `start` others.
-    fileprivate mutating func append(_ runs: [ListPlaces.Run], behind start: Int) {
+    fileprivate mutating func append(_ runs: [ListPlacements.Run], behind start: Int) {
         for run in runs { add(run.value, end: start + run.end) }
     }
 }

@@ -1,7 +1,7 @@
 public import TandemModel
 public import TandemQuery
 
-extension ListPlaces: WireCodable {
+extension ListPlacements: WireCodable {
     /// The smallest size of an object in bytes: its number, and the end offset of its key.
     private static let minimumBytes = 12
 
@@ -90,7 +90,7 @@ extension ByteWriter {
     }
 
     /// Writes the lengths and values of runs.
-    fileprivate mutating func runs(_ runs: [ListPlaces.Run]) {
+    fileprivate mutating func runs(_ runs: [ListPlacements.Run]) {
         count(runs.count)
         var start = 0
         for run in runs {
@@ -149,10 +149,10 @@ extension ByteReader {
     /// Reads runs that cover `count` objects, with values below `limit`.
     fileprivate mutating func runs(
         of count: Int, below limit: Int
-    ) throws(CodingError) -> [ListPlaces.Run] {
+    ) throws(CodingError) -> [ListPlacements.Run] {
         let start = offset
         let number = try self.count(itemBytes: 2)
-        var (runs, end): ([ListPlaces.Run], Int) = ([], 0)
+        var (runs, end): ([ListPlacements.Run], Int) = ([], 0)
         runs.reserveCapacity(min(number, 4_096))
         for _ in 0..<number {
             let at = offset
@@ -161,7 +161,7 @@ extension ByteReader {
                 throw CodingError(expected: "a run of at most \(count - end) objects", offset: at)
             }
             end += Int(length)
-            runs.append(ListPlaces.Run(end: end, value: try place(below: limit)))
+            runs.append(ListPlacements.Run(end: end, value: try place(below: limit)))
         }
         guard end == count else {
             throw CodingError(expected: "runs of \(count) objects", offset: start)

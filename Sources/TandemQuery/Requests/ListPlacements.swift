@@ -11,7 +11,7 @@ public import TandemModel
 ///
 ///     places.withKeys { keys, ends in … }     // contiguous keys, and the end of each
 ///     for run in places.sectionRuns { … }     // the end of the run, and its section
-public struct ListPlaces: Hashable, Sendable {
+public struct ListPlacements: Hashable, Sendable {
     /// Consecutive objects with the same value.
     public struct Run: Hashable, Sendable {
         /// The index after the last object; the run begins at the previous one's end.
@@ -52,7 +52,7 @@ public struct ListPlaces: Hashable, Sendable {
 
     /// Returns the same placements, without hops and links if these reach more than `count`
     /// objects.
-    public func withLinks(upTo count: Int) -> ListPlaces {
+    public func withLinks(upTo count: Int) -> ListPlacements {
         guard reached.count > count else { return self }
         var places = self
         (places.reached, places.linkRuns) = ([], [])
@@ -183,22 +183,22 @@ public struct ListPlaces: Hashable, Sendable {
     public func links(_ index: Int) -> [UInt32] { linkRuns.map { $0.value(at: index) } }
 }
 
-extension [ListPlaces.Run] {
+extension [ListPlacements.Run] {
     /// Extends the last run to `end`, or appends a run if the value differs.
     @inline(__always)
     mutating func add(_ value: UInt32, end: Int) {
         if let last = indices.last, self[last].value == value {
             self[last].end = end
         } else {
-            append(ListPlaces.Run(end: end, value: value))
+            append(ListPlacements.Run(end: end, value: value))
         }
     }
 
     /// Adds the values of objects that begin at an index.
     @inline(__always)
     fileprivate mutating func add(
-        _ placed: UnsafeBufferPointer<ListPlaces.Placed>, from start: Int,
-        _ value: (ListPlaces.Placed) -> UInt32
+        _ placed: UnsafeBufferPointer<ListPlacements.Placed>, from start: Int,
+        _ value: (ListPlacements.Placed) -> UInt32
     ) {
         var at = 0
         while at < placed.count {
@@ -233,7 +233,7 @@ public struct ListDetails: Hashable, Sendable {
     public var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
     public var refreshKeyPaths: [String]
-    /// To-one key paths of the objects, by relationship names; each is a hop of ``ListPlaces``.
+    /// To-one key paths of the objects, by relationship names; each is a hop of ``ListPlacements``.
     public var hops: [[String]]
     /// The number of objects up to which rows are requested; for more objects, placements are.
     public var rowsUpTo: UInt32
