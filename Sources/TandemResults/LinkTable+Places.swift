@@ -7,10 +7,10 @@ public import TandemQuery
 /// Opening a list only requires the set of reached objects. The rows that refer to one of them are
 /// needed after the first change of such an object. This form takes 8 bytes per row.
 ///
-///     let links = PlacedLinks([places], reached: places.reached, hop: 0)
+///     let links = UnindexedLinks([places], reached: places.reached, hop: 0)
 ///     links.isReached(7)              // true
 ///     links.table.rows(for: 7)        // [33]
-public struct PlacedLinks: Sendable {
+public struct UnindexedLinks: Sendable {
     private struct Part: Sendable {
         let numbers: [ObjectNumber]
         let runs: [ListPlacements.Run]

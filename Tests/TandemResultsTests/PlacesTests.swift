@@ -189,7 +189,7 @@ struct PlacesTests {
                     if place > 0 { truth[reached[place - 1], default: []].insert(row) }
                 }
                 let parts = Self.parts(of: places, upTo: rows, &random)
-                let links = PlacedLinks(parts, reached: places.reached, hop: hop)
+                let links = UnindexedLinks(parts, reached: places.reached, hop: hop)
                 #expect(Set(links.objects) == Set(truth.keys), "seed \(seed)")
                 let table = links.table
                 #expect(table.objects == truth.keys.sorted(), "seed \(seed)")

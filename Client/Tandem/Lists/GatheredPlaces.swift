@@ -52,5 +52,5 @@ struct GatheredPlaces {
     }
 
     /// Returns the links of one hop.
-    func links(hop: Int) -> PlacedLinks { PlacedLinks(parts, reached: reached, hop: hop) }
+    func links(hop: Int) -> UnindexedLinks { UnindexedLinks(parts, reached: reached, hop: hop) }
 }

@@ -37,7 +37,7 @@ struct ResultsLinks {
         }
 
         /// Replaces the links by those of a new list.
-        mutating func take(_ links: PlacedLinks) {
+        mutating func take(_ links: UnindexedLinks) {
             made = LinkTable()
             late = LateLinks(links)
         }
@@ -52,10 +52,10 @@ struct ResultsLinks {
 
     /// Links whose table is created on first use; copies of a node share it.
     private final class LateLinks {
-        let placed: PlacedLinks
+        let placed: UnindexedLinks
         private(set) lazy var table = placed.table
 
-        init(_ placed: PlacedLinks) { self.placed = placed }
+        init(_ placed: UnindexedLinks) { self.placed = placed }
     }
 
     private var nodes: [Node] = []
