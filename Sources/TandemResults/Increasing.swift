@@ -28,7 +28,7 @@ func longestIncreasing(_ values: [Int]) -> [Bool] {
 }
 
 /// A movable pair: the indexes before and after of an element that can stay or move.
-struct LoosePair {
+struct MovablePair {
     var old: Int
     var new: Int
 }
@@ -39,7 +39,7 @@ struct LoosePair {
 /// or movable ones. All other elements stay, in order. An element can only stay in the gap between
 /// the same two staying neighbours; of those in a gap, a longest ordered run stays. Cost: O(k log
 /// k) for k elements, however long the list is.
-func stayingPairs(_ pairs: [LoosePair], olds: [Int], news: [Int]) -> [Bool] {
+func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
     assert(
         pairs.count <= min(olds.count, news.count), "A movable element has an index in each state.")
     if pairs.isEmpty { return [] }

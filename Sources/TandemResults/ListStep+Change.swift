@@ -33,7 +33,7 @@ extension ListStep {
             marks[mark].stays = marks[mark].from?.path.item == marks[mark].to?.path.item
             return
         }
-        var (olds, news, pairs, paired) = ([Int](), [Int](), [LoosePair](), [Int]())
+        var (olds, news, pairs, paired) = ([Int](), [Int](), [MovablePair](), [Int]())
         olds.reserveCapacity(section.olds)
         news.reserveCapacity(section.news)
         var at = section.lastOld
@@ -46,7 +46,7 @@ extension ListStep {
             if let to = marks[at].to {
                 news.append(to.path.item)
                 if let from = marks[at].from, from.slot == section.slot {
-                    pairs.append(LoosePair(old: from.path.item, new: to.path.item))
+                    pairs.append(MovablePair(old: from.path.item, new: to.path.item))
                     paired.append(at)
                 }
             }
@@ -68,7 +68,7 @@ extension ListStep {
         if touched.allSatisfy(\.stays) { return }
         let moving = touched.filter { !$0.stays }
         let pairs = loose.map { at in
-            LoosePair(old: touched[at].oldIndex ?? 0, new: touched[at].newIndex ?? 0)
+            MovablePair(old: touched[at].oldIndex ?? 0, new: touched[at].newIndex ?? 0)
         }
         let kept = stayingPairs(
             pairs, olds: moving.compactMap(\.oldIndex), news: moving.compactMap(\.newIndex))
@@ -85,7 +85,7 @@ extension ListStep.Touched {
     }
 }
 
-extension ListStep.Mark {
+extension ListStep.RowMove {
     fileprivate var change: ResultsChange.ObjectChange? {
         switch (from?.path, to?.path) {
         case (nil, nil): nil

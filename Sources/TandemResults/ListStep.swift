@@ -4,16 +4,16 @@
 /// sort key, section or entity differs, or if it is inserted or deleted. All other rows are in
 /// order with each other before and after. A section is loose if all its rows were.
 struct ListStep {
-    struct Spot {
+    struct RowLocation {
         var slot: Int
         var path: ResultsIndexPath
     }
 
-    struct Mark {
+    struct RowMove {
         var number: UInt64
         var tag: UInt16
-        var from: Spot?
-        var to: Spot?
+        var from: RowLocation?
+        var to: RowLocation?
         var isLoose: Bool
         /// Whether a movable row stays in place between its neighbours.
         var stays = false
@@ -49,7 +49,7 @@ struct ListStep {
         var keyEnd: Int
     }
 
-    var marks: [Mark] = []
+    var marks: [RowMove] = []
     var touched: [Touched] = []
     /// The sections that begin or end with a new row; only these can overlap their neighbours.
     private(set) var widened: [Int] = []
@@ -100,7 +100,7 @@ struct ListStep {
         touched.reserveCapacity(min(2 * edit.count, 2 * ListStep.few))
         for at in edit.upserted.indices {
             let (number, tag) = (edit.upserted[at].number, edit.upserted[at].entityTag)
-            var mark = Mark(number: number, tag: tag, isLoose: true)
+            var mark = RowMove(number: number, tag: tag, isLoose: true)
             if let place = rows.hintedPlace(of: number) {
                 mark.isLoose = !rows.holds(edit.upserted[at], at: place)
                 mark.from = noteOld(place, isLoose: mark.isLoose, &rows)
@@ -116,7 +116,7 @@ struct ListStep {
     /// Records a row by its number, if the store holds it.
     private mutating func noteHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
         guard let place = rows.hintedPlace(of: number) else { return }
-        var mark = Mark(
+        var mark = RowMove(
             number: number, tag: rows.withLeaf(place.leaf) { $0.tag(place.at) }, isLoose: isLoose)
         mark.from = noteOld(place, isLoose: isLoose, &rows)
         marks.append(mark)
@@ -124,7 +124,7 @@ struct ListStep {
 
     private mutating func noteOld(
         _ place: RowStore.Place, isLoose: Bool, _ rows: inout RowStore
-    ) -> Spot {
+    ) -> RowLocation {
         let index = rows.hintedIndex(of: place.slot)
         let item = rows.item(of: place)
         let at = touch(place.slot, &rows)
@@ -134,7 +134,7 @@ struct ListStep {
             touched[at].olds += 1
             if rows.isSectioned { keep(place, rows) }
         }
-        return Spot(slot: place.slot, path: ResultsIndexPath(section: index, item: item))
+        return RowLocation(slot: place.slot, path: ResultsIndexPath(section: index, item: item))
     }
 
     /// Records the locations after the edit.
@@ -146,7 +146,7 @@ struct ListStep {
             }
             let index = rows.hintedIndex(of: place.slot)
             let path = ResultsIndexPath(section: index, item: rows.item(of: place))
-            marks[at].to = Spot(slot: place.slot, path: path)
+            marks[at].to = RowLocation(slot: place.slot, path: path)
             let section = touch(place.slot, &rows)
             if marks[at].isLoose {
                 noteNew(at, path.item, section, rows.sections[place.slot].count)
