@@ -123,7 +123,7 @@ struct ListStep {
     }
 
     private mutating func noteOld(
-        _ place: RowStore.Place, isLoose: Bool, _ rows: inout RowStore
+        _ place: RowStore.LeafLocation, isLoose: Bool, _ rows: inout RowStore
     ) -> RowLocation {
         let index = rows.hintedIndex(of: place.slot)
         let item = rows.item(of: place)
@@ -190,7 +190,7 @@ struct ListStep {
         if item == 0 || item == count - 1 { widened.append(slot) }
     }
 
-    private mutating func keep(_ place: RowStore.Place, _ rows: RowStore) {
+    private mutating func keep(_ place: RowStore.LeafLocation, _ rows: RowStore) {
         if before.isEmpty {
             before.reserveCapacity(edit.count)
             keysBefore.reserveCapacity(64 * edit.count)

@@ -115,7 +115,7 @@ extension RowStore {
     private func disorder(at index: Int) -> OutOfOrderSection {
         let slot = Int(order[index].slot)
         let other = sections[Int(order[index + 1].slot)]
-        let start = Place(slot: slot, leafIndex: 0, leaf: Int(other.leaves[0].leaf), at: 0)
+        let start = LeafLocation(slot: slot, leafIndex: 0, leaf: Int(other.leaves[0].leaf), at: 0)
         let begin = row(at: start)
         var place = place(in: slot, begin.sortKey, begin.number)
         if place.at == leaves[place.leaf].count {

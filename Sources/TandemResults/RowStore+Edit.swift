@@ -22,7 +22,7 @@ extension RowStore {
     }
 
     /// Removes a row.
-    mutating func remove(at place: Place) {
+    mutating func remove(at place: LeafLocation) {
         checkInvariants(at: place)
         defer { checkInvariants() }
         let slot = place.slot
@@ -149,7 +149,7 @@ extension RowStore {
     ///
     /// Rows often arrive in order, and splitting the leaf in halves would then result in half-empty
     /// leaves.
-    private mutating func appendsLeaf(_ row: ResultRow, _ place: Place) -> Bool {
+    private mutating func appendsLeaf(_ row: ResultRow, _ place: LeafLocation) -> Bool {
         guard place.leafIndex + 1 == sections[place.slot].leaves.count,
             place.at >= Leaf.bulkFill, withLeaf(place.leaf, { place.at == $0.count })
         else { return false }
@@ -160,7 +160,7 @@ extension RowStore {
         return true
     }
 
-    private mutating func split(_ place: Place) {
+    private mutating func split(_ place: LeafLocation) {
         let upper = leaves[place.leaf].split()
         let count = UInt32(upper.count)
         let leaf = add(upper)
@@ -172,7 +172,7 @@ extension RowStore {
     }
 
     /// Merges a small leaf with a neighbour if both fit into one.
-    private mutating func merge(_ place: Place) {
+    private mutating func merge(_ place: LeafLocation) {
         let last = sections[place.slot].leaves.count - 1
         guard last > 0 else { return }
         let lower = place.leafIndex == last ? last - 1 : place.leafIndex

@@ -20,7 +20,7 @@ extension RowStore {
     }
 
     /// Asserts that a leaf is the one that its section has at a location.
-    func checkInvariants(at place: Place) {
+    func checkInvariants(at place: LeafLocation) {
         assert(
             sections[place.slot].leaves[place.leafIndex].leaf == UInt32(place.leaf),
             "A location names the leaf at its index in the section.")

@@ -35,7 +35,7 @@ struct RowStore: Sendable {
 
     /// The location of a row, or of a row to be inserted: section slot, index in its leaves, leaf
     /// slot, index in the leaf.
-    struct Place {
+    struct LeafLocation {
         var slot: Int
         var leafIndex: Int
         var leaf: Int
@@ -88,16 +88,16 @@ struct RowStore: Sendable {
     }
 
     /// Returns the location of a row by its number.
-    func place(of number: UInt64) -> Place? {
+    func place(of number: UInt64) -> LeafLocation? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let (slot, hint) = withLeaf(leaf) { (Int($0.section), Int($0.hint)) }
         var index = nearbyIndex(of: leaf, in: slot, hint)
         if index < 0 { index = searchedIndex(of: leaf, at, in: slot) }
-        return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
+        return LeafLocation(slot: slot, leafIndex: index, leaf: leaf, at: at)
     }
 
     /// Returns the location of a row by its number; the leaf remembers its index in the section.
-    mutating func hintedPlace(of number: UInt64) -> Place? {
+    mutating func hintedPlace(of number: UInt64) -> LeafLocation? {
         guard let place = place(of: number) else { return nil }
         let index = UInt32(place.leafIndex)
         if withLeaf(place.leaf, { $0.hint }) != index { leaves[place.leaf].hint = index }
@@ -128,12 +128,12 @@ struct RowStore: Sendable {
 
     /// Returns the location of a row with this key and number, or its insertion point, in a section
     /// with rows.
-    func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> Place {
+    func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> LeafLocation {
         key.withUnsafeBytes { key in
             let index = leafIndex(in: slot, key, number)
             let leaf = Int(sections[slot].leaves[index].leaf)
             let at = withLeaf(leaf) { $0.lowerBound(key, number) }
-            return Place(slot: slot, leafIndex: index, leaf: leaf, at: at)
+            return LeafLocation(slot: slot, leafIndex: index, leaf: leaf, at: at)
         }
     }
 
@@ -157,7 +157,7 @@ struct RowStore: Sendable {
     }
 
     /// Returns the row's rank in its section.
-    func item(of place: Place) -> Int {
+    func item(of place: LeafLocation) -> Int {
         let refs = sections[place.slot].leaves
         if refs.count == 1 { return place.at }
         let before = refs.sum(before: place.leafIndex, of: sections[place.slot].count) { $0.count }
@@ -200,12 +200,12 @@ struct RowStore: Sendable {
     }
 
     /// Returns the location of the row at an index of a section, which must exist.
-    func place(section index: Int, item: Int) -> Place {
+    func place(section index: Int, item: Int) -> LeafLocation {
         let slot = Int(order[index].slot)
         var rest = item
         for (leafIndex, ref) in sections[slot].leaves.enumerated() {
             if rest < Int(ref.count) {
-                return Place(slot: slot, leafIndex: leafIndex, leaf: Int(ref.leaf), at: rest)
+                return LeafLocation(slot: slot, leafIndex: leafIndex, leaf: Int(ref.leaf), at: rest)
             }
             rest -= Int(ref.count)
         }
@@ -222,7 +222,7 @@ struct RowStore: Sendable {
         preconditionFailure("offset \(offset) is beyond the end of the list")
     }
 
-    func row(at place: Place) -> ResultRow {
+    func row(at place: LeafLocation) -> ResultRow {
         withLeaf(place.leaf) { leaf in
             ResultRow(
                 number: leaf.number(place.at), entityTag: leaf.tag(place.at),
@@ -234,11 +234,11 @@ struct RowStore: Sendable {
     func row(of number: UInt64) -> ResultRow? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let slot = withLeaf(leaf) { Int($0.section) }
-        return row(at: Place(slot: slot, leafIndex: 0, leaf: leaf, at: at))
+        return row(at: LeafLocation(slot: slot, leafIndex: 0, leaf: leaf, at: at))
     }
 
     /// Returns whether the row at a location equals a row.
-    func holds(_ row: ResultRow, at place: Place) -> Bool {
+    func holds(_ row: ResultRow, at place: LeafLocation) -> Bool {
         if isSectioned, sections[place.slot].name != row.section { return false }
         return row.sortKey.withUnsafeBytes { key in
             withLeaf(place.leaf) { leaf in

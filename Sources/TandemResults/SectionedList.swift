@@ -131,7 +131,7 @@ public struct SectionedList: Sendable {
         return rows.path(atOffset: offset)
     }
 
-    private func place(_ path: ResultsIndexPath, in rows: RowStore) -> RowStore.Place {
+    private func place(_ path: ResultsIndexPath, in rows: RowStore) -> RowStore.LeafLocation {
         precondition(
             rows.order.indices.contains(path.section),
             "there is no section \(path.section) in a list of \(rows.order.count) sections")

@@ -18,7 +18,7 @@ struct StoreTests {
                 #expect(leaf.section == ref.slot && Int(leafRef.count) == leaf.count)
                 #expect(leaf.count > 0 && leaf.count <= Leaf.capacity)
                 for at in 0..<leaf.count {
-                    let place = RowStore.Place(
+                    let place = RowStore.LeafLocation(
                         slot: Int(ref.slot), leafIndex: leafIndex, leaf: Int(leafRef.leaf), at: at)
                     let row = rows.row(at: place)
                     #expect(last.map { $0.precedes(row) } ?? true)
