@@ -32,7 +32,7 @@ struct FetchCandidates {
         case (.scan, _):
             for tag in request.tags where !matches.hasEnough { try scan(tag) }
         case (.index(_, let ranges), .index(let order)):
-            try walk(IndexWalk(ranges, order))
+            try walk(IndexCursor(ranges, order))
         default:
             if plan.needsNoRows(for: part), let (table, ranges) = plan.access.keys {
                 try take(table, ranges)
@@ -99,7 +99,7 @@ struct FetchCandidates {
 
     // MARK: An index in the request's order
 
-    private func walk(_ walk: IndexWalk) throws(StoreError) {
+    private func walk(_ walk: IndexCursor) throws(StoreError) {
         var walk = walk
         // Makes sort keys from index keys, if every entry matches and rows are not requested.
         let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil

@@ -5,7 +5,7 @@ import TandemModel
 /// Its state is the last key, not a cursor, so the store may change between two entries. Entries
 /// that do not change are returned exactly once. Each group of a descending level is found from the
 /// range's end, with one search. Within the last level, entries are read in the order of keys.
-struct IndexWalk {
+struct IndexCursor {
     private let order: IndexOrder
     /// The ranges not walked yet, the current one last.
     private var ranges: [KeyRange]
