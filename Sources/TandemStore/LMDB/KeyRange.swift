@@ -1,4 +1,5 @@
 import TandemIO
+
 /// A half-open range of keys in a table.
 struct KeyRange: Hashable {
     /// The lower bound, inclusive.
@@ -43,11 +44,11 @@ struct KeyRange: Hashable {
     /// Calls `body` with the upper bound in a form for comparison with many keys.
     @inline(__always)
     func withEnd<Result, Failure: Error>(
-        _ body: (KeyEnd) throws(Failure) -> Result
+        _ body: (RangeUpperBound) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        guard let upper else { return try body(KeyEnd(nil)) }
+        guard let upper else { return try body(RangeUpperBound(nil)) }
         return try upper.withUnsafeBufferPointer { bytes throws(Failure) in
-            try body(KeyEnd(UnsafeRawBufferPointer(bytes)))
+            try body(RangeUpperBound(UnsafeRawBufferPointer(bytes)))
         }
     }
 

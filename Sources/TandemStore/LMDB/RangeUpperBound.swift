@@ -1,5 +1,5 @@
 /// The upper bound of a key range, compared with one key after another; valid while its bytes are.
-struct KeyEnd {
+struct RangeUpperBound {
     /// The exclusive bound; nil for the end of the table.
     private let bytes: UnsafeRawBufferPointer?
     /// The first eight bytes of the bound, padded with zeros.

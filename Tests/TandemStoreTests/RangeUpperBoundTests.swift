@@ -5,7 +5,7 @@ import Testing
 @testable import TandemStore
 
 /// Comparisons of eight bytes of a key at once, compared with single bytes.
-@Suite(.ownThread) struct KeyEndTests {
+@Suite(.ownThread) struct RangeUpperBoundTests {
     private static func bytes(_ count: Int, _ random: inout SplitMix64) -> [UInt8] {
         (0..<count).map { _ in [0, 0, 0xff, 0xff, 7].randomElement(using: &random) ?? 0 }
     }
