@@ -353,7 +353,7 @@ final class LMDBTransaction {
             key = MDB_val(bytes)
             return mdb_cursor_get(cursor, &key, &value, start.isEmpty ? MDB_FIRST : MDB_SET_RANGE)
         }
-        var pages = PagesAhead()
+        var pages = PagePrefetcher()
         while status == 0 {
             pages.note(key.mv_data)
             let keyBytes = UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)
@@ -380,7 +380,7 @@ final class LMDBTransaction {
 ///
 /// Entries lie in an LMDB page in order of insertion. A scan of an index jumps about in a page, and
 /// would wait for memory at each key. Short scans, which are most, pay nothing.
-private struct PagesAhead {
+private struct PagePrefetcher {
     private var seen = 0
     /// The last two pages.
     ///
