@@ -36,7 +36,7 @@ public final class Store: StoreView {
     /// Recently written rows, as of the open transaction or the last checkpoint.
     var writtenRows = RowCache()
     /// Last ranks of ordered relationships, as of the open transaction.
-    var lastRanks = LastRanks()
+    var lastRanks = LastRankCache()
 
     /// The maximum size of the store in bytes, without free pages.
     public let quotaBytes: Int

@@ -6,7 +6,7 @@ public import TandemModel
 /// It spares an append at the end of a relationship a scan of all its members. The cached ranks are
 /// exact: every applied link change updates them, and an entry is removed if its new last rank is
 /// unknown.
-struct LastRanks {
+struct LastRankCache {
     /// The maximum number of cached owners; a full cache is emptied.
     private static let capacity = 4_096
 
