@@ -96,12 +96,12 @@ import Testing
         var random = SplitMix64(seed: seed)
         for step in [1, 5, 9, 1 << 40] as [UInt64] {
             let numbers = (1...500).map { UInt64($0) * step + 7 }.shuffled(using: &random)
-            let places = try #require(PlacesOfNumbers(numbers))
+            let places = try #require(NumberIndexMap(numbers))
             for (at, number) in numbers.enumerated() { #expect(places[number] == at) }
             #expect(places[6] == nil && places[8 + 500 * step] == nil)
-            #expect(PlacesOfNumbers(numbers + [numbers[3]]) == nil)
+            #expect(NumberIndexMap(numbers + [numbers[3]]) == nil)
         }
-        #expect(try #require(PlacesOfNumbers([]))[1] == nil)
+        #expect(try #require(NumberIndexMap([]))[1] == nil)
     }
 
     @Test func `every plan gives the placements of a list`() throws {

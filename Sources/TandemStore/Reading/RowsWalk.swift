@@ -33,7 +33,7 @@ struct RowsWalk {
     /// the budget's check.
     mutating func read() throws(StoreError) -> StoredObjects {
         let numbers = try order.read()?.allPlaces().numbers ?? []
-        guard let places = PlacesOfNumbers(numbers) else { throw view.unreadable }
+        guard let places = NumberIndexMap(numbers) else { throw view.unreadable }
         var (rows, ordinals) = (StoredObjects(), [Int](repeating: -1, count: numbers.count))
         for tag in request.tags { try read(tag, places, &ordinals, into: &rows) }
         rowsRead = order.rowsRead + rows.count
@@ -48,7 +48,7 @@ struct RowsWalk {
     private static var copiedAtOnce: Int { 64 }
 
     private func read(
-        _ tag: EntityTag, _ places: PlacesOfNumbers, _ ordinals: inout [Int],
+        _ tag: EntityTag, _ places: NumberIndexMap, _ ordinals: inout [Int],
         into rows: inout StoredObjects
     ) throws(StoreError) {
         let shape = view.model?.entity(tagged: tag).map { RowShape(of: $0) }
@@ -79,7 +79,7 @@ struct RowsWalk {
     ///
     /// Throws if the index lacks a row.
     private func copy(
-        _ lent: UnsafeBufferPointer<StoredObjects.Lent>, _ places: PlacesOfNumbers,
+        _ lent: UnsafeBufferPointer<StoredObjects.Lent>, _ places: NumberIndexMap,
         _ ordinals: inout [Int], into rows: inout StoredObjects
     ) throws(StoreError) {
         let first = rows.count

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 
 /// The index of each number in an array of distinct numbers.
-struct PlacesOfNumbers {
+struct NumberIndexMap {
     private var first: ObjectNumber = 0
     /// The indexes plus one, by the difference from the first number; empty if this would need many
     /// times more elements than there are numbers.
