@@ -29,7 +29,7 @@ public final class Store: StoreView {
     /// The size of the rows and contents applied since the last checkpoint, in bytes.
     var uncommittedBytes = 0
     /// The writes of save ids since the last checkpoint.
-    var saveRuns = SaveRuns()
+    var idDetector = SequentialIDDetector()
     /// The number of changes applied since the store was opened.
     public internal(set) var appliedChanges: UInt64 = 0
 
@@ -190,7 +190,7 @@ public final class Store: StoreView {
         checkpointPosition = appliedPosition
         uncommittedChanges = 0
         uncommittedBytes = 0
-        saveRuns = SaveRuns()
+        idDetector = SequentialIDDetector()
         checkInvariants()
         try measure()
     }
@@ -287,7 +287,7 @@ public final class Store: StoreView {
         return uncommittedBytes / StoreLimits.pageBytes
             + scattered.reduce(0) { $0 + pages($1) }
             + ascending.reduce(0) { $0 + pages($1, sharing: StoreLimits.writesPerPage) }
-            + min(saveRuns.scattered, (try? transaction.pages(tables.saves)) ?? .max)
+            + min(idDetector.scattered, (try? transaction.pages(tables.saves)) ?? .max)
     }
 
     /// Whether a replay during which no save waits should make a checkpoint before it continues.
@@ -374,7 +374,7 @@ public final class Store: StoreView {
         uncommittedBytes = 0
         writtenRows.removeAll()
         lastRanks.removeAll()
-        saveRuns = SaveRuns()
+        idDetector = SequentialIDDetector()
         guard let bytes = try transaction.get(tables.meta, MetaKey.model.key) else {
             return model = nil
         }

@@ -3,7 +3,7 @@
 /// Tandem's own ids ascend within a context, so that many of them share a page. The ids of other
 /// clients may be random, and each write then dirties a page of its own. A bounded number of
 /// ascending runs is tracked; an id of an evicted run counts as scattered.
-struct SaveRuns {
+struct SequentialIDDetector {
     /// The number of runs tracked at a time.
     static let kept = 256
     /// The largest difference between consecutive ids of a run, in their last eight bytes.
@@ -11,7 +11,8 @@ struct SaveRuns {
 
     /// The number of writes that did not continue a tracked run.
     private(set) var scattered = 0
-    private var runs: [(prefix: Int, last: UInt64)?] = Array(repeating: nil, count: SaveRuns.kept)
+    private var runs: [(prefix: Int, last: UInt64)?] = Array(
+        repeating: nil, count: SequentialIDDetector.kept)
 
     /// Counts a write of a key.
     mutating func note(_ key: UnsafeRawBufferPointer) {
