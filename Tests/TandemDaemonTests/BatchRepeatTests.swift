@@ -204,7 +204,7 @@ import Testing
         // No program writes this record, but a damaged disk may contain it.
         var other = batch
         other.batchID = [8]
-        let known = SavedOnce(
+        let known = IdempotencyRecord(
             position: 1, contentHash: other.contentHash, wrote: false, inserted: [],
             batch: BatchProgress(done: .max))
         try bench.bench.store.rememberUnchanged(known, by: client.session.peer.uid, id: [8])

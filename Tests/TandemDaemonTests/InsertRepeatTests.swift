@@ -238,7 +238,7 @@ import Testing
     @Test func `law 7: an impossible record under an id does not crash the daemon`() throws {
         let bench = try bench()
         let client = try bench.client()
-        let known = SavedOnce(
+        let known = IdempotencyRecord(
             position: 1, contentHash: bench.hash(0), wrote: false, inserted: [],
             batch: BatchProgress(done: .max))
         try bench.bench.store.rememberUnchanged(known, by: client.session.peer.uid, id: [7])

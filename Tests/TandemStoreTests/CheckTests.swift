@@ -50,7 +50,7 @@ import Testing
                     try bench.touch(
                         "Zone", 7, "parts", added: [try bench.reference("Zone", 8)]),
                 ]), blobs: [Self.icon, Self.unused]))
-        let unchanged = SavedOnce(
+        let unchanged = IdempotencyRecord(
             position: 2, contentHash: StableHash([1]), wrote: false, inserted: [])
         try bench.store.rememberUnchanged(unchanged, by: 7, id: [2])
         try bench.store.put(Consumer(name: "mirror", acknowledged: 2))

@@ -22,7 +22,8 @@ import Testing
         try bench.apply(Transaction(content: .objects([]), blobs: [CheckTests.unused]))
         try bench.store.put(Consumer(name: "reader", acknowledged: 3))
         try bench.store.rememberUnchanged(
-            SavedOnce(position: 2, contentHash: StableHash([1]), wrote: false, inserted: []),
+            IdempotencyRecord(
+                position: 2, contentHash: StableHash([1]), wrote: false, inserted: []),
             by: 7, id: [2])
         try bench.store.checkpoint()
         let entries = try bench.entries(table)
@@ -204,7 +205,7 @@ extension StoreBench {
 
 extension Store {
     /// Returns the answer under a whole key.
-    fileprivate func save(of key: [UInt8]) throws -> SavedOnce? {
+    fileprivate func save(of key: [UInt8]) throws -> IdempotencyRecord? {
         guard key.count >= 4 else { return nil }
         let uid = key.withUnsafeBytes { $0.bigEndian(0, as: UInt32.self) }
         return try save(by: uid, id: Array(key.dropFirst(4)))

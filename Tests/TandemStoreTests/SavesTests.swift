@@ -4,8 +4,9 @@ import Testing
 @testable import TandemStore
 
 @Suite(.ownThread) struct SavesTests {
-    private func answer(_ position: UInt64, _ objects: [ObjectReference?] = []) -> SavedOnce {
-        SavedOnce(
+    private func answer(_ position: UInt64, _ objects: [ObjectReference?] = []) -> IdempotencyRecord
+    {
+        IdempotencyRecord(
             position: position, contentHash: StableHash([3]), wrote: false, inserted: objects)
     }
 
@@ -42,12 +43,12 @@ import Testing
             }
             let saved = answer(5, objects)
             #expect(saved.bytes.count == saved.byteCount)
-            #expect(try SavedOnce(bytes: saved.bytes) == saved)
+            #expect(try IdempotencyRecord(bytes: saved.bytes) == saved)
             var part = saved
             part.batch = BatchProgress(
                 reached: ObjectReference(tag: 2, number: 9), done: 7, hasEnded: true)
             #expect(part.bytes.count == part.byteCount)
-            #expect(try SavedOnce(bytes: part.bytes) == part)
+            #expect(try IdempotencyRecord(bytes: part.bytes) == part)
         }
     }
 
@@ -203,10 +204,12 @@ import Testing
 
     @Test func `an answer stored by an earlier release can be read`() throws {
         let known = answer(7, [ObjectReference(tag: 1, number: 2)])
-        #expect(try SavedOnce(bytes: known.bytes) == known)
-        #expect(try SavedOnce(bytes: Array(known.bytes.dropLast())).wrote)
+        #expect(try IdempotencyRecord(bytes: known.bytes) == known)
+        #expect(try IdempotencyRecord(bytes: Array(known.bytes.dropLast())).wrote)
         for count in 0..<known.bytes.count - 1 {
-            #expect(throws: CodingError.self) { try SavedOnce(bytes: Array(known.bytes[..<count])) }
+            #expect(throws: CodingError.self) {
+                try IdempotencyRecord(bytes: Array(known.bytes[..<count]))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ extension Committer {
     ///
     /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if the record of
     /// it may have been removed.
-    func known(_ batch: Batch, by uid: UInt32) throws -> SavedOnce? {
+    func known(_ batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
         try recalling { try memory.progress(of: batch, by: uid) }
     }
 

@@ -16,7 +16,7 @@ struct SaveMemory {
     }
 
     private let store: Store
-    private var unchanged: [Name: SavedOnce] = [:]
+    private var unchanged: [Name: IdempotencyRecord] = [:]
 
     init(_ store: Store) { self.store = store }
 
@@ -41,7 +41,7 @@ struct SaveMemory {
     }
 
     /// Returns the recorded progress of a retried batch, or nil if the batch is new.
-    func progress(of batch: Batch, by uid: UInt32) throws -> SavedOnce? {
+    func progress(of batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
         guard let first = try first(batch.batchID, uid) else {
             try check(batch.firstSentAt, "the batch", "begin a new batch")
             return nil
@@ -71,7 +71,7 @@ struct SaveMemory {
         return nil
     }
 
-    private func progress(in first: SavedOnce) throws(TandemError) -> BatchProgress {
+    private func progress(in first: IdempotencyRecord) throws(TandemError) -> BatchProgress {
         guard let progress = first.batch else { throw used(first) }
         guard progress.done <= Int64.max else {
             throw TandemError(
@@ -92,13 +92,13 @@ struct SaveMemory {
                 + "look at the objects and \(advice)")
     }
 
-    private func used(_ first: SavedOnce) -> TandemError {
+    private func used(_ first: IdempotencyRecord) -> TandemError {
         TandemError(
             .usage,
             "this id was used for other content at position \(first.position); choose a new id")
     }
 
-    private func first(_ id: [UInt8], _ uid: UInt32) throws -> SavedOnce? {
+    private func first(_ id: [UInt8], _ uid: UInt32) throws -> IdempotencyRecord? {
         if id.isEmpty { return nil }
         return try unchanged[Name(uid: uid, id: id)] ?? store.save(by: uid, id: id)
     }
@@ -107,7 +107,7 @@ struct SaveMemory {
     mutating func note(_ saved: SaveAnswer, to request: SaveRequest, by uid: UInt32) {
         assert(!saved.wrote, "The transaction of a save that wrote has its answer.")
         guard !request.saveID.isEmpty else { return }
-        unchanged[Name(uid: uid, id: request.saveID)] = SavedOnce(
+        unchanged[Name(uid: uid, id: request.saveID)] = IdempotencyRecord(
             position: saved.position, contentHash: request.contentHash, wrote: false,
             inserted: saved.inserted)
     }
@@ -117,7 +117,7 @@ struct SaveMemory {
         _ progress: BatchProgress, of batch: Batch, by uid: UInt32, at position: UInt64
     ) {
         assert(progress.hasEnded, "A batch without changes is recorded at its end.")
-        unchanged[Name(uid: uid, id: batch.batchID)] = SavedOnce(
+        unchanged[Name(uid: uid, id: batch.batchID)] = IdempotencyRecord(
             position: position, contentHash: batch.contentHash, wrote: false, inserted: [],
             batch: progress)
     }

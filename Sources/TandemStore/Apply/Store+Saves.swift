@@ -5,11 +5,11 @@ extension Store {
     /// Returns the recorded answer to a user's save, or nil if there is none.
     ///
     /// Throws `damaged` if the record can't be read.
-    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> SavedOnce? {
+    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> IdempotencyRecord? {
         guard let key = SmallKey(save: uid, id), let bytes = try current.get(tables.saves, key)
         else { return nil }
         do {
-            return try SavedOnce(bytes: Array(bytes))
+            return try IdempotencyRecord(bytes: Array(bytes))
         } catch {
             throw StoreError(.damaged, "a save id in the store at \(path) can't be read: \(error)")
         }
@@ -17,7 +17,7 @@ extension Store {
 
     /// Records a save that wrote no transaction; durable after the next ``checkpoint()``.
     public func rememberUnchanged(
-        _ saved: SavedOnce, by uid: UInt32, id: [UInt8]
+        _ saved: IdempotencyRecord, by uid: UInt32, id: [UInt8]
     ) throws(StoreError) {
         let open = try current
         try forgetUnchanged(before: saved.position, adding: 1, open)
@@ -38,7 +38,7 @@ extension Store {
                     + "\(transaction.saveID.count) bytes; at most \(SmallKey.longestSaveID) are allowed"
             )
         }
-        let saved = SavedOnce(
+        let saved = IdempotencyRecord(
             position: transaction.position, contentHash: transaction.contentHash, wrote: true,
             inserted: outcomes, batch: transaction.batch)
         if saved.batch != nil { try forgetEarlierPart(key, open) }
@@ -144,7 +144,7 @@ extension Store {
 }
 
 /// The answer to a save, kept so that a retry gets the same one.
-public struct SavedOnce: Hashable, Sendable {
+public struct IdempotencyRecord: Hashable, Sendable {
     /// The position of the transaction, or the journal's end at the time if there was none.
     public var position: UInt64
     /// The hash that the client declared for the content of the save.

@@ -16,7 +16,7 @@ import TandemModel
 ///     consumers name                                  → acknowledged position (8) user (4)
 ///     meta      name                                  → see ``MetaKey``
 ///
-/// The complete form of a value in `saves` is in ``SavedOnce/bytes``.
+/// The complete form of a value in `saves` is in ``IdempotencyRecord/bytes``.
 struct StoreTables {
     var rows: LMDBTable
     var numbers: LMDBTable

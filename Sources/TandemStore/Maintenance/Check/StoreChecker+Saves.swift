@@ -3,7 +3,7 @@ import TandemModel
 /// Checks that each save id is found by its position, and that each position refers to a save.
 extension StoreChecker {
     func checkSave(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
-        guard let saved = try? SavedOnce(bytes: value), key.count >= 4 else {
+        guard let saved = try? IdempotencyRecord(bytes: value), key.count >= 4 else {
             return loose(.badValue, .saves, key, "the answer to a save can't be read")
         }
         guard saved.position > 0 || !saved.wrote, saved.position <= report.position else {
@@ -43,7 +43,7 @@ extension StoreChecker {
     ) throws(StoreError) {
         let number = position.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
         let held = save.isEmpty ? nil : try get(.saves, save)
-        if let held, let saved = try? SavedOnce(bytes: held), saved.position == number,
+        if let held, let saved = try? IdempotencyRecord(bytes: held), saved.position == number,
             saved.wrote == wrote
         {
             return
