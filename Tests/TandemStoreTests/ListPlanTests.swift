@@ -56,7 +56,7 @@ import Testing
                 let store = shelf.bench.store
                 for plan in FetchPlan.plans(for: request, .rows) {
                     guard case .keys(let index, _) = plan.order,
-                        RowsWalk(request, plan, .rows, store, store.readBudget()) != nil,
+                        SortedTableScan(request, plan, .rows, store, store.readBudget()) != nil,
                         try contradict(index, &shelf, way)
                     else { continue }
                     contradicted += 1

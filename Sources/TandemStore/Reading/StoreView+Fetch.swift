@@ -104,7 +104,7 @@ extension StoreView {
         _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
         _ part: FetchPart, chunkBytes: Int?, budget: ReadBudget
     ) throws(StoreError) -> Bool {
-        if let walk = ListWalk(request, plan, part, self, budget) {
+        if let walk = ListIndexScan(request, plan, part, self, budget) {
             // A short list is answered with rows.
             guard let list = try walk.read() else { return false }
             (result.count, result.rowsRead, result.keysRead) =
@@ -116,7 +116,7 @@ extension StoreView {
             }
             return true
         }
-        guard var walk = RowsWalk(request, plan, part, self, budget) else { return false }
+        guard var walk = SortedTableScan(request, plan, part, self, budget) else { return false }
         result.objects = try walk.read()
         (result.count, result.rowsRead, result.keysRead) =
             (result.objects.count, walk.rowsRead, walk.keysRead)

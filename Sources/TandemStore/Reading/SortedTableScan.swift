@@ -5,10 +5,10 @@ import TandemQuery
 /// A scan of all rows of a request's entities whose answer is ordered by the keys of an index.
 ///
 /// No sort keys are made from rows. Bound to one thread at a time.
-struct RowsWalk {
+struct SortedTableScan {
     private let request: CompiledRequest
     private let view: StoreView
-    private let order: ListWalk
+    private let order: ListIndexScan
     private let budget: ReadBudget
     private(set) var rowsRead = 0
 
@@ -19,7 +19,7 @@ struct RowsWalk {
     ) {
         guard part == .rows, plan.decides, request.isWhole,
             case (.scan, .keys(let index, let places)) = (plan.access, plan.order),
-            let order = ListWalk(
+            let order = ListIndexScan(
                 request, places, [KeyRange(prefix: StoreKey.tag(index.id))], nil, view, budget)
         else { return nil }
         (self.request, self.view, self.order, self.budget) = (request, view, order, budget)

@@ -6,7 +6,7 @@ import TandemQuery
 /// All objects with the same related object have consecutive keys. So only the data that the answer
 /// needs is kept for each object. Each group is sorted while the answer is made, when it is in the
 /// processor's caches (``ListInParts``). Bound to one thread at a time.
-final class ListWalk {
+final class ListIndexScan {
     private let request: CompiledRequest
     private let view: StoreView
     private let index: IndexPlaces
