@@ -22,7 +22,7 @@ final class FetchMatches {
     /// Whether the row of every match is in the answer.
     private let keepsRows: Bool
     /// The details of each match, if the request opens a list.
-    private var notes: ListNotes?
+    private var notes: ListDetailCollector?
     /// The maximum number of objects of a list that is answered with rows.
     private let rowsUpTo: Int
     /// The number of rows that are kept while there are no more matches than that.
@@ -58,7 +58,7 @@ final class FetchMatches {
         keepsRows = part == .rows && limit == nil
         if case .list(let hops) = part {
             keys = GroupedKeys(of: request, sections: true)
-            notes = ListNotes(hops, keys)
+            notes = ListDetailCollector(hops, keys)
             rowsUpTo = hops.rowsUpTo
         } else {
             keys = GroupedKeys(of: request)

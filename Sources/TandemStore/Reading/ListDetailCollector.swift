@@ -5,7 +5,7 @@ import TandemQuery
 ///
 /// Each object has an ordinal, in the order of evaluation, and its details are numbers in flat
 /// arrays. The index of a reached object is looked up once for each related object.
-struct ListNotes {
+struct ListDetailCollector {
     private let hops: ListHops
     /// The index of the hop that is the relationship of the key's prefix, if there is one.
     private let relatedHop: Int?
