@@ -11,7 +11,7 @@ import Testing
     func `a group in ascending or descending order is sorted`(
         count: Int, isReversed: Bool
     ) {
-        let records = ListRecords()
+        let records = ListRecordArena()
         var segments = [ListSegment(group: 0, section: 1, link: 1, start: 0)]
         for at in 0..<count {
             let value = UInt64(isReversed ? count - at : at)
@@ -39,7 +39,7 @@ import Testing
 
     @Test(arguments: [100, 4_097, 9_000], [1, 5_000, 40_000])
     func `a group sorted in pieces equals the group sorted at once`(count: Int, bytes: Int) {
-        let records = ListRecords()
+        let records = ListRecordArena()
         var segments = [ListSegment(group: 0, section: 0, link: 0, start: 0)]
         for number in 1...UInt64(count) {
             // In random order.
@@ -69,7 +69,7 @@ import Testing
     @Test(arguments: [1, 7, 4_096, 4_097, 9_000])
     func `a group is sorted by its keys`(count: Int) {
         var random = SplitMix64(seed: seed &+ UInt64(count))
-        let records = ListRecords()
+        let records = ListRecordArena()
         var expected: [(rest: [UInt8], number: UInt64, segment: UInt32)] = []
         var segments: [ListSegment] = []
         for number in 1...UInt64(count) {

@@ -12,7 +12,7 @@ public import TandemQuery
 public final class ListInParts {
     /// The names of sections and the reached objects; without the latter if there are too many.
     public let head: ListPlacements
-    private let records: ListRecords
+    private let records: ListRecordArena
     /// The segments in the order of their groups.
     private let segments: [ListSegment]
     private let keys: GroupedKeys
@@ -23,7 +23,7 @@ public final class ListInParts {
     private var taken = 0
 
     init(
-        _ records: ListRecords, _ segments: [ListSegment], _ keys: GroupedKeys,
+        _ records: ListRecordArena, _ segments: [ListSegment], _ keys: GroupedKeys,
         _ head: ListPlacements, givesKeys: Bool, keyBytes: Int, linksUpTo: Int
     ) {
         (self.records, self.segments, self.keys) = (records, segments, keys)

@@ -17,7 +17,7 @@ final class ListIndexScan {
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: PastReader
-    private let records = ListRecords()
+    private let records = ListRecordArena()
     /// The objects read, by related object.
     private var segments: [ListSegment] = []
     /// The related object of the last segment; nil if no further object may join that segment.

@@ -29,7 +29,7 @@ struct ListSorter {
         case mixed
     }
 
-    private let records: ListRecords
+    private let records: ListRecordArena
     private let givesKeys: Bool
     private var entries: [Entry] = []
     private var appended = 0
@@ -42,7 +42,7 @@ struct ListSorter {
     /// Creates a sorter of complete records.
     ///
     /// With `givesKeys` false, the resulting list has only the order, without keys.
-    init(_ records: ListRecords, givesKeys: Bool = true) {
+    init(_ records: ListRecordArena, givesKeys: Bool = true) {
         self.records = records
         self.givesKeys = givesKeys
     }

@@ -21,7 +21,7 @@ struct ListSegment {
 /// allocation.
 ///
 /// Records are never removed singly. Bound to one thread.
-final class ListRecords {
+final class ListRecordArena {
     /// The records.
     ///
     /// Code that adds many moves them to a local variable, and writes them back on every exit.
