@@ -92,7 +92,7 @@ public final class ListInParts {
         while places.bytes < bytes, next < segments.count {
             let end = endOfGroup
             let prefix = keys.prefixes[Int(segments[next].group)]
-            if end < segments.count { records.pile.prefetch(segments[end].start) }
+            if end < segments.count { records.storage.prefetch(segments[end].start) }
             guard sorter.append(segments[next..<end], prefix, to: &places, upTo: bytes) else {
                 return
             }

@@ -68,7 +68,7 @@ final class ListIndexScan {
     func read() throws(StoreError) -> ListInParts? {
         for range in ranges { try read(range) }
         if let hops, records.count <= hops.rowsUpTo { return nil }
-        let keyBytes = records.bytes - records.count * ListRecordPile.header + prefixBytes
+        let keyBytes = records.bytes - records.count * ListRecordStorage.header + prefixBytes
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
                 .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
@@ -89,35 +89,35 @@ final class ListIndexScan {
     // MARK: Reading
 
     private func read(_ range: KeyRange) throws(StoreError) {
-        var (pile, count) = (records.pile, 0)
-        defer { endRead(pile, count) }
+        var (storage, count) = (records.storage, 0)
+        defer { endRead(storage, count) }
         let transaction = try view.current
         let (longest, table) = (index.longestRest, view.tables.indexes)
         var (tag, known) = (lastTag, related)
         try index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
-                try budget.take(1, heldBytes: bytes + pile.bytes)
+                try budget.take(1, heldBytes: bytes + storage.bytes)
                 let object = try view.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
                     guard request.includes(tag: object.tag) else { return }
                     (tag, lastTag) = (object.tag, object.tag)
                 }
-                let (target, rest) = reader.read(key, into: pile.room(longest))
+                let (target, rest) = reader.read(key, into: storage.room(longest))
                 if let known, target == .known(known) {
-                    pile.append(object, rest: rest)
+                    storage.append(object, rest: rest)
                 } else {
-                    try begin(object, target, rest, &pile)
+                    try begin(object, target, rest, &storage)
                     known = related
                 }
             }
         }
     }
 
-    private func endRead(_ pile: ListRecordPile, _ count: Int) {
+    private func endRead(_ storage: ListRecordStorage, _ count: Int) {
         keysRead += count
-        records.pile = pile
-        endSegment(pile)
+        records.storage = storage
+        endSegment(storage)
     }
 
     /// Adds the first object of another related object, or one whose key has too little
@@ -125,14 +125,14 @@ final class ListIndexScan {
     @inline(never)
     private func begin(
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
-        _ pile: inout ListRecordPile
+        _ storage: inout ListRecordStorage
     ) throws(StoreError) {
-        guard case .known(let target) = target else { return try look(at: object, &pile) }
+        guard case .known(let target) = target else { return try look(at: object, &storage) }
         if let place = keys.place(knowing: target), let link = link(place) {
-            open(place, link: link, pile)
-            pile.append(object, rest: count)
+            open(place, link: link, storage)
+            storage.append(object, rest: count)
         } else {
-            try look(at: object, &pile)
+            try look(at: object, &storage)
         }
         related = .some(target)
     }
@@ -148,7 +148,7 @@ final class ListIndexScan {
 
     /// Adds an object by its row.
     private func look(
-        at object: ObjectReference, _ pile: inout ListRecordPile
+        at object: ObjectReference, _ storage: inout ListRecordStorage
     ) throws(StoreError) {
         related = nil
         guard let value = try view.current.get(view.tables.rows, SmallKey(row: object)) else {
@@ -162,8 +162,10 @@ final class ListIndexScan {
                 let entity = request.model.entity(tagged: object.tag)
             else { throw budget.refusal ?? budget.failure ?? view.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
-            open(place, link: link(place) ?? target.map { reach($0, by: place.related) } ?? 0, pile)
-            pile.append(object, keys.rest.bytes)
+            open(
+                place, link: link(place) ?? target.map { reach($0, by: place.related) } ?? 0,
+                storage)
+            storage.append(object, keys.rest.bytes)
         }
     }
 
@@ -176,25 +178,26 @@ final class ListIndexScan {
         return UInt32(reached.count)
     }
 
-    private func open(_ place: GroupedKeys.Place, link: UInt32, _ pile: ListRecordPile) {
+    private func open(_ place: GroupedKeys.Place, link: UInt32, _ storage: ListRecordStorage) {
         if let last = segments.last, last.group == place.group, last.section == place.section,
             last.link == link
         {
             return
         }
-        endSegment(pile)
+        endSegment(storage)
         segments.append(
             ListSegment(
-                group: place.group, section: place.section, link: link, start: pile.bytes))
-        countBefore = pile.count
+                group: place.group, section: place.section, link: link, start: storage.bytes))
+        countBefore = storage.count
     }
 
     /// Updates the count of the last segment, and the total size of the prefixes.
-    private func endSegment(_ pile: ListRecordPile) {
+    private func endSegment(_ storage: ListRecordStorage) {
         guard let last = segments.last else { return }
-        let count = pile.count - countBefore
+        let count = storage.count - countBefore
         assert(count >= last.count, "Objects are only added to the last segment.")
-        assert(last.start < pile.bytes || count == 0, "A segment begins with one of its records.")
+        assert(
+            last.start < storage.bytes || count == 0, "A segment begins with one of its records.")
         prefixBytes += (count - last.count) * keys.prefixBytes(last.group)
         segments[segments.count - 1].count = count
     }

@@ -25,22 +25,22 @@ final class ListRecordArena {
     /// The records.
     ///
     /// Code that adds many moves them to a local variable, and writes them back on every exit.
-    var pile = ListRecordPile()
+    var storage = ListRecordStorage()
 
-    deinit { free(pile.base) }
+    deinit { free(storage.base) }
 
     /// The size of all records in bytes.
-    var bytes: Int { pile.bytes }
+    var bytes: Int { storage.bytes }
 
-    var count: Int { pile.count }
+    var count: Int { storage.count }
 
-    func append(_ object: ObjectReference, _ rest: [UInt8]) { pile.append(object, rest) }
+    func append(_ object: ObjectReference, _ rest: [UInt8]) { storage.append(object, rest) }
 }
 
 /// The location of the records.
 ///
 /// A copy is valid until a record is added; only one copy may be used for adding.
-struct ListRecordPile {
+struct ListRecordStorage {
     fileprivate private(set) var base: UnsafeMutableRawPointer?
     private var capacity = 0
     /// The size of all records in bytes.

@@ -74,16 +74,16 @@ struct ListSorter {
     }
 
     private mutating func collect(_ segments: UnsafeBufferPointer<ListSegment>) {
-        let pile = records.pile
+        let storage = records.storage
         let count = segments.reduce(0) { $0 + $1.count }
         entries.append(addingCapacity: count) { span in
             for segment in segments {
                 var at = segment.start
                 for _ in 0..<segment.count {
-                    let rest = pile.rest(at)
+                    let rest = storage.rest(at)
                     span.append(
                         Entry(head: (rest.keyNumber(at: 0), rest.keyNumber(at: 8)), at: at))
-                    at = pile.next(at)
+                    at = storage.next(at)
                 }
             }
         }
@@ -93,26 +93,28 @@ struct ListSorter {
     // MARK: Order
 
     private mutating func putInOrder() {
-        entries.withUnsafeMutableBufferPointer { [pile = records.pile] entries in
-            switch Self.arrival(entries, pile) {
+        entries.withUnsafeMutableBufferPointer { [storage = records.storage] entries in
+            switch Self.arrival(entries, storage) {
             case .ascending: break
             case .descending: entries.reverse()
-            case .mixed: entries.sort { Self.precedes($0, $1, pile) }
+            case .mixed: entries.sort { Self.precedes($0, $1, storage) }
             }
             assert(
                 !Invariants.walk(entries.count)
-                    || !zip(entries, entries.dropFirst()).contains { Self.precedes($1, $0, pile) },
+                    || !zip(entries, entries.dropFirst()).contains {
+                        Self.precedes($1, $0, storage)
+                    },
                 "The entries of a group are sorted.")
         }
     }
 
     private static func arrival(
-        _ entries: UnsafeMutableBufferPointer<Entry>, _ pile: ListRecordPile
+        _ entries: UnsafeMutableBufferPointer<Entry>, _ storage: ListRecordStorage
     ) -> Arrival {
         var arrival = Arrival.ascending
         for at in entries.indices.dropFirst() {
             let came: Arrival =
-                precedes(entries[at - 1], entries[at], pile) ? .ascending : .descending
+                precedes(entries[at - 1], entries[at], storage) ? .ascending : .descending
             if at == 1 { arrival = came }
             guard came == arrival else { return .mixed }
         }
@@ -121,24 +123,24 @@ struct ListSorter {
 
     /// Returns whether `a` sorts before `b`: by the bytes of their keys, then by object.
     @inline(__always)
-    private static func precedes(_ a: Entry, _ b: Entry, _ pile: ListRecordPile) -> Bool {
+    private static func precedes(_ a: Entry, _ b: Entry, _ storage: ListRecordStorage) -> Bool {
         if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
         if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
-        return precedesBehindHead(a, b, pile)
+        return precedesBehindHead(a, b, storage)
     }
 
     @inline(never)
     private static func precedesBehindHead(
-        _ a: Entry, _ b: Entry, _ pile: ListRecordPile
+        _ a: Entry, _ b: Entry, _ storage: ListRecordStorage
     ) -> Bool {
-        let (left, right) = (pile.rest(a.at), pile.rest(b.at))
+        let (left, right) = (storage.rest(a.at), storage.rest(b.at))
         let shared = min(left.count, right.count)
         if shared > 16, let left = left.baseAddress, let right = right.baseAddress {
             let order = memcmp(left + 16, right + 16, shared - 16)
             if order != 0 { return order < 0 }
         }
         guard left.count == right.count else { return left.count < right.count }
-        return pile.object(a.at) < pile.object(b.at)
+        return storage.object(a.at) < storage.object(b.at)
     }
 
     // MARK: Filling
@@ -169,7 +171,7 @@ struct ListSorter {
         _ room: UnsafeMutableBufferPointer<ListPlacements.Placed>,
         _ segments: UnsafeBufferPointer<ListSegment>
     ) {
-        let pile = records.pile
+        let storage = records.storage
         entries.withUnsafeBufferPointer { entries in
             for place in 0..<room.count {
                 let at = entries[appended + place].at
@@ -177,7 +179,7 @@ struct ListSorter {
                 room.initializeElement(
                     at: place,
                     to: ListPlacements.Placed(
-                        pile.object(at), rest: pile.rest(at), section: segment.section,
+                        storage.object(at), rest: storage.rest(at), section: segment.section,
                         link: segment.link))
             }
         }
