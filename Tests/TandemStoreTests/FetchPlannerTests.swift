@@ -15,7 +15,7 @@ import Testing
 
     private func explain(
         _ bench: StoreBench, _ format: String?, sort: [SortKey] = [], limit: Int? = nil,
-        part: FetchPart = .rows
+        part: FetchResultKind = .rows
     ) throws -> FetchResult {
         let predicate = try format.map { try ObjectPredicate(format: $0) }
         let request = FetchRequest(
@@ -83,7 +83,7 @@ import Testing
             format: "note " + condition.replacing("%", with: text))
         let request = try CompiledRequest(
             FetchRequest(entity: "Player", predicate: predicate), in: try bench.model)
-        for part in [FetchPart.rows, .count] {
+        for part in [FetchResultKind.rows, .count] {
             for plan in FetchPlan.plans(for: request, part) {
                 let found = try bench.store.fetch(request, by: plan, for: part)
                 #expect(found.count == count, "\(part) by \(plan.access)")
@@ -139,13 +139,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("size < 50", FetchPart.count, [true]), ("size < 5", .references, [true]),
+        ("size < 50", FetchResultKind.count, [true]), ("size < 5", .references, [true]),
         ("size < 5", .rows, [false]), ("size < 5 AND isOld == nil", .count, [false]),
         // Folders are found by keys, then the rows of their files are evaluated.
         ("folder.kind == 'rare'", .rows, [false, true]),
     ])
     func `a step that needs only keys is reported as such`(
-        _ format: String, _ part: FetchPart, _ expected: [Bool]
+        _ format: String, _ part: FetchResultKind, _ expected: [Bool]
     ) throws {
         let found = try explain(try bench(), format, part: part)
         #expect(found.steps.map(\.needsOnlyKeys) == expected)

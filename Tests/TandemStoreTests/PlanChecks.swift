@@ -23,7 +23,7 @@ struct ExpectedFetch: Sendable {
 
     /// Returns every plan, including every plan for the related objects of inverse searches.
     static func plans(
-        _ request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
+        _ request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
         let unions = FetchPlan.unions(for: request) { $0[0] }
         return (FetchPlan.plans(for: request, part, isPast: isPast) + unions).flatMap { plan in
@@ -40,10 +40,10 @@ struct ExpectedFetch: Sendable {
     func differences(
         in view: StoreView, past: PastGraph? = nil,
         check: (() -> Void)? = nil,
-        visit: (FetchPart, FetchPlan, FetchResult) -> Void = { _, _, _ in }
+        visit: (FetchResultKind, FetchPlan, FetchResult) -> Void = { _, _, _ in }
     ) throws -> [String] {
         var differences: [String] = []
-        for part in [FetchPart.rows, .references, .count] {
+        for part in [FetchResultKind.rows, .references, .count] {
             for plan in Self.plans(compiled, part, isPast: past != nil) {
                 let found = try view.fetch(
                     compiled, by: plan, for: part, past: past,
@@ -58,7 +58,8 @@ struct ExpectedFetch: Sendable {
     }
 
     /// Describes how a result differs from the expected one; returns nil if it does not.
-    private func difference(_ found: FetchResult, _ part: FetchPart, isPast: Bool) -> String? {
+    private func difference(_ found: FetchResult, _ part: FetchResultKind, isPast: Bool) -> String?
+    {
         let most = part == .count ? .max : compiled.wanted ?? .max
         guard found.count == min(matches.count, most) else {
             return "a count of \(found.count) instead of \(min(matches.count, most))"
@@ -83,7 +84,7 @@ struct ExpectedList: Sendable {
     var request: FetchRequest
     var details: ListDetails
     let compiled: CompiledRequest
-    let part: FetchPart
+    let part: FetchResultKind
     let placed: [Placed]
 
     /// The object at one index of a list, with its sort key, section and links.

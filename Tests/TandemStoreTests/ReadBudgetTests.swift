@@ -21,7 +21,7 @@ import Testing
     /// Calls `body` with each request, for each result kind, with every `step`th of its plans.
     private func forEachPlan(
         _ view: StoreView, every step: Int = 1,
-        _ body: (CompiledRequest, FetchPart, FetchPlan, String) throws -> Void
+        _ body: (CompiledRequest, FetchResultKind, FetchPlan, String) throws -> Void
     ) throws {
         var count = 0
         let model = try #require(view.model)
@@ -33,8 +33,8 @@ import Testing
                 hops: [["folder"]], rowsUpTo: 10)
             let compiled = try CompiledRequest(
                 request, sectionKeyPath: details.sectionKeyPath, in: model)
-            let list = FetchPart.list(try ListHops(details, of: compiled))
-            for part in [FetchPart.rows, .references, .count, list] {
+            let list = FetchResultKind.list(try ListHops(details, of: compiled))
+            for part in [FetchResultKind.rows, .references, .count, list] {
                 for plan in ExpectedFetch.plans(compiled, part) {
                     count += 1
                     guard (count + Int(seed % UInt64(step))) % step == 0 else { continue }
@@ -149,7 +149,7 @@ import Testing
             for _ in 0..<150 {
                 let request = try shelf.request()
                 let compiled = try CompiledRequest(request, in: try shelf.bench.model)
-                for part in [FetchPart.rows, .references, .count] {
+                for part in [FetchResultKind.rows, .references, .count] {
                     let (work, weight) = (
                         Int.random(in: 0...2_000, using: &shelf.random),
                         Int.random(in: 1...4, using: &shelf.random)
@@ -192,7 +192,7 @@ import Testing
             let predicate = try ObjectPredicate(format: format)
             let request = try CompiledRequest(
                 FetchRequest(entity: "File", predicate: predicate), in: try bench.model)
-            for part in [FetchPart.rows, .references, .count] {
+            for part in [FetchResultKind.rows, .references, .count] {
                 let budget = bench.store.readBudget(work: 4_096)
                 let found = try bench.store.fetchLittle(request, for: part, budget: budget)
                 #expect((found != nil) == isLittle, "\(format) for \(part)")

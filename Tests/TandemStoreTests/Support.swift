@@ -178,7 +178,7 @@ final class StoreBench {
 extension StoreView {
     /// Fetches with a plan and an unlimited budget.
     func fetch(
-        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
+        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
         past: PastGraph? = nil, chunkBytes: Int? = nil
     ) throws -> FetchResult {
         try fetch(

@@ -3,7 +3,7 @@ import TandemQuery
 extension FetchPlan {
     /// Returns the tree of the plan in preorder, as `tandem explain` prints it.
     func steps(
-        of request: CompiledRequest, for part: FetchPart, depth: Int = 0
+        of request: CompiledRequest, for part: FetchResultKind, depth: Int = 0
     ) -> [FetchPlanStep] {
         var step = FetchPlanStep(
             entity: request.entity.name, access: .scan, decides: decides, isOrdered: isOrdered,

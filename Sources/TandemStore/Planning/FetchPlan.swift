@@ -31,7 +31,7 @@ struct FetchPlan {
     var places: IndexPlaces?
 
     /// Returns whether a kind of result needs no rows at all.
-    func needsNoRows(for part: FetchPart) -> Bool {
+    func needsNoRows(for part: FetchResultKind) -> Bool {
         switch part {
         case .count: decides
         case .references: decides && (keys != nil || places != nil)
@@ -71,7 +71,7 @@ extension FetchPlan {
     /// Plans over related objects are omitted for reads of the past, because former links are not
     /// in the store.
     static func plans(
-        for request: CompiledRequest, _ part: FetchPart, isPast: Bool = false
+        for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
         var plans = [scan(request)]
         plans += ordered(plans[0], request, part)
@@ -164,7 +164,7 @@ extension FetchPlan {
 
     /// Returns the scan that an index puts in order group by group, if there is such an index.
     private static func ordered(
-        _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart
+        _ scan: FetchPlan, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> [FetchPlan] {
         guard part == .rows, scan.decides, request.isWhole else { return [] }
         for index in request.entity.indexes {
@@ -210,7 +210,7 @@ extension FetchPlan {
     /// Returns the plans over an index: one that reads its ranges, and one that also walks them in
     /// the request's order if that may end early.
     private static func plans(
-        over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchPart
+        over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> [FetchPlan] {
         let bounds = IndexBounds(index, request.constraints)
         var plan = FetchPlan(access: .index(index, ranges: bounds.ranges))

@@ -9,7 +9,7 @@ import TandemQuery
 struct FetchPlanner {
     private let store: StoreView
     private let request: CompiledRequest
-    private let part: FetchPart
+    private let part: FetchResultKind
     private let depth: Int
 
     /// The maximum number of keys that are counted for one plan.
@@ -22,7 +22,8 @@ struct FetchPlanner {
     private static let mostOfAlternative = 256
 
     /// Creates the planner of a request.
-    init(_ request: CompiledRequest, for part: FetchPart, in store: StoreView, depth: Int = 0) {
+    init(_ request: CompiledRequest, for part: FetchResultKind, in store: StoreView, depth: Int = 0)
+    {
         self.store = store
         self.request = request
         self.part = part
@@ -237,7 +238,7 @@ enum PlanCost {
     static let lookup = 3.0
 
     /// Returns the cost of a plan that reads a number of keys.
-    static func of(_ plan: FetchPlan, keys: Double, for part: FetchPart) -> Double {
+    static func of(_ plan: FetchPlan, keys: Double, for part: FetchResultKind) -> Double {
         assert(keys >= 0, "A plan reads a number of keys.")
         if plan.needsNoRows(for: part) {
             // A short list is answered with rows.

@@ -22,7 +22,7 @@ struct IndexPlaces {
 
     /// Creates the reader for a kind of result; nil if the keys lack some component of the
     /// placement.
-    init?(_ request: CompiledRequest, _ index: CompiledIndex, _ part: FetchPart) {
+    init?(_ request: CompiledRequest, _ index: CompiledIndex, _ part: FetchResultKind) {
         let keys = GroupedKeys(of: request, sections: part.isList)
         guard let columns = keys.restColumns else { return nil }
         if case .list(let hops) = part, hops.count > 0 {

@@ -5,7 +5,7 @@ import TandemQuery
 struct FetchCandidates {
     private let plan: FetchPlan
     private let request: CompiledRequest
-    private let part: FetchPart
+    private let part: FetchResultKind
     private let view: StoreView
     private let matches: FetchMatches
     private let budget: ReadBudget
@@ -15,7 +15,7 @@ struct FetchCandidates {
     private(set) var relatedKeysRead = 0
 
     init(
-        _ plan: FetchPlan, _ request: CompiledRequest, _ part: FetchPart, _ view: StoreView,
+        _ plan: FetchPlan, _ request: CompiledRequest, _ part: FetchResultKind, _ view: StoreView,
         _ matches: FetchMatches, _ budget: ReadBudget
     ) {
         self.plan = plan

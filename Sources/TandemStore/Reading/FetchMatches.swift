@@ -12,7 +12,7 @@ final class FetchMatches {
     typealias Match = SortKeyArena.Entry
 
     private let request: CompiledRequest
-    private let part: FetchPart
+    private let part: FetchResultKind
     private let view: StoreView
     private let budget: ReadBudget
     private let reader: PastReader
@@ -44,7 +44,7 @@ final class FetchMatches {
     private(set) var bytes = 0
 
     init(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
         _ past: PastGraph?, _ budget: ReadBudget
     ) {
         self.request = request

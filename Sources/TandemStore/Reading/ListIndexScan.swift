@@ -37,7 +37,7 @@ final class ListIndexScan {
 
     /// Creates a reader for a plan; nil if the plan's index does not yield the list group by group.
     convenience init?(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
         _ budget: ReadBudget
     ) {
         guard case .list(let hops) = part, plan.needsNoRows(for: part), let index = plan.places,

@@ -14,7 +14,7 @@ struct SortedTableScan {
 
     /// Creates the scan of a plan; nil if the plan is not a scan ordered by an index.
     init?(
-        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchPart, _ view: StoreView,
+        _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
         _ budget: ReadBudget
     ) {
         guard part == .rows, plan.decides, request.isWhole,

@@ -41,7 +41,7 @@ extension StoreView {
     /// Throws ``StoreError``: `tooMuch` if key paths and subqueries reach more objects than
     /// ``ReadBudget`` allows, and the errors of the budget's check.
     public func fetch(
-        _ request: CompiledRequest, for part: FetchPart = .rows, past: PastGraph? = nil,
+        _ request: CompiledRequest, for part: FetchResultKind = .rows, past: PastGraph? = nil,
         chunkBytes: Int? = nil, budget: ReadBudget? = nil
     ) throws(StoreError) -> FetchResult {
         let planner = FetchPlanner(request, for: part, in: self)
@@ -56,7 +56,7 @@ extension StoreView {
     ///
     /// Cost: at most a few hundred keys and rows.
     public func fetchLittle(
-        _ request: CompiledRequest, for part: FetchPart = .rows, budget: ReadBudget
+        _ request: CompiledRequest, for part: FetchResultKind = .rows, budget: ReadBudget
     ) throws(StoreError) -> FetchResult? {
         let planner = FetchPlanner(request, for: part, in: self)
         guard let plan = try planner.littlePlan() else { return nil }
@@ -65,7 +65,7 @@ extension StoreView {
 
     /// Carries out a fetch by a plan.
     func fetch(
-        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchPart,
+        _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
         past: PastGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
     ) throws(StoreError) -> FetchResult {
         var result = FetchResult()
@@ -102,7 +102,7 @@ extension StoreView {
     /// otherwise.
     private func fill(
         _ result: inout FetchResult, _ request: CompiledRequest, _ plan: FetchPlan,
-        _ part: FetchPart, chunkBytes: Int?, budget: ReadBudget
+        _ part: FetchResultKind, chunkBytes: Int?, budget: ReadBudget
     ) throws(StoreError) -> Bool {
         if let walk = ListIndexScan(request, plan, part, self, budget) {
             // A short list is answered with rows.

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemStore
 
 /// The result kinds of a fetch, which must not change the objects found.
-@Suite(.ownThread) struct FetchPartTests {
+@Suite(.ownThread) struct FetchResultKindTests {
     private let predicates = [
         "goals > 3", "note BEGINSWITH 'n1'", "goals == 2", "team.wins > 2", "ANY tags.label != nil",
     ]

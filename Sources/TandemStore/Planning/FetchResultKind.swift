@@ -1,7 +1,7 @@
 public import TandemQuery
 
 /// The kind of result that a fetch returns.
-public enum FetchPart: Hashable, Sendable {
+public enum FetchResultKind: Hashable, Sendable {
     /// The rows.
     case rows
     /// References to the objects, without their rows.
