@@ -72,8 +72,8 @@ extension CommitBench {
     }
 
     /// Returns the graph at an earlier position.
-    func past(at position: UInt64) throws -> PastGraph {
-        let past = PastGraph(at: position)
+    func past(at position: UInt64) throws -> HistoricalGraph {
+        let past = HistoricalGraph(at: position)
         let model = try model
         for transaction in try transactions(from: position + 1) {
             for change in transaction.changes {

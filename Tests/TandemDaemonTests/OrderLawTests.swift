@@ -98,7 +98,7 @@ struct OrderWorld {
     }
 
     /// Returns the order of a list at an earlier position.
-    func order(_ list: List, _ past: PastGraph) throws -> [UInt64] {
+    func order(_ list: List, _ past: HistoricalGraph) throws -> [UInt64] {
         let slot = try #require(try bench.entity(list.entity).slot(of: list.name))
         let now = try bench.places(list.entity, list.number, list.name)
         let owner = try bench.reference(list.entity, list.number)

@@ -38,7 +38,7 @@ struct ExpectedFetch: Sendable {
 
     /// Fetches by every plan, and describes each result that differs from the expected one.
     func differences(
-        in view: StoreView, past: PastGraph? = nil,
+        in view: StoreView, past: HistoricalGraph? = nil,
         check: (() -> Void)? = nil,
         visit: (FetchResultKind, FetchPlan, FetchResult) -> Void = { _, _, _ in }
     ) throws -> [String] {
@@ -113,7 +113,7 @@ struct ExpectedList: Sendable {
 
     /// Fetches the list by every plan, and describes each result that differs from the expectation.
     func differences(
-        in view: StoreView, past: PastGraph? = nil, check: (() -> Void)? = nil,
+        in view: StoreView, past: HistoricalGraph? = nil, check: (() -> Void)? = nil,
         visit: (FetchPlan, FetchResult) -> Void = { _, _ in }
     ) throws -> [String] {
         var differences: [String] = []
@@ -203,8 +203,8 @@ extension RandomShelf {
     }
 
     /// Returns the graph at an earlier position, by undoing the transactions applied since.
-    func past(at position: UInt64, upTo last: UInt64 = .max) throws -> PastGraph {
-        let (past, model) = (PastGraph(at: position), try bench.model)
+    func past(at position: UInt64, upTo last: UInt64 = .max) throws -> HistoricalGraph {
+        let (past, model) = (HistoricalGraph(at: position), try bench.model)
         for encoded in bench.log where encoded.position > position && encoded.position <= last {
             for change in try encoded.decoded().changes {
                 past.undo(change, try #require(model.entity(tagged: change.object.tag)))

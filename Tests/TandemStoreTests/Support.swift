@@ -179,7 +179,7 @@ extension StoreView {
     /// Fetches with a plan and an unlimited budget.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
-        past: PastGraph? = nil, chunkBytes: Int? = nil
+        past: HistoricalGraph? = nil, chunkBytes: Int? = nil
     ) throws -> FetchResult {
         try fetch(
             request, by: plan, for: part, past: past, chunkBytes: chunkBytes, budget: readBudget())

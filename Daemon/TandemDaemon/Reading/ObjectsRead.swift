@@ -75,7 +75,7 @@ struct ObjectsRead {
 extension StoreView {
     /// Returns the members of a relationship, now or at an earlier position.
     fileprivate func members(
-        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: PastGraph?,
+        _ request: MemberRequest, _ relationship: CompiledRelationship, _ past: HistoricalGraph?,
         _ budget: ReadBudget
     ) throws -> MemberList {
         let (owner, slot) = (request.owner, request.slot)

@@ -31,7 +31,7 @@ struct ReadRun {
     var position: UInt64 { past?.position ?? view.appliedPosition }
 
     /// The graph at an earlier position, if the request is for one; nil for the view's position.
-    var past: PastGraph? { window?.end }
+    var past: HistoricalGraph? { window?.end }
 
     /// Returns a budget for one read.
     func budget(ofRequest reads: Int? = nil) -> ReadBudget {
@@ -121,7 +121,7 @@ struct ReadRun {
         guard let wanted = fetch.columns else { return [] }
         let columns = try CompiledColumns(wanted, of: fetch.request, in: model)
         let budget = budget()
-        let reader = PastReader(store: StoreReader(view, budget: budget), past: past)
+        let reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
         var fold = ColumnFold(columns)
         for stored in objects {
             budget.beginObject()

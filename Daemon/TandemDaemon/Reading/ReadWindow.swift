@@ -13,8 +13,8 @@ struct ChangedObject {
 /// which verdicts are requested, and `end` the graph at the answer's position, if that is not the
 /// view's. `changes` has the changes between these two positions.
 final class ReadWindow {
-    let start: PastGraph?
-    let end: PastGraph?
+    let start: HistoricalGraph?
+    let end: HistoricalGraph?
     private(set) var position: UInt64
     private var changes: [ObjectNumber: ChangedObject] = [:]
     /// The entities whose changes count; nil for all.
@@ -26,9 +26,9 @@ final class ReadWindow {
     init?(_ question: ReadQuestion) {
         tags = question.observedTags
         let at = question.position
-        end = at == 0 ? nil : PastGraph(at: at)
+        end = at == 0 ? nil : HistoricalGraph(at: at)
         if case .verdicts(let request) = question {
-            start = PastGraph(at: request.from)
+            start = HistoricalGraph(at: request.from)
             position = at == 0 ? request.from : min(request.from, at)
             lastChange = at == 0 ? .max : max(request.from, at)
         } else {

@@ -7,13 +7,13 @@ import TandemWire
 struct RelatedRows {
     private let store: StoreView
     private let model: CompiledModel
-    private let past: PastGraph?
+    private let past: HistoricalGraph?
     private let size: AnswerSize
     private let budget: ReadBudget
     private var found: [ObjectNumber: StoredObject] = [:]
 
     init(
-        _ store: StoreView, _ model: CompiledModel, _ past: PastGraph?, _ size: AnswerSize,
+        _ store: StoreView, _ model: CompiledModel, _ past: HistoricalGraph?, _ size: AnswerSize,
         _ budget: ReadBudget
     ) {
         self.store = store

@@ -14,7 +14,7 @@ struct VerdictRun {
     private let budget: ReadBudget
     private let size: AnswerSize
     /// The graph at the verdicts' position, and the one at the earlier position.
-    private let (now, before): (PastReader, PastReader)
+    private let (now, before): (HistoricalReader, HistoricalReader)
     /// The rows that the key paths of matching objects refer to.
     private(set) var related: RelatedRows
     private var isFirst = true
@@ -25,8 +25,8 @@ struct VerdictRun {
         changes = window.changedObjects
         budget = run.budget(ofRequest: run.verdictReads)
         let reader = StoreReader(run.view, budget: budget)
-        now = PastReader(store: reader, past: window.end)
-        before = PastReader(store: reader, past: window.start)
+        now = HistoricalReader(store: reader, past: window.end)
+        before = HistoricalReader(store: reader, past: window.start)
         size = AnswerSize(run.limits, run.counts)
         related = RelatedRows(run.view, run.model, window.end, size, budget)
     }

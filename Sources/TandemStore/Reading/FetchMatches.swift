@@ -15,9 +15,9 @@ final class FetchMatches {
     private let part: FetchResultKind
     private let view: StoreView
     private let budget: ReadBudget
-    private let reader: PastReader
+    private let reader: HistoricalReader
     /// The graph to read; nil for the view's own position.
-    private let past: PastGraph?
+    private let past: HistoricalGraph?
     private let limit: Int?
     /// Whether the row of every match is in the answer.
     private let keepsRows: Bool
@@ -45,7 +45,7 @@ final class FetchMatches {
 
     init(
         _ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind, _ view: StoreView,
-        _ past: PastGraph?, _ budget: ReadBudget
+        _ past: HistoricalGraph?, _ budget: ReadBudget
     ) {
         self.request = request
         self.part = part
@@ -53,7 +53,7 @@ final class FetchMatches {
         self.view = view
         self.past = past
         self.budget = budget
-        reader = PastReader(store: StoreReader(view, budget: budget), past: past)
+        reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
         limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
         keepsRows = part == .rows && limit == nil
         if case .list(let hops) = part {

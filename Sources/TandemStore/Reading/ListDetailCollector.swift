@@ -40,7 +40,7 @@ struct ListDetailCollector {
     /// Records the details of a match; returns false if the reader lacks an object.
     mutating func note(
         _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
-        _ reader: PastReader
+        _ reader: HistoricalReader
     ) -> Bool {
         let known = link(ofRelated: place.related)
         if hops.count != 1 || known == nil {

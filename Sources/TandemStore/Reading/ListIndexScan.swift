@@ -16,7 +16,7 @@ final class ListIndexScan {
     private let hopCount: Int
     private let keys: GroupedKeys
     private let budget: ReadBudget
-    private let reader: PastReader
+    private let reader: HistoricalReader
     private let records = ListRecordArena()
     /// The objects read, by related object.
     private var segments: [ListSegment] = []
@@ -56,7 +56,7 @@ final class ListIndexScan {
         (self.request, self.view, self.index, self.hops) = (request, view, index, hops)
         hopCount = hops?.count ?? 0
         self.budget = budget
-        reader = PastReader(store: StoreReader(view, budget: budget), past: nil)
+        reader = HistoricalReader(store: StoreReader(view, budget: budget), past: nil)
         self.ranges = ranges
         lastTag = request.entity.tag
     }

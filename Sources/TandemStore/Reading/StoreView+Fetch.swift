@@ -41,7 +41,7 @@ extension StoreView {
     /// Throws ``StoreError``: `tooMuch` if key paths and subqueries reach more objects than
     /// ``ReadBudget`` allows, and the errors of the budget's check.
     public func fetch(
-        _ request: CompiledRequest, for part: FetchResultKind = .rows, past: PastGraph? = nil,
+        _ request: CompiledRequest, for part: FetchResultKind = .rows, past: HistoricalGraph? = nil,
         chunkBytes: Int? = nil, budget: ReadBudget? = nil
     ) throws(StoreError) -> FetchResult {
         let planner = FetchPlanner(request, for: part, in: self)
@@ -66,7 +66,7 @@ extension StoreView {
     /// Carries out a fetch by a plan.
     func fetch(
         _ request: CompiledRequest, by plan: FetchPlan, for part: FetchResultKind,
-        past: PastGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
+        past: HistoricalGraph? = nil, chunkBytes: Int? = nil, budget: ReadBudget
     ) throws(StoreError) -> FetchResult {
         var result = FetchResult()
         result.plan = plan.access.description

@@ -7,7 +7,7 @@ public import TandemQuery
 /// is visible in the store. The graph then stays the same. The journal does not have the versions
 /// of undone rows, so such a row has the graph's position as its version. That is at least its real
 /// version, and less than the version of every later change. Bound to one thread.
-public final class PastGraph {
+public final class HistoricalGraph {
     /// The position of the graph.
     public let position: UInt64
     /// The net effect of the transactions after the position.
@@ -65,7 +65,7 @@ public final class PastGraph {
 
 extension StoreView {
     /// Returns the row of an object at an earlier position, or the current row if `past` is nil.
-    public func stored(_ object: ObjectReference, _ past: PastGraph?) throws(StoreError)
+    public func stored(_ object: ObjectReference, _ past: HistoricalGraph?) throws(StoreError)
         -> StoredObject?
     {
         guard let past, let net = past.net(object) else { return try stored(object) }
@@ -76,12 +76,12 @@ extension StoreView {
 }
 
 /// A reader of the graph at an earlier position, or at the store's own.
-public struct PastReader: GraphReader {
+public struct HistoricalReader: GraphReader {
     private let store: StoreReader
-    private let past: PastGraph?
+    private let past: HistoricalGraph?
 
     /// Creates a reader of a store's graph; without `past`, it reads the current graph.
-    public init(store: StoreReader, past: PastGraph?) {
+    public init(store: StoreReader, past: HistoricalGraph?) {
         self.store = store
         self.past = past
     }

@@ -4,13 +4,13 @@ import Testing
 @testable import TandemStore
 
 /// The graph at an earlier position.
-@Suite(.ownThread) struct PastGraphTests {
+@Suite(.ownThread) struct HistoricalGraphTests {
     @Test func `the past of an object is not that of another entity's object with its number`()
         throws
     {
         let bench = try StoreBench(model: shelfModel)
         try bench.apply([try bench.insert("File", 1, ["size": .int(1)])])
-        let past = PastGraph(at: bench.store.appliedPosition)
+        let past = HistoricalGraph(at: bench.store.appliedPosition)
         let label = try bench.reference("Label", 1)
         #expect(try bench.store.stored(label, past) == nil)
         let change = try bench.update("File", 1, ["size": .int(2)])
