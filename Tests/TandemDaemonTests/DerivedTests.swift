@@ -265,7 +265,7 @@ extension CommitBench {
         #expect(Set(renewals.map(\.principal.author)) == ["tandemd"])
         #expect(renewals.map(\.changes.count).reduce(0, +) == 1_502)
         #expect(renewals.allSatisfy { $0.changes.count <= 1_000 })
-        #expect(try bench.store.isFoldedHere)
+        #expect(try bench.store.foldingMatchesThisBuild)
         try bench.crash()
         #expect(try bench.transactions(from: 4).count == renewals.count)
         #expect(try bench.store.check().isClean)

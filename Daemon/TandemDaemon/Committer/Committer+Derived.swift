@@ -16,7 +16,7 @@ extension Committer {
     /// Otherwise all objects with such texts are read, and those that differ are written. They are
     /// few, since tables differ only in characters that the older ones lack.
     func renewFoldedTexts() throws {
-        guard try !store.isFoldedHere else { return }
+        guard try !store.foldingMatchesThisBuild else { return }
         do {
             for entity in store.model?.entities ?? []
             where entity.derivations.contains(where: \.isFolded) {

@@ -51,7 +51,7 @@ extension Store {
     // MARK: Folding stamp
 
     /// Whether the folded texts in rows were made with this program's Unicode tables.
-    public var isFoldedHere: Bool {
+    public var foldingMatchesThisBuild: Bool {
         get throws(StoreError) {
             let stamp = try current.get(tables.meta, MetaKey.folding.key).map { Array($0) }
             return stamp == Array(options.folding.utf8)

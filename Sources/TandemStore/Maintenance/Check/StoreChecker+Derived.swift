@@ -33,7 +33,7 @@ extension StoreChecker {
     /// failure to do so.
     private func isJudged(_ derivation: CompiledDerivation) throws(StoreError) -> Bool {
         guard derivation.kind == .folded else { return true }
-        return try store.isFoldedHere
+        return try store.foldingMatchesThisBuild
     }
 
     /// Returns repairs for the row and its index entries.
