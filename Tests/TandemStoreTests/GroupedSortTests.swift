@@ -16,7 +16,7 @@ import Testing
             let graph = MadeGraph(model, places: [1, 3, 40][round % 3], &random)
             let keys = GroupedKeys(of: request)
             let arena = SortKeyArena(keys)
-            var (entries, whole): ([SortKeyArena.Entry], [(key: [UInt8], number: UInt64)]) = (
+            var (entries, whole): ([SortKeyArena.SortEntry], [(key: [UInt8], number: UInt64)]) = (
                 [], []
             )
             // Some rounds have groups of thousands.

@@ -11,7 +11,7 @@ import Testing
             let arena = SortKeyArena()
             let most = [0, 3, 9, 17, 40].randomElement(using: &random) ?? 0
             var keys: [ObjectNumber: [UInt8]] = [:]
-            var entries: [SortKeyArena.Entry] = []
+            var entries: [SortKeyArena.SortEntry] = []
             let other = arena.add(ObjectReference(tag: 1, number: 99), [7])
             for number in 1...ObjectNumber(60) {
                 // Few different bytes, including zeros, so that many keys have a common prefix or

@@ -9,7 +9,7 @@ final class FetchMatches {
     /// An object that matches.
     ///
     /// Its ordinal is the index of its row and of its list details, if these are kept.
-    typealias Match = SortKeyArena.Entry
+    typealias Match = SortKeyArena.SortEntry
 
     private let request: CompiledRequest
     private let part: FetchResultKind

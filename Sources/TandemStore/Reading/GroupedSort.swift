@@ -6,7 +6,7 @@ import TandemQuery
 /// A list with sections of a hundred rows then needs a few comparisons of two numbers per row. A
 /// sort of complete keys would compare the common prefix of a section over and over.
 enum GroupedSort {
-    typealias Entry = SortKeyArena.Entry
+    typealias Entry = SortKeyArena.SortEntry
 
     /// The number of entries in small groups that are sorted between two checks.
     private static let entriesBetweenChecks = 16_384

@@ -107,7 +107,7 @@ struct ListDetailCollector {
     /// Returns the placements of matches, in order; throws `tooMuch` if their keys have 4 GiB or
     /// more.
     func places(
-        of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
+        of matches: ArraySlice<SortKeyArena.SortEntry>, _ arena: SortKeyArena, _ keys: GroupedKeys
     ) throws(StoreError) -> ListPlacements {
         var places = ListPlacements(sections: keys.sections, reached: reached, hops: hops.count)
         let keyBytes = keyBytes(of: matches, arena, keys)
@@ -131,7 +131,7 @@ struct ListDetailCollector {
     }
 
     private func keyBytes(
-        of matches: ArraySlice<SortKeyArena.Entry>, _ arena: SortKeyArena, _ keys: GroupedKeys
+        of matches: ArraySlice<SortKeyArena.SortEntry>, _ arena: SortKeyArena, _ keys: GroupedKeys
     ) -> Int {
         guard keys.isGrouped else { return arena.byteCount }
         return matches.reduce(arena.byteCount) { $0 + keys.prefixBytes($1.group) }

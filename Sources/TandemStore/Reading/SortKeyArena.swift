@@ -11,7 +11,7 @@ import TandemQuery
 /// thread.
 final class SortKeyArena {
     /// An object with a reference to its key.
-    struct Entry {
+    struct SortEntry {
         /// The first 16 bytes of the key's rest as two numbers, padded with zeros.
         ///
         /// Most comparisons end here, without access to the keys.
@@ -51,14 +51,14 @@ final class SortKeyArena {
     var byteCount: Int { ends.last ?? 0 }
 
     /// Adds the rest of an object's key.
-    func add(_ object: ObjectReference, _ key: [UInt8], group: UInt32 = 0) -> Entry {
+    func add(_ object: ObjectReference, _ key: [UInt8], group: UInt32 = 0) -> SortEntry {
         key.withUnsafeBytes { add(object, $0, group: group) }
     }
 
     /// Adds the rest of an object's key.
     func add(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, group: UInt32 = 0
-    ) -> Entry {
+    ) -> SortEntry {
         let at = byteCount
         reserve(at + key.count)
         assert(at + key.count <= capacity, "The key fits into the allocation.")
@@ -67,12 +67,12 @@ final class SortKeyArena {
         }
         let head = (key.keyNumber(at: 0), key.keyNumber(at: 8))
         defer { ends.append(at + key.count) }
-        return Entry(object, head, group, UInt32(ends.count))
+        return SortEntry(object, head, group, UInt32(ends.count))
     }
 
     /// Returns the rest of an entry's key, valid until a key is added or the arena is released.
     @inline(__always)
-    func bytes(of entry: Entry) -> UnsafeRawBufferPointer {
+    func bytes(of entry: SortEntry) -> UnsafeRawBufferPointer {
         let ordinal = Int(entry.ordinal)
         assert(ordinal < ends.count, "An entry has a key in this arena.")
         let start = ordinal == 0 ? 0 : ends[ordinal - 1]
@@ -80,13 +80,13 @@ final class SortKeyArena {
     }
 
     /// Returns whether `a` sorts before `b`: by the bytes of their keys, then by object.
-    func precedes(_ a: Entry, _ b: Entry) -> Bool {
+    func precedes(_ a: SortEntry, _ b: SortEntry) -> Bool {
         a.group == b.group ? precedesInGroup(a, b) : keys?.precedes(a.group, b.group) ?? false
     }
 
     /// Returns whether `a` sorts before `b`; both must be in the same group.
     @inline(__always)
-    func precedesInGroup(_ a: Entry, _ b: Entry) -> Bool {
+    func precedesInGroup(_ a: SortEntry, _ b: SortEntry) -> Bool {
         assert(a.group == b.group, "Only the rests of keys with the same prefix are compared.")
         if a.head.0 != b.head.0 { return a.head.0 < b.head.0 }
         if a.head.1 != b.head.1 { return a.head.1 < b.head.1 }
@@ -97,7 +97,7 @@ final class SortKeyArena {
     ///
     /// Calls `check` periodically, and throws its errors.
     func sort(
-        _ entries: UnsafeMutableBufferPointer<Entry>, _ check: () throws(StoreError) -> Void
+        _ entries: UnsafeMutableBufferPointer<SortEntry>, _ check: () throws(StoreError) -> Void
     ) throws(StoreError) {
         var (entries, comparisons) = (entries, 0)
         do {
@@ -117,7 +117,7 @@ final class SortKeyArena {
     private static var comparisonsBetweenChecks: Int { 1 << 16 }
 
     @inline(never)
-    private func precedesBehindHead(_ a: Entry, _ b: Entry) -> Bool {
+    private func precedesBehindHead(_ a: SortEntry, _ b: SortEntry) -> Bool {
         let (left, right) = (bytes(of: a), bytes(of: b))
         let shared = min(left.count, right.count)
         if shared > 16, let left = left.baseAddress, let right = right.baseAddress {
