@@ -13,7 +13,7 @@ import Testing
         let (first, second) = (try bench.client(), try bench.client())
         try first.save([try bench.bench.insert("Node", 1)])
         let version = bench.position.number
-        let poller = ScriptedReadiness()
+        let poller = ScriptedPoller()
         let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
         let batches = bench.engine.committer.counters.batches
         let winner = try first.send(.save(try update(first, bench, "a", version)))
@@ -44,7 +44,7 @@ import Testing
     @Test func `saves that arrive while others are planned share one flush`() throws {
         let bench = try EngineBench()
         let clients = try (0..<5).map { _ in try bench.client() }
-        let poller = ScriptedReadiness()
+        let poller = ScriptedPoller()
         let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
         let counters = bench.engine.committer.counters
         poller.rounds = try clients.enumerated().map { index, client in

@@ -12,7 +12,7 @@ import Testing
     private struct World {
         let bench: EngineBench
         let client: Peer
-        let poller = ScriptedReadiness()
+        let poller = ScriptedPoller()
         let loop: ServiceLoop
         private(set) var sent: UInt32 = 0
 
@@ -75,7 +75,7 @@ import Testing
         let clock = ManualClock(monotonicNanoseconds: 1_000_000_000)
         let bench = try EngineBench(engineClock: clock)
         let client = try bench.client()
-        let poller = ScriptedReadiness()
+        let poller = ScriptedPoller()
         let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
         var number: UInt64 = 0
         func pass(waiting nanoseconds: UInt64) throws {
@@ -117,7 +117,7 @@ import Testing
         let scratch = try Scratch()
         let bench = try EngineBench()
         let listener = try UnixListener.listen(path: scratch.path + "/s", mode: 0o600)
-        let poller = ScriptedReadiness()
+        let poller = ScriptedPoller()
         let loop = try ServiceLoop(bench.engine, listener: listener, poller: poller)
         let listening = Poller.Event(
             token: 0, isReadable: true, isWritable: false, isClosed: false)

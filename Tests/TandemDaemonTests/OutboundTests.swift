@@ -15,7 +15,7 @@ import Testing
         let seed = seed &+ UInt64(round)
         var random = SplitMix64(seed: seed)
         let bodies = try [1, 50, 300, 20_000, 70_000].map { try body($0, at: 9) }
-        let socket = ChoppingConnection(seed: seed)
+        let socket = ChoppingChannel(seed: seed)
         let buffer = GatherBuffer()
         var outbound = Outbound()
         var expected: [UInt8] = []
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func `small pushes are sent in one write`() throws {
-        let socket = ChoppingConnection(seed: 1)
+        let socket = ChoppingChannel(seed: 1)
         socket.chops = false
         socket.room = .max
         var outbound = Outbound()

@@ -118,13 +118,13 @@ import Testing
 
 /// A client that says hello and then only receives.
 private final class Listener {
-    let socket: ChoppingConnection
+    let socket: ChoppingChannel
     let session: Session
     private let bench: EngineBench
 
     init(_ bench: EngineBench, seed: UInt64) throws {
         self.bench = bench
-        socket = ChoppingConnection(seed: seed)
+        socket = ChoppingChannel(seed: seed)
         let peer = PeerCredentials(uid: 1_000, gid: 1_000, pid: 1)
         session = try #require(bench.engine.connect(socket, of: peer, unit: ""))
         var bytes: [UInt8] = []

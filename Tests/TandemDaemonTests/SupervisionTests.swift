@@ -104,7 +104,7 @@ import Testing
 }
 
 /// A poller without events, on which only time passes.
-private final class Waits: Readiness {
+private final class Waits: EventPoller {
     let clock: ManualClock
     var fails = false
     private(set) var timeouts: [Int32] = []

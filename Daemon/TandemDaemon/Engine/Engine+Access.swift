@@ -25,7 +25,7 @@ extension Engine {
 
     /// Sends the reason on a rejected socket, and closes it.
     func turnAway(
-        _ socket: any Connection, _ peer: PeerCredentials, _ unit: String, _ error: TandemError,
+        _ socket: any ClientChannel, _ peer: PeerCredentials, _ unit: String, _ error: TandemError,
         _ refusal: Refusal
     ) {
         metrics.note(refusal)

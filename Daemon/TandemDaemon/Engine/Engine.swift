@@ -142,7 +142,7 @@ final class Engine {
 
     /// Accepts a connection of a known peer, or rejects it with a reason and returns nil.
     func connect(
-        _ socket: any Connection, of peer: PeerCredentials, unit: String = ""
+        _ socket: any ClientChannel, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
         let role = role(of: peer)
         if let (error, refusal) = refusal(of: peer, role) {

@@ -5,7 +5,7 @@ final class ServiceLoop {
     let wakeUp: WakeUp
     let inbox = Inbox()
     private let engine: Engine
-    private let poller: any Readiness
+    private let poller: any EventPoller
     private let listener: UnixListener?
     private var events: [Poller.Event] = []
     private var buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -23,7 +23,7 @@ final class ServiceLoop {
     private static let signalToken = UInt64.max - 1
 
     init(
-        _ engine: Engine, listener: UnixListener?, poller: (any Readiness)? = nil,
+        _ engine: Engine, listener: UnixListener?, poller: (any EventPoller)? = nil,
         spin: SpinPolicy? = nil
     ) throws(IOError) {
         self.engine = engine

@@ -3,7 +3,7 @@ import TandemModel
 import TandemStore
 
 /// A poller, which reports the connections that can be read or written.
-protocol Readiness: AnyObject {
+protocol EventPoller: AnyObject {
     /// Watches a descriptor; its events carry `token`.
     func add(_ target: Int32, token: UInt64, interest: Interest) throws(IOError)
 
@@ -14,7 +14,7 @@ protocol Readiness: AnyObject {
     func wait(timeoutMilliseconds: Int32, into events: inout [Poller.Event]) throws(IOError)
 }
 
-extension Poller: Readiness {}
+extension Poller: EventPoller {}
 
 /// The daemon's injected dependencies: the real system, or a simulated one.
 struct Surroundings {

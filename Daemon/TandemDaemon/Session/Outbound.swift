@@ -57,7 +57,7 @@ struct Outbound {
 
     /// Writes as much as the socket accepts; short runs are coalesced in `buffer`, long ones are
     /// not copied.
-    mutating func write(to socket: any Connection, through buffer: GatherBuffer) -> Outcome {
+    mutating func write(to socket: any ClientChannel, through buffer: GatherBuffer) -> Outcome {
         while count > 0 {
             let result = Result { try offer(to: socket, buffer) }
             switch result {
@@ -73,7 +73,7 @@ struct Outbound {
     }
 
     private func offer(
-        to socket: any Connection, _ buffer: GatherBuffer
+        to socket: any ClientChannel, _ buffer: GatherBuffer
     ) throws -> WriteResult {
         let gathered = gather(into: buffer.bytes)
         if gathered > 0 {

@@ -36,7 +36,7 @@ final class Session {
     }
 
     let id: UInt64
-    let socket: any Connection
+    let socket: any ClientChannel
     let peer: PeerCredentials
     let unit: String
     /// The permissions of the client.
@@ -106,7 +106,7 @@ final class Session {
     private(set) var requests: UInt64 = 0
 
     init(
-        id: UInt64, socket: any Connection, peer: PeerCredentials, unit: String, now: UInt64,
+        id: UInt64, socket: any ClientChannel, peer: PeerCredentials, unit: String, now: UInt64,
         committer: Committer, role: Role
     ) {
         self.id = id

@@ -7,7 +7,7 @@ import TandemWire
 ///
 /// As with a Unix socket, nothing is lost or reordered within a direction, but either end may
 /// close.
-final class Pipe: Connection {
+final class Pipe: ClientChannel {
     let descriptor: Int32
     /// The bytes that the client wrote and that have not reached the daemon.
     private(set) var outgoing: [UInt8] = []
@@ -127,7 +127,7 @@ final class Pipe: Connection {
 }
 
 /// Reports to the daemon's loop which pipes are ready, as far as the world selects them.
-final class SimulatedReadiness: Readiness {
+final class SimulatedPoller: EventPoller {
     private var watched: [Int32: (token: UInt64, interest: Interest)] = [:]
     private var pipes: [Pipe] = []
     /// Selects and orders the pipes that the next wait reports.

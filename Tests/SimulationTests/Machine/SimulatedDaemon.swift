@@ -13,7 +13,7 @@ final class SimulatedDaemon {
     let committer: Committer
     let engine: Engine
     let loop: ServiceLoop
-    let readiness = SimulatedReadiness()
+    let readiness = SimulatedPoller()
     /// Runs jobs on the daemon's thread, one per turn.
     let readers = ReadsInTurns()
 

@@ -4,7 +4,7 @@ import Testing
 @testable import TandemDaemon
 
 /// A poller that returns the events of the test's script, then none; it never waits.
-final class ScriptedReadiness: Readiness {
+final class ScriptedPoller: EventPoller {
     var rounds: [() throws -> [Poller.Event]] = []
     /// The interest requested last, by token.
     private(set) var interests: [UInt64: Interest] = [:]

@@ -5,7 +5,7 @@ import Testing
 @testable import TandemDaemon
 
 /// A channel that accepts a limited number of bytes, in pieces of random length.
-final class ChoppingConnection: Connection {
+final class ChoppingChannel: ClientChannel {
     let descriptor: Int32 = -1
     var room = 0
     var chops = true

@@ -4,8 +4,8 @@ import TandemIO
 ///
 /// It never blocks. A call through the protocol costs about a nanosecond; the system call costs a
 /// thousand times that.
-protocol Connection: AnyObject {
-    /// The number that identifies the connection to a ``Readiness``.
+protocol ClientChannel: AnyObject {
+    /// The number that identifies the connection to an ``EventPoller``.
     var descriptor: Int32 { get }
 
     /// Reads the available bytes, up to the buffer's size.
@@ -18,4 +18,4 @@ protocol Connection: AnyObject {
     func shutdown()
 }
 
-extension Socket: Connection {}
+extension Socket: ClientChannel {}
