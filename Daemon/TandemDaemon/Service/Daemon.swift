@@ -45,12 +45,12 @@ public final class Daemon {
         do {
             let lock = try prepare(configuration)
             defer { try? configuration.forgetNames() }
-            let surroundings = configuration.surroundings()
-            let committer = try recover(configuration, surroundings)
+            let environment = configuration.environment()
+            let committer = try recover(configuration, environment)
             let engine = Engine(
-                committer: committer, clock: surroundings.clock, storePath: configuration.store,
+                committer: committer, clock: environment.clock, storePath: configuration.store,
                 roles: configuration.roles, log: configuration.events,
-                supervision: surroundings.supervision ?? .none(surroundings.clock))
+                supervision: environment.supervision ?? .none(environment.clock))
             engine.retention = Retention(configuration.retention)
             engine.configuration = configuration.report
             engine.retain()
@@ -193,34 +193,34 @@ public final class Daemon {
 
     /// Opens store and journal, applies what the store lacks, and returns a committer for both.
     static func recover(
-        _ configuration: DaemonConfiguration, _ surroundings: Surroundings
+        _ configuration: DaemonConfiguration, _ environment: DaemonEnvironment
     ) throws -> Committer {
         let journalPath = configuration.store + "/journal"
-        try refuseLostStore(configuration.store + "/store", journalPath, surroundings.fileSystem)
-        var storeOptions = surroundings.store
+        try refuseLostStore(configuration.store + "/store", journalPath, environment.fileSystem)
+        var storeOptions = environment.store
         storeOptions.savesKept = UInt64(configuration.limits.savesKept)
         storeOptions.objectReads = configuration.limits.objectReads
         storeOptions.requestReads = configuration.limits.requestReads
         storeOptions.readers = configuration.limits.storeReaders
         if let bytes = configuration.storeQuotaBytes { storeOptions.quotaBytes = bytes }
-        let supervision = surroundings.supervision
+        let supervision = environment.supervision
         supervision?.begins("opening the store")
         let store = try Store.open(
             path: configuration.store + "/store",
-            newIdentity: StoreIdentity(log: surroundings.newLog(), epoch: 1), options: storeOptions)
+            newIdentity: StoreIdentity(log: environment.newLog(), epoch: 1), options: storeOptions)
         var options = JournalOptions()
         options.durability = configuration.durability
-        options.verification = try verification(journalPath, surroundings.fileSystem)
+        options.verification = try verification(journalPath, environment.fileSystem)
         if let bytes = configuration.segmentBytes { options.segmentBytes = bytes }
-        if let makeSalt = surroundings.makeSalt { options.makeSalt = makeSalt }
+        if let makeSalt = environment.makeSalt { options.makeSalt = makeSalt }
         // Reading a journal in memory is as fast as reading its index.
         if !configuration.isInMemory { options.payloadReading = PayloadKeys.ofTransaction }
         let identity = store.identity
         supervision?.begins(
             "reading the journal",
-            readingBytes: bytes(ofJournal: journalPath, surroundings.fileSystem))
+            readingBytes: bytes(ofJournal: journalPath, environment.fileSystem))
         let (journal, report) = try Journal.open(
-            directory: journalPath, fileSystem: surroundings.fileSystem,
+            directory: journalPath, fileSystem: environment.fileSystem,
             options: options,
             identityIfNew: LogIdentity(
                 high: identity.log.high, low: identity.log.low, epoch: identity.epoch),
@@ -233,9 +233,9 @@ public final class Daemon {
             configuration.events(.segmentsMissing, [:], "\(journalPath): \(missing)")
         }
         return try Committer(
-            journal: journal, store: store, clock: surroundings.clock,
+            journal: journal, store: store, clock: environment.clock,
             limits: configuration.limits, log: configuration.events,
-            supervision: surroundings.supervision)
+            supervision: environment.supervision)
     }
 
     /// Returns the verification of the journal at the start: complete, unless the journal is so

@@ -21,14 +21,14 @@ extension DaemonConfiguration {
     }
 
     /// Returns the dependencies of the daemon: file system, clock and supervision.
-    func surroundings() -> Surroundings {
-        var surroundings = Surroundings()
-        if isSupervised { surroundings.supervision = .systemd(surroundings.clock) }
-        guard isInMemory else { return surroundings }
+    func environment() -> DaemonEnvironment {
+        var environment = DaemonEnvironment()
+        if isSupervised { environment.supervision = .systemd(environment.clock) }
+        guard isInMemory else { return environment }
         let files = SimulatedFileSystem()
         files.recordsOperations = false
-        surroundings.fileSystem = files
-        return surroundings
+        environment.fileSystem = files
+        return environment
     }
 
     /// Removes the names of the files that a daemon in memory has opened.

@@ -45,12 +45,12 @@ final class SimulatedDaemon {
         configuration.segmentBytes = settings.segmentBytes
         configuration.durability = settings.durability
         configuration.limits = settings.limits
-        var surroundings = Surroundings()
-        surroundings.fileSystem = MachineFileSystem(machine)
-        surroundings.clock = machine.clock
-        surroundings.newLog = { settings.log }
-        surroundings.makeSalt = { settings.salt }
-        committer = try Daemon.recover(configuration, surroundings)
+        var environment = DaemonEnvironment()
+        environment.fileSystem = MachineFileSystem(machine)
+        environment.clock = machine.clock
+        environment.newLog = { settings.log }
+        environment.makeSalt = { settings.salt }
+        committer = try Daemon.recover(configuration, environment)
         committer.store.observeCommit = { (moment, position) throws(StoreError) in
             observe(moment, position)
             try machine.commit(moment)

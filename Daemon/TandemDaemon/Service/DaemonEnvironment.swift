@@ -17,7 +17,7 @@ protocol EventPoller: AnyObject {
 extension Poller: EventPoller {}
 
 /// The daemon's injected dependencies: the real system, or a simulated one.
-struct Surroundings {
+struct DaemonEnvironment {
     /// The file system of the journal.
     var fileSystem: any FileSystem = RealFileSystem()
     /// The source of time.
@@ -25,7 +25,7 @@ struct Surroundings {
     /// Options of the store, which always uses LMDB's own files.
     var store = StoreOptions()
     /// Creates the id of a new log.
-    var newLog: () -> LogID = Surroundings.randomLog
+    var newLog: () -> LogID = DaemonEnvironment.randomLog
     /// The service manager's notifier, if there is one.
     var supervision: Supervision?
     /// Creates the salt of a segment; nil for a random one.
