@@ -27,24 +27,24 @@ final class EngineBench {
     init(
         model: Model = graphModel, clock: any Clock = SystemClock(),
         limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy(),
-        supervision: Supervision? = nil, engineClock: (any Clock)? = nil,
+        notifier: ServiceNotifier? = nil, engineClock: (any Clock)? = nil,
         segmentBytes: Int = 128 << 10, indexes: Bool = false
     ) throws {
         bench = try CommitBench(
             model: model, segmentBytes: segmentBytes, clock: clock, limits: limits,
             indexes: indexes)
         self.roles = roles
-        engine = EngineBench.engine(bench, log, roles, engineClock, supervision)
+        engine = EngineBench.engine(bench, log, roles, engineClock, notifier)
     }
 
     private static func engine(
         _ bench: CommitBench, _ log: Log, _ roles: RolePolicy, _ clock: (any Clock)? = nil,
-        _ supervision: Supervision? = nil
+        _ notifier: ServiceNotifier? = nil
     ) -> Engine {
         Engine(
             committer: bench.committer, clock: clock ?? bench.committer.clock, storePath: "bench",
             roles: roles, log: DaemonLog(level: .debug) { log.add("\($0) \($1)") },
-            supervision: supervision)
+            notifier: notifier)
     }
 
     deinit { engine.closeReaders() }

@@ -31,7 +31,7 @@ final class Committer {
     let clock: any Clock
     var limits: DaemonLimits
     let log: DaemonLog
-    private let supervision: Supervision?
+    private let notifier: ServiceNotifier?
     let limitCounts = LimitCounts()
     var counters = CommitCounters()
     /// The read-only state; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
@@ -52,7 +52,7 @@ final class Committer {
 
     init(
         journal: Journal, store: Store, clock: any Clock, limits: DaemonLimits = DaemonLimits(),
-        log: DaemonLog, supervision: Supervision? = nil
+        log: DaemonLog, notifier: ServiceNotifier? = nil
     ) throws {
         self.journal = journal
         self.store = store
@@ -60,7 +60,7 @@ final class Committer {
         self.limits = limits
         ring = TransactionRing(transactions: limits.ringTransactions, bytes: limits.ringBytes)
         self.log = log
-        self.supervision = supervision
+        self.notifier = notifier
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         memory = SaveMemory(store)
         consumers = ConsumerBook(store)
@@ -501,7 +501,7 @@ final class Committer {
         while store.appliedPosition < position {
             let transaction = try recorded(store.appliedPosition + 1, source)
             try store.apply(transaction)
-            supervision?.replayed(transaction.position, of: position)
+            notifier?.replayed(transaction.position, of: position)
             if ring[transaction.position] == nil,
                 ring.first.map({ $0 < transaction.position }) ?? true
             {

@@ -13,7 +13,7 @@ extension Engine {
                 "replayed": counters.replayedChanges,
                 "replay_us": counters.replayNanoseconds / 1_000,
             ])
-        supervision.ready(summary)
+        notifier.ready(summary)
     }
 
     /// Makes a last checkpoint, and closes journal and store.

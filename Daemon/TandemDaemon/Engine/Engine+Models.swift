@@ -39,13 +39,13 @@ extension Engine {
             return nil
         case .preview:
             try commit()
-            return try supervision.patiently {
+            return try notifier.patiently {
                 try ModelChange.preview(model, store: committer.store).1
             }
         case .migrate:
             try demand(.admin, of: session, to: "migrate the store")
             try commit()
-            let (outcome, report) = try supervision.patiently {
+            let (outcome, report) = try notifier.patiently {
                 try ModelChange.preview(model, store: committer.store)
             }
             try ModelChange.check(report)
@@ -92,7 +92,7 @@ extension Engine {
         let wasEmpty = try committer.store.isEmpty
         if let earlier = committer.store.model { note(earlier.model, earlier.hash) }
         let before = committer.position
-        try supervision.patiently {
+        try notifier.patiently {
             try committer.install(
                 model, declared: declared, by: try session.principal(author: nil, context: ""))
         }

@@ -165,7 +165,7 @@ extension Engine {
             committer.ability.reason != told.ability.reason
         else { return }
         told = (committer.ability, told.changes + 1)
-        supervision.tell(summary)
+        notifier.tell(summary)
         for session in sessions.values where session.isReady && !session.isWaitingToWrite {
             following.append(session)
         }

@@ -30,7 +30,7 @@ final class Engine {
     var limits: DaemonLimits { committer.limits }
     let log: DaemonLog
     /// The notifier that sends the daemon's state to the service manager.
-    let supervision: Supervision
+    let notifier: ServiceNotifier
     var metrics = EngineMetrics()
     var limitCounts: LimitCounts { committer.limitCounts }
     /// The rules that assign roles to users.
@@ -115,13 +115,13 @@ final class Engine {
 
     init(
         committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
-        log: DaemonLog, supervision: Supervision? = nil
+        log: DaemonLog, notifier: ServiceNotifier? = nil
     ) {
         self.committer = committer
         self.clock = clock
         self.log = log
         self.roles = roles
-        self.supervision = supervision ?? .none(clock)
+        self.notifier = notifier ?? .none(clock)
         self.storePath = storePath
         startedAt = clock.monotonicNanoseconds
     }

@@ -50,7 +50,7 @@ public final class Daemon {
             let engine = Engine(
                 committer: committer, clock: environment.clock, storePath: configuration.store,
                 roles: configuration.roles, log: configuration.events,
-                supervision: environment.supervision ?? .none(environment.clock))
+                notifier: environment.notifier ?? .none(environment.clock))
             engine.retention = Retention(configuration.retention)
             engine.configuration = configuration.report
             engine.retain()
@@ -203,8 +203,8 @@ public final class Daemon {
         storeOptions.requestReads = configuration.limits.requestReads
         storeOptions.readers = configuration.limits.storeReaders
         if let bytes = configuration.storeQuotaBytes { storeOptions.quotaBytes = bytes }
-        let supervision = environment.supervision
-        supervision?.begins("opening the store")
+        let notifier = environment.notifier
+        notifier?.begins("opening the store")
         let store = try Store.open(
             path: configuration.store + "/store",
             newIdentity: StoreIdentity(log: environment.newLog(), epoch: 1), options: storeOptions)
@@ -216,7 +216,7 @@ public final class Daemon {
         // Reading a journal in memory is as fast as reading its index.
         if !configuration.isInMemory { options.payloadReading = PayloadKeys.ofTransaction }
         let identity = store.identity
-        supervision?.begins(
+        notifier?.begins(
             "reading the journal",
             readingBytes: bytes(ofJournal: journalPath, environment.fileSystem))
         let (journal, report) = try Journal.open(
@@ -235,7 +235,7 @@ public final class Daemon {
         return try Committer(
             journal: journal, store: store, clock: environment.clock,
             limits: configuration.limits, log: configuration.events,
-            supervision: environment.supervision)
+            notifier: environment.notifier)
     }
 
     /// Returns the verification of the journal at the start: complete, unless the journal is so

@@ -23,7 +23,7 @@ extension DaemonConfiguration {
     /// Returns the dependencies of the daemon: file system, clock and supervision.
     func environment() -> DaemonEnvironment {
         var environment = DaemonEnvironment()
-        if isSupervised { environment.supervision = .systemd(environment.clock) }
+        if isSupervised { environment.notifier = .systemd(environment.clock) }
         guard isInMemory else { return environment }
         let files = SimulatedFileSystem()
         files.recordsOperations = false

@@ -27,7 +27,7 @@ struct DaemonEnvironment {
     /// Creates the id of a new log.
     var newLog: () -> LogID = DaemonEnvironment.randomLog
     /// The service manager's notifier, if there is one.
-    var supervision: Supervision?
+    var notifier: ServiceNotifier?
     /// Creates the salt of a segment; nil for a random one.
     var makeSalt: (@Sendable () -> UInt32)?
 

@@ -43,7 +43,7 @@ final class ServiceLoop {
         }
         while try !pass(signals) {}
         engine.log(.stopping, ["position": engine.committer.position])
-        engine.supervision.stopping()
+        engine.notifier.stopping()
     }
 
     /// Runs one round: a due checkpoint, a wait, and the events; returns true if the daemon must
@@ -80,7 +80,7 @@ final class ServiceLoop {
         checkHandshakes()
         engine.reportWithheldLines()
         if engine.takeFreedDue() { ThisProcess.releaseMemory() }
-        engine.supervision.passed(engine.summary)
+        engine.notifier.passed(engine.summary)
         return isStopping
     }
 
@@ -155,7 +155,7 @@ final class ServiceLoop {
         }
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
-            engine.nextDeadline, engine.committer.ability.nextLook, engine.supervision.nextWake,
+            engine.nextDeadline, engine.committer.ability.nextLook, engine.notifier.nextWake,
             engine.retention.nextLook, engine.freed.due, engine.nextLogReport,
             engine.nextReadDeadline, engine.housekeeping.due,
         ]

@@ -5,20 +5,20 @@ import Testing
 @testable import TandemDaemon
 
 /// The messages to the service manager, on a clock that only the test moves.
-@Suite(.ownThread) struct SupervisionTests {
+@Suite(.ownThread) struct ServiceNotifierTests {
     let clock = ManualClock(monotonicNanoseconds: 1)
     let heard = Log()
 
-    private func supervision(watchdog: UInt64? = 2_000_000) -> Supervision {
-        Supervision(clock: clock, watchdogMicroseconds: watchdog) { [heard] in heard.add($0) }
+    private func notifier(watchdog: UInt64? = 2_000_000) -> ServiceNotifier {
+        ServiceNotifier(clock: clock, watchdogMicroseconds: watchdog) { [heard] in heard.add($0) }
     }
 
     private var pings: Int { heard.lines.count { $0 == "WATCHDOG=1" } }
 
     @Test func `a start that makes progress asks for more time, one that does not sends nothing`() {
-        let supervision = supervision()
-        supervision.begins("opening the store")
-        supervision.begins("reading the journal", readingBytes: 80 << 20)
+        let notifier = notifier()
+        notifier.begins("opening the store")
+        notifier.begins("reading the journal", readingBytes: 80 << 20)
         #expect(
             heard.lines == [
                 "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=opening the store",
@@ -29,7 +29,7 @@ import Testing
         #expect(heard.lines.count == 2)
         for position in 1...10_000 as ClosedRange<UInt64> {
             clock.advance(byNanoseconds: 1_000_000)
-            supervision.replayed(position, of: 10_000)
+            notifier.replayed(position, of: 10_000)
         }
         // Ten seconds of work: one message at once, and one after five seconds.
         #expect(heard.lines.count == 4, "\(heard.lines)")
@@ -39,44 +39,44 @@ import Testing
 
     @Test
     func `watchdog messages begin with the service, follow completed rounds, and end with it`() {
-        let supervision = supervision()
+        let notifier = notifier()
         clock.advance(byNanoseconds: 10_000_000_000)
-        supervision.passed("early")
-        #expect(heard.lines == [] && supervision.nextWake == nil)
-        supervision.ready("serving")
-        supervision.passed("serving")
+        notifier.passed("early")
+        #expect(heard.lines == [] && notifier.nextWake == nil)
+        notifier.ready("serving")
+        notifier.passed("serving")
         #expect(pings == 0)
         for round in 1...5 {
             clock.advance(byNanoseconds: 1_000_000_000)
-            supervision.passed("serving")
+            notifier.passed("serving")
             #expect(pings == round)
         }
         // A new status is sent with the next watchdog message.
         clock.advance(byNanoseconds: 1_000_000_000)
-        supervision.passed("more")
+        notifier.passed("more")
         #expect(heard.lines.suffix(2) == ["WATCHDOG=1", "STATUS=more"])
-        supervision.stopping()
+        notifier.stopping()
         clock.advance(byNanoseconds: 9_000_000_000)
-        supervision.passed("late")
+        notifier.passed("late")
         #expect(heard.lines.last == "STOPPING=1\nSTATUS=stopping")
     }
 
     @Test func `a service without watchdog is not woken, and still sends its status`() {
-        let supervision = supervision(watchdog: nil)
-        supervision.ready("serving")
+        let notifier = notifier(watchdog: nil)
+        notifier.ready("serving")
         clock.advance(byNanoseconds: 1 << 40)
-        supervision.passed("serving")
-        supervision.tell("read-only")
-        supervision.tell("read-only")
+        notifier.passed("serving")
+        notifier.tell("read-only")
+        notifier.tell("read-only")
         #expect(heard.lines == ["READY=1\nSTATUS=serving", "STATUS=read-only"])
-        #expect(supervision.nextWake == nil)
+        #expect(notifier.nextWake == nil)
     }
 
     @Test func `an uninterruptible change gets the time it needs, then the watchdog is restored`() {
         struct Refused: Error {}
-        let supervision = supervision()
-        supervision.ready("serving")
-        #expect(throws: Refused.self) { try supervision.patiently { throw Refused() } }
+        let notifier = notifier()
+        notifier.ready("serving")
+        #expect(throws: Refused.self) { try notifier.patiently { throw Refused() } }
         #expect(
             heard.lines.dropFirst() == [
                 "WATCHDOG_USEC=21600000000", "WATCHDOG_USEC=2000000\nWATCHDOG=1",
@@ -86,8 +86,8 @@ import Testing
     @Test func `the loop sends a message per completed round, none while a round hangs or fails`()
         throws
     {
-        let supervision = supervision()
-        let bench = try EngineBench(supervision: supervision, engineClock: clock)
+        let notifier = notifier()
+        let bench = try EngineBench(notifier: notifier, engineClock: clock)
         let waits = Waits(clock)
         let loop = try ServiceLoop(bench.engine, listener: nil, poller: waits)
         bench.engine.begin()

@@ -5,7 +5,7 @@ import TandemIO
 /// Bound to the daemon's thread. Only completed work is reported: while a flush hangs nothing is
 /// sent, and the manager's watchdog intervenes. A daemon embedded in another program reports
 /// nothing, because that program may be a service itself.
-final class Supervision {
+final class ServiceNotifier {
     private let clock: any Clock
     private let send: (String) -> Void
     private var schedule: WatchdogSchedule?
@@ -31,16 +31,16 @@ final class Supervision {
 
     /// Returns a notifier for systemd from the environment, or nil if systemd didn't start this
     /// process.
-    static func systemd(_ clock: any Clock) -> Supervision? {
+    static func systemd(_ clock: any Clock) -> ServiceNotifier? {
         guard ThisProcess.environment("NOTIFY_SOCKET") != nil else { return nil }
-        return Supervision(
+        return ServiceNotifier(
             clock: clock, watchdogMicroseconds: Notify.watchdogMicroseconds,
             send: { Notify.send($0) })
     }
 
     /// Returns a notifier that sends no messages.
-    static func none(_ clock: any Clock) -> Supervision {
-        Supervision(clock: clock, watchdogMicroseconds: nil, send: { _ in })
+    static func none(_ clock: any Clock) -> ServiceNotifier {
+        ServiceNotifier(clock: clock, watchdogMicroseconds: nil, send: { _ in })
     }
 
     // MARK: Starting
