@@ -139,7 +139,8 @@ extension Engine {
         let isNews = audiences.fallBehind(transactions, after: position) { following.append($0) }
         if isNews, !following.isEmpty {
             fanOuts.begin(
-                after: position, upTo: committer.position, at: flushedAt, turns: following.expected)
+                after: position, upTo: committer.position, at: flushedAt,
+                turns: following.drainTicket)
         }
         wakeSyncs()
     }

@@ -40,7 +40,7 @@ extension Engine {
         case .turn:
             following.append(session)
             if let behind = session.behind {
-                fanOuts.waits(at: behind, turns: following.expected)
+                fanOuts.waits(at: behind, turns: following.drainTicket)
             }
         }
     }

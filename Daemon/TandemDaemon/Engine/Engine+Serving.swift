@@ -41,7 +41,7 @@ extension Engine {
     private func noteFanOuts() {
         guard fanOuts.count > 0 else { return }
         let now = clock.monotonicNanoseconds
-        fanOuts.end(turns: following.taken) {
+        fanOuts.end(turns: following.popCount) {
             metrics.fanOut.note(nanoseconds: now - min(now, $0))
         }
     }

@@ -37,11 +37,11 @@ final class Engine {
     var roles: RolePolicy
     private(set) var sessions: [UInt64: Session] = [:]
     private var nextSession: UInt64 = 1
-    var saving = Turns(.saves)
-    var asking = Turns(.requests)
-    var following = Turns(.pushes)
+    var saving = SessionQueue(.saves)
+    var asking = SessionQueue(.requests)
+    var following = SessionQueue(.pushes)
     /// Sessions that have chunks of an answer to send.
-    var reading = Turns(.reads)
+    var reading = SessionQueue(.reads)
     /// The executor of reads of snapshots.
     var readers: any ReadExecutor = ReadsInTurns()
     /// Reads that wait for a checkpoint and a reader.

@@ -3,19 +3,19 @@ import DequeModule
 /// A FIFO queue of sessions in which each session occurs at most once.
 ///
 /// A closed session stays in the queue until its turn.
-struct Turns {
+struct SessionQueue {
     private let mark: Session.Marks
     private var sessions: Deque<Session> = []
     /// The number of sessions removed so far.
-    private(set) var taken: UInt64 = 0
+    private(set) var popCount: UInt64 = 0
 
     /// Creates an empty queue; `mark` is set on the sessions in the queue.
     init(_ mark: Session.Marks) { self.mark = mark }
 
     var isEmpty: Bool { sessions.isEmpty }
     var count: Int { sessions.count }
-    /// The value of `taken` after every session now in the queue is removed.
-    var expected: UInt64 { taken + UInt64(count) }
+    /// The value of `popCount` after every session now in the queue is removed.
+    var drainTicket: UInt64 { popCount + UInt64(count) }
 
     /// Appends a session, unless it is in the queue already.
     mutating func append(_ session: Session) {
@@ -27,7 +27,7 @@ struct Turns {
     /// Removes and returns the first session.
     mutating func popFirst() -> Session? {
         guard let session = sessions.popFirst() else { return nil }
-        taken += 1
+        popCount += 1
         session.marks.remove(mark)
         return session
     }
