@@ -35,7 +35,7 @@ import Testing
         }
         // The registry has no entries of disconnected sessions.
         for follower in followers { bench.engine.disconnect(follower.peer.session, because: nil) }
-        #expect(bench.engine.audiences.count == 0)
+        #expect(bench.engine.subscribers.groupCount == 0)
     }
 
     /// Deinitialisation is the only way for a daemon inside another process to close its sockets.

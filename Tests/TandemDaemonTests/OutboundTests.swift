@@ -55,14 +55,14 @@ import Testing
 
     @Test func `law 8: bodies are made once per subscriber group, and the cache is bounded`() throws
     {
-        var audiences = Audiences()
+        var subscribers = SubscriberRegistry()
         let bench = try EngineBench()
         let client = try bench.client()
         let other = try bench.client()
-        audiences.move(client.session, to: [1])
-        audiences.move(other.session, to: [2])
-        let first = try #require(client.session.audience)
-        let second = try #require(other.session.audience)
+        subscribers.move(client.session, to: [1])
+        subscribers.move(other.session, to: [2])
+        let first = try #require(client.session.group)
+        let second = try #require(other.session.group)
         var cache = PushCache(bytes: 100_000)
         var made = 0
         for position in UInt64(1)...500 {

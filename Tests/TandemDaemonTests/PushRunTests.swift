@@ -90,7 +90,7 @@ import Testing
         try saver.save([try bench.bench.insert("Node", 1)])
         while bench.engine.hasWork { try bench.turn() }
         #expect(listeners.map(\.session.isClosing) == [false, true, false])
-        #expect(bench.engine.audiences.count == 2)
+        #expect(bench.engine.subscribers.groupCount == 2)
     }
 
     @Test func `law 2: a follower keeps up with writers that fill every batch`() throws {

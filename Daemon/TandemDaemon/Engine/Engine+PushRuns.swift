@@ -22,7 +22,7 @@ extension Engine {
             return true
         }
         session.took(run)
-        audiences.reachedEnd(session)
+        subscribers.reachedEnd(session)
         rewatch(session)
         return true
     }
@@ -42,7 +42,7 @@ extension Engine {
         guard let place = session.place else { return nil }
         let end = committer.position
         if let run, run.place == place, run.end == end { return run.isWhole ? run : nil }
-        guard let audience = session.audience, audience.count > 1, place.behind < end,
+        guard let group = session.group, group.count > 1, place.behind < end,
             end - place.behind <= DaemonLimits.turnTransactions,
             let first = committer.ring.first, place.behind + 1 >= first
         else { return nil }

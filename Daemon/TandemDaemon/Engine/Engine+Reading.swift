@@ -359,7 +359,9 @@ extension Engine {
     func drop(_ session: Session) {
         guard let read = session.read else { return }
         session.read = nil
-        if !read.hasSent, let before = read.interestsBefore { audiences.move(session, to: before) }
+        if !read.hasSent, let before = read.interestsBefore {
+            subscribers.move(session, to: before)
+        }
         forget(read)
     }
 

@@ -58,7 +58,7 @@ extension Engine {
         guard let model = committer.store.model else { return }
         let known = tags.filter { model.entity(tagged: $0) != nil }
         guard !known.allSatisfy(session.interests.contains) else { return }
-        audiences.move(session, to: session.interests.union(known))
+        subscribers.move(session, to: session.interests.union(known))
     }
 
     // MARK: Hello
@@ -89,7 +89,7 @@ extension Engine {
         let model = committer.store.model
         session.behind = resume.flatMap { $0 < last ? $0 : nil }
         let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
-        audiences.move(session, to: Set(tags))
+        subscribers.move(session, to: Set(tags))
         let welcome = Welcome(
             log: position.log, epoch: position.epoch, position: last,
             resumed: resume != nil, model: committer.modelBytes, lease: lease,

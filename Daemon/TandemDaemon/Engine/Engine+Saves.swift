@@ -136,7 +136,7 @@ extension Engine {
     private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
         flushedAt = clock.monotonicNanoseconds
         news = transactions.reduce(0) { $0 + $1.bytes.count }
-        let isNews = audiences.fallBehind(transactions, after: position) { following.append($0) }
+        let isNews = subscribers.fallBehind(transactions, after: position) { following.append($0) }
         if isNews, !following.isEmpty {
             fanOuts.begin(
                 after: position, upTo: committer.position, at: flushedAt,

@@ -115,27 +115,27 @@ extension Engine {
         while left > 0, let sent = session.behind, session.outboundBytes < room {
             // A session without interests receives nothing after the last model change.
             let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
-            guard sent < last, !isIdle else { return audiences.reachedEnd(session) }
+            guard sent < last, !isIdle else { return subscribers.reachedEnd(session) }
             if let body = try body(at: sent + 1, for: session) { session.push(body) }
             session.behind = sent + 1
             left -= 1
         }
-        if session.behind == last { audiences.reachedEnd(session) }
+        if session.behind == last { subscribers.reachedEnd(session) }
     }
 
     /// Returns the push of a transaction to a session, or nil if the transaction is irrelevant.
     ///
-    /// A body from the ring is made once per audience. A session that reads from segments is mostly
+    /// A body from the ring is made once per group. A session that reads from segments is mostly
     /// the only one at its position, so that body isn't cached.
     func body(at position: UInt64, for session: Session) throws -> PushBody? {
-        guard let audience = session.audience else { return nil }
+        guard let group = session.group else { return nil }
         if let first = committer.ring.first, position >= first {
-            return try cache.body(at: position, for: audience) {
+            return try cache.body(at: position, for: group) {
                 try session.source.transaction(at: position, committer.ring)
             }
         }
         let transaction = try session.source.transaction(at: position, committer.ring)
-        return try audience.part(of: transaction).map { try PushBody($0) }
+        return try group.filtered(transaction).map { try PushBody($0) }
     }
 
     /// Queues progress marks for subscribers that have received nothing of the latest transactions.

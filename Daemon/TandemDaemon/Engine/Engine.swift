@@ -23,7 +23,7 @@ import TandemWire
 ///   writable.
 /// - `planned`, `refusals`, `savers`: the saves of the batch being built, the rejected saves, and
 ///   the sessions of both, which are answered first.
-/// - `audiences`, `cache`: the sessions by interests, and the encoded pushes for them.
+/// - `subscribers`, `cache`: the sessions by interests, and the encoded pushes for them.
 final class Engine {
     let committer: Committer
     let clock: any Clock
@@ -74,7 +74,7 @@ final class Engine {
     var savers: [Session] = []
     /// The running batch and the waiting ones.
     var batches = BatchQueue()
-    var audiences = Audiences()
+    var subscribers = SubscriberRegistry()
     var cache = PushCache()
     /// The last shared push batch, which very likely suits the next session as well.
     var run: PushRun?
@@ -182,7 +182,7 @@ final class Engine {
         dropSearch(of: session)
         if !session.pins.isEmpty { letGo() }
         noteSyncs(session)
-        audiences.remove(session)
+        subscribers.remove(session)
         session.socket.shutdown()
         metrics.sentBefore += session.written
         guard let reason else { return note(session, .connectionClosed) }

@@ -1,10 +1,10 @@
 import TandemModel
 import TandemWire
 
-/// The newest push bodies, each made once for all sessions of an audience; bounded in bytes.
+/// The newest push bodies, each made once for all sessions of a group; bounded in bytes.
 struct PushCache {
     private struct Key: Hashable {
-        let audience: UInt64
+        let group: UInt64
         let position: UInt64
     }
 
@@ -27,20 +27,20 @@ struct PushCache {
     /// The number of cached bodies.
     var count: Int { bodies.count }
 
-    /// Returns an audience's push body of the transaction at a position, or nil if it is
+    /// Returns a group's push body of the transaction at a position, or nil if it is
     /// irrelevant.
     ///
     /// Calls `make` if the body is not cached.
     mutating func body(
-        at position: UInt64, for audience: Audience, _ make: () throws -> EncodedTransaction
+        at position: UInt64, for group: SubscriberGroup, _ make: () throws -> EncodedTransaction
     ) throws -> PushBody? {
-        let key = Key(audience: audience.number, position: position)
+        let key = Key(group: group.id, position: position)
         if let last, last.key == key { return last.body }
         let body: PushBody?
         if let known = bodies[key] {
             body = known
         } else {
-            body = try audience.part(of: try make()).map { try PushBody($0) }
+            body = try group.filtered(try make()).map { try PushBody($0) }
             insert(body, key)
         }
         last = (key, body)

@@ -8,8 +8,8 @@ import TandemWire
 struct PushRun {
     /// The state that two sessions must share to get the same bytes.
     struct Place: Hashable {
-        /// Identifies the audience.
-        let audience: UInt64
+        /// Identifies the group.
+        let group: UInt64
         /// The position up to which every transaction was considered.
         let behind: UInt64
         /// The last position announced to the client.
@@ -61,6 +61,6 @@ extension Session {
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.
     var place: PushRun.Place? {
-        behind.map { PushRun.Place(audience: audienceNumber, behind: $0, cursor: machine.cursor) }
+        behind.map { PushRun.Place(group: groupID, behind: $0, cursor: machine.cursor) }
     }
 }

@@ -8,7 +8,7 @@ import TandemWire
 /// State:
 /// - `behind`: the position up to which every transaction was considered for this client, pushed or
 ///   irrelevant. It is nil while the session is current, and stays nil while irrelevant
-///   transactions are appended. Only ``Audiences`` and ``Engine`` change it.
+///   transactions are appended. Only ``SubscriberRegistry`` and ``Engine`` change it.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
@@ -54,10 +54,10 @@ final class Session {
     var declaredHash: StableHash?
     /// The sessions with the same interests, this one included; nil before the hello.
     ///
-    /// ``Audiences`` retains an audience while it has sessions, and the audience retains its
+    /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
     /// sessions. A daemon that is torn down must therefore release both.
-    unowned var audience: Audience? { didSet { audienceNumber = audience?.number ?? 0 } }
-    private(set) var audienceNumber: UInt64 = 0
+    unowned var group: SubscriberGroup? { didSet { groupID = group?.id ?? 0 } }
+    private(set) var groupID: UInt64 = 0
     var behind: UInt64?
     var marks: Marks = []
     /// The arrival time of the last bytes.
@@ -141,7 +141,7 @@ final class Session {
     var needed: UInt64 { min(sent, read?.retained ?? .max) }
 
     /// The entities that the client subscribes to.
-    var interests: Set<EntityTag> { audience?.interests ?? [] }
+    var interests: Set<EntityTag> { group?.interests ?? [] }
 
     /// The bytes in the outbound queue; those of pushes are shared with other sessions.
     var outboundBytes: Int { outbound.count }

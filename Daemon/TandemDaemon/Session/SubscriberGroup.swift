@@ -1,9 +1,9 @@
 import TandemModel
 
 /// The sessions with the same interests.
-final class Audience {
-    /// Identifies the audience for the daemon's lifetime.
-    let number: UInt64
+final class SubscriberGroup {
+    /// Identifies the group for the daemon's lifetime.
+    let id: UInt64
     /// The entities its sessions subscribe to.
     let interests: Set<EntityTag>
     /// The number of its sessions, lagging ones included.
@@ -11,13 +11,13 @@ final class Audience {
     /// The sessions served up to the tail, in the order in which they reached it.
     fileprivate(set) var current: [Session] = []
 
-    fileprivate init(_ number: UInt64, _ interests: Set<EntityTag>) {
-        self.number = number
+    fileprivate init(_ id: UInt64, _ interests: Set<EntityTag>) {
+        self.id = id
         self.interests = interests
     }
 
-    /// Returns the transaction reduced to the audience's interests, or nil if nothing is left.
-    func part(of transaction: EncodedTransaction) -> EncodedTransaction? {
+    /// Returns the transaction reduced to the group's interests, or nil if nothing is left.
+    func filtered(_ transaction: EncodedTransaction) -> EncodedTransaction? {
         transaction.filtered { interests.contains($0) }
     }
 }
@@ -27,42 +27,42 @@ final class Audience {
 /// A session is *current* if every transaction up to the tail has been considered for it. It stays
 /// current, at no cost, while irrelevant transactions are appended. The first relevant one makes
 /// the session *lag*; its `behind` is the last position considered for it.
-struct Audiences {
-    private var byInterests: [Set<EntityTag>: Audience] = [:]
-    private var byTag: [EntityTag: [Audience]] = [:]
-    private var created: UInt64 = 0
+struct SubscriberRegistry {
+    private var byInterests: [Set<EntityTag>: SubscriberGroup] = [:]
+    private var byTag: [EntityTag: [SubscriberGroup]] = [:]
+    private var lastID: UInt64 = 0
 
     /// The number of distinct sets of interests.
-    var count: Int { byInterests.count }
+    var groupCount: Int { byInterests.count }
 
     // MARK: Members
 
-    /// Moves a session to the audience with these interests.
+    /// Moves a session to the group with these interests.
     mutating func move(_ session: Session, to interests: Set<EntityTag>) {
-        if let old = session.audience {
+        if let old = session.group {
             guard old.interests != interests else { return }
             remove(session)
         }
-        let audience = audience(of: interests)
-        audience.count += 1
-        session.audience = audience
-        if session.behind == nil { audience.current.append(session) }
+        let group = group(of: interests)
+        group.count += 1
+        session.group = group
+        if session.behind == nil { group.current.append(session) }
     }
 
-    /// Removes a session, and its audience if that is empty now.
+    /// Removes a session, and its group if that is empty now.
     mutating func remove(_ session: Session) {
-        guard let audience = session.audience else { return }
-        session.audience = nil
-        if session.behind == nil { audience.current.removeAll { $0 === session } }
-        audience.count -= 1
-        if audience.count == 0 { forget(audience) }
+        guard let group = session.group else { return }
+        session.group = nil
+        if session.behind == nil { group.current.removeAll { $0 === session } }
+        group.count -= 1
+        if group.count == 0 { removeGroup(group) }
     }
 
     /// Marks a session as current.
     func reachedEnd(_ session: Session) {
         guard session.behind != nil else { return }
         session.behind = nil
-        session.audience?.current.append(session)
+        session.group?.current.append(session)
     }
 
     // MARK: New transactions
@@ -82,9 +82,9 @@ struct Audiences {
         var isNews = false
         for transaction in transactions {
             for chunk in transaction.chunks {
-                for audience in byTag[chunk.tag] ?? [] {
+                for group in byTag[chunk.tag] ?? [] {
                     isNews = true
-                    release(audience, position, tell)
+                    release(group, position, tell)
                 }
             }
         }
@@ -94,37 +94,37 @@ struct Audiences {
     /// Marks every current session as lagging: a model change concerns all sessions.
     func allFallBehind(after position: UInt64, _ tell: (Session) -> Void) {
         // Sorted, so that the order does not depend on hashing.
-        for audience in byInterests.values.sorted(by: { $0.number < $1.number }) {
-            release(audience, position, tell)
+        for group in byInterests.values.sorted(by: { $0.id < $1.id }) {
+            release(group, position, tell)
         }
     }
 
     private func release(
-        _ audience: Audience, _ position: UInt64, _ tell: (Session) -> Void
+        _ group: SubscriberGroup, _ position: UInt64, _ tell: (Session) -> Void
     ) {
-        guard !audience.current.isEmpty else { return }
-        for session in audience.current {
+        guard !group.current.isEmpty else { return }
+        for session in group.current {
             session.behind = position
             tell(session)
         }
-        audience.current.removeAll(keepingCapacity: true)
+        group.current.removeAll(keepingCapacity: true)
     }
 
-    // MARK: Audiences
+    // MARK: Groups
 
-    private mutating func audience(of interests: Set<EntityTag>) -> Audience {
+    private mutating func group(of interests: Set<EntityTag>) -> SubscriberGroup {
         if let known = byInterests[interests] { return known }
-        created += 1
-        let audience = Audience(created, interests)
-        byInterests[interests] = audience
-        for tag in interests { byTag[tag, default: []].append(audience) }
-        return audience
+        lastID += 1
+        let group = SubscriberGroup(lastID, interests)
+        byInterests[interests] = group
+        for tag in interests { byTag[tag, default: []].append(group) }
+        return group
     }
 
-    private mutating func forget(_ audience: Audience) {
-        byInterests[audience.interests] = nil
-        for tag in audience.interests {
-            byTag[tag]?.removeAll { $0 === audience }
+    private mutating func removeGroup(_ group: SubscriberGroup) {
+        byInterests[group.interests] = nil
+        for tag in group.interests {
+            byTag[tag]?.removeAll { $0 === group }
             if byTag[tag]?.isEmpty == true { byTag[tag] = nil }
         }
     }
