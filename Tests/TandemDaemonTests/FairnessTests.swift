@@ -59,18 +59,18 @@ import Testing
         let sync = try slow.send(.sync(Sync(number: 1_000_000, timeoutMilliseconds: 5)))
         try bench.turn()
         var number = 0
-        while !slow.session.isWaitingToWrite || slow.session.behind == nil, number < 100 {
+        while !slow.session.isWaitingToWrite || slow.session.lagPosition == nil, number < 100 {
             number += 1
             try saver.save(try large(bench, number))
         }
         while bench.engine.hasWork { try bench.turn() }
-        #expect(slow.session.isWaitingToWrite && slow.session.behind != nil)
+        #expect(slow.session.isWaitingToWrite && slow.session.lagPosition != nil)
         // The client reads after the poller was queried, and the answer to the sync flushes the
         // waiting bytes.
         try slow.read()
         clock.advance(byNanoseconds: 10_000_000)
         try bench.turn()
-        #expect(!slow.session.isWaitingToWrite && slow.session.behind != nil)
+        #expect(!slow.session.isWaitingToWrite && slow.session.lagPosition != nil)
         let goesOn = bench.engine.hasWork
         #expect(goesOn)
         for _ in 0..<100 where goesOn && slow.pushes.count < number {

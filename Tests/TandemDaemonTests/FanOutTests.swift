@@ -61,7 +61,7 @@ import Testing
         while bench.engine.hasWork { try bench.turn() }
         let saved = try saver.save([try bench.bench.insert("Node", 1)])
         #expect(bench.engine.following.isEmpty)
-        #expect(idle.allSatisfy { $0.session.behind == nil })
+        #expect(idle.allSatisfy { $0.session.lagPosition == nil })
         #expect(idle.allSatisfy { $0.session.sent == saved.position })
         // The sessions learn the new resume position after a checkpoint.
         bench.engine.markProgress()

@@ -159,7 +159,7 @@ import Testing
         }
         let hello = Hello(author: "late", resume: bench.position.at(1), interests: ["Node"])
         let late = try bench.client(hello)
-        #expect(late.welcome?.resumed == true && late.session.behind != nil)
+        #expect(late.welcome?.resumed == true && late.session.lagPosition != nil)
         // Simulates a process without free descriptors when the next segment is opened.
         bench.bench.disk.faults.failingOpen = 1
         bench.bench.disk.faults.openErrno = 24

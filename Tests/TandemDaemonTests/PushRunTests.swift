@@ -111,7 +111,7 @@ import Testing
             try bench.turn()
             try saver.read()
             #expect(bench.position.number == before + 16)
-            #expect(listener.session.behind == nil)
+            #expect(listener.session.lagPosition == nil)
         }
     }
 }

@@ -42,7 +42,7 @@ import Testing
         for number in 1...120 as ClosedRange<UInt64> {
             try saver.save([try bench.bench.insert("Node", number, ["name": text])])
         }
-        #expect(late.session.behind != nil)
+        #expect(late.session.lagPosition != nil)
         bench.bench.disk.faults.failingOpen = 1
         for _ in 0..<200 where late.failure == nil {
             try late.read()

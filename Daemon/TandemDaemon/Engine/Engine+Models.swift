@@ -102,7 +102,7 @@ extension Engine {
         letGo()
         if !wasEmpty { endOutdated(but: session) }
         // Only new entities get new tags, so existing interests stay valid.
-        subscribers.allFallBehind(after: before) { following.append($0) }
+        subscribers.markAllLagging(after: before) { following.append($0) }
         wakeSyncs()
     }
 

@@ -22,7 +22,7 @@ extension Engine {
             return true
         }
         session.took(run)
-        subscribers.reachedEnd(session)
+        subscribers.markCurrent(session)
         rewatch(session)
         return true
     }
@@ -42,9 +42,9 @@ extension Engine {
         guard let place = session.place else { return nil }
         let end = committer.position
         if let run, run.place == place, run.end == end { return run.isWhole ? run : nil }
-        guard let group = session.group, group.count > 1, place.behind < end,
-            end - place.behind <= DaemonLimits.turnTransactions,
-            let first = committer.ring.first, place.behind + 1 >= first
+        guard let group = session.group, group.count > 1, place.lagPosition < end,
+            end - place.lagPosition <= DaemonLimits.turnTransactions,
+            let first = committer.ring.first, place.lagPosition + 1 >= first
         else { return nil }
         let limit = min(DaemonLimits.runBytes, limits.outboundBytes)
         let made = try PushRun(from: place, to: end, atMost: limit) {

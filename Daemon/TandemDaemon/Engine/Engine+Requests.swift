@@ -87,7 +87,7 @@ extension Engine {
         let lease = try firstLease(of: session, hello.numbers)
         let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
         let model = committer.store.model
-        session.behind = resume.flatMap { $0 < last ? $0 : nil }
+        session.lagPosition = resume.flatMap { $0 < last ? $0 : nil }
         let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
         subscribers.move(session, to: Set(tags))
         let welcome = Welcome(

@@ -136,8 +136,10 @@ extension Engine {
     private func announce(_ transactions: [EncodedTransaction], after position: UInt64) {
         flushedAt = clock.monotonicNanoseconds
         news = transactions.reduce(0) { $0 + $1.bytes.count }
-        let isNews = subscribers.fallBehind(transactions, after: position) { following.append($0) }
-        if isNews, !following.isEmpty {
+        let hasSubscribers = subscribers.markLagging(transactions, after: position) {
+            following.append($0)
+        }
+        if hasSubscribers, !following.isEmpty {
             fanOuts.begin(
                 after: position, upTo: committer.position, at: flushedAt,
                 turns: following.drainTicket)

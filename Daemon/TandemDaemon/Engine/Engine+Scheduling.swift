@@ -22,7 +22,9 @@ extension Engine {
     /// Returns what a session waits for next.
     func wait(of session: Session) -> Wait {
         if session.isWaitingToWrite { return .socket }
-        if session.behind != nil || session.hasNews || isToldLess(session) { return .turn(.pushes) }
+        if session.lagPosition != nil || session.hasNews || isToldLess(session) {
+            return .turn(.pushes)
+        }
         if session.read != nil { return session.hasAnswer ? .turn(.reads) : .reader }
         return session.hasQuestion ? .turn(.requests) : .nothing
     }
@@ -39,8 +41,8 @@ extension Engine {
         case .turn(.requests): asking.append(session)
         case .turn:
             following.append(session)
-            if let behind = session.behind {
-                fanOuts.waits(at: behind, turns: following.drainTicket)
+            if let lagPosition = session.lagPosition {
+                fanOuts.waits(at: lagPosition, turns: following.drainTicket)
             }
         }
     }

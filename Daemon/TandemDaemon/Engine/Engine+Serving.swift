@@ -101,7 +101,7 @@ extension Engine {
             retention.counters.expiredSessions += 1
             return end(session, error, .expired)
         }
-        if session.behind == nil { session.source.rest() }
+        if session.lagPosition == nil { session.source.rest() }
         tellAbility(session)
         markProgress(session)
         release(session)
@@ -112,15 +112,15 @@ extension Engine {
         let last = committer.position
         var left = DaemonLimits.turnTransactions
         let room = min(DaemonLimits.turnBytes, limits.outboundBytes)
-        while left > 0, let sent = session.behind, session.outboundBytes < room {
+        while left > 0, let sent = session.lagPosition, session.outboundBytes < room {
             // A session without interests receives nothing after the last model change.
             let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
-            guard sent < last, !isIdle else { return subscribers.reachedEnd(session) }
+            guard sent < last, !isIdle else { return subscribers.markCurrent(session) }
             if let body = try body(at: sent + 1, for: session) { session.push(body) }
-            session.behind = sent + 1
+            session.lagPosition = sent + 1
             left -= 1
         }
-        if session.behind == last { subscribers.reachedEnd(session) }
+        if session.lagPosition == last { subscribers.markCurrent(session) }
     }
 
     /// Returns the push of a transaction to a session, or nil if the transaction is irrelevant.

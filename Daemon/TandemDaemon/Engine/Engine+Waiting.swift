@@ -9,7 +9,7 @@ extension Engine {
             session.answer(first.message, to: first.id)
             session.held.removeFirst()
         }
-        guard session.behind == nil, !session.syncs.isEmpty else { return }
+        guard session.lagPosition == nil, !session.syncs.isEmpty else { return }
         for sync in session.syncs where sync.number <= session.sent {
             session.answer(.synced(position: session.sent), to: sync.id)
         }

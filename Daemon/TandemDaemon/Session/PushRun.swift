@@ -11,7 +11,7 @@ struct PushRun {
         /// Identifies the group.
         let group: UInt64
         /// The position up to which every transaction was considered.
-        let behind: UInt64
+        let lagPosition: UInt64
         /// The last position announced to the client.
         let cursor: UInt64
     }
@@ -36,7 +36,7 @@ struct PushRun {
         from place: Place, to end: UInt64, atMost limit: Int, _ body: (UInt64) throws -> PushBody?
     ) rethrows {
         (self.place, self.end, cursor) = (place, end, place.cursor)
-        for position in (place.behind + 1)..<(end + 1) {
+        for position in (place.lagPosition + 1)..<(end + 1) {
             guard let body = try body(position), position > cursor else { continue }
             guard bytes.count + PushBody.headBytes + body.bytes.count <= limit else {
                 isWhole = false
@@ -61,6 +61,6 @@ extension Session {
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.
     var place: PushRun.Place? {
-        behind.map { PushRun.Place(group: groupID, behind: $0, cursor: machine.cursor) }
+        lagPosition.map { PushRun.Place(group: groupID, lagPosition: $0, cursor: machine.cursor) }
     }
 }

@@ -6,8 +6,8 @@ import TandemWire
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
 /// State:
-/// - `behind`: the position up to which every transaction was considered for this client, pushed or
-///   irrelevant. It is nil while the session is current, and stays nil while irrelevant
+/// - `lagPosition`: the position up to which every transaction was considered for this client,
+///   pushed or irrelevant. It is nil while the session is current, and stays nil while irrelevant
 ///   transactions are appended. Only ``SubscriberRegistry`` and ``Engine`` change it.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
@@ -58,7 +58,7 @@ final class Session {
     /// sessions. A daemon that is torn down must therefore release both.
     unowned var group: SubscriberGroup? { didSet { groupID = group?.id ?? 0 } }
     private(set) var groupID: UInt64 = 0
-    var behind: UInt64?
+    var lagPosition: UInt64?
     var marks: Marks = []
     /// The arrival time of the last bytes.
     private var arrival: UInt64 = 0
@@ -134,7 +134,7 @@ final class Session {
     }
 
     /// The position up to which every transaction was considered for this client.
-    var sent: UInt64 { behind ?? committer.position }
+    var sent: UInt64 { lagPosition ?? committer.position }
 
     /// The position after which the session needs every transaction, for pushes or for its running
     /// read.
@@ -215,7 +215,7 @@ final class Session {
     }
 
     /// Whether the session is current and has room for an answer.
-    var canBeAnswered: Bool { behind == nil && hasRoom }
+    var canBeAnswered: Bool { lagPosition == nil && hasRoom }
 
     /// Whether a part of the answer to the running read can be sent.
     var hasAnswer: Bool {

@@ -26,7 +26,7 @@ final class SubscriberGroup {
 ///
 /// A session is *current* if every transaction up to the tail has been considered for it. It stays
 /// current, at no cost, while irrelevant transactions are appended. The first relevant one makes
-/// the session *lag*; its `behind` is the last position considered for it.
+/// the session *lag*; its `lagPosition` is the last position considered for it.
 struct SubscriberRegistry {
     private var byInterests: [Set<EntityTag>: SubscriberGroup] = [:]
     private var byTag: [EntityTag: [SubscriberGroup]] = [:]
@@ -46,22 +46,22 @@ struct SubscriberRegistry {
         let group = group(of: interests)
         group.count += 1
         session.group = group
-        if session.behind == nil { group.current.append(session) }
+        if session.lagPosition == nil { group.current.append(session) }
     }
 
     /// Removes a session, and its group if that is empty now.
     mutating func remove(_ session: Session) {
         guard let group = session.group else { return }
         session.group = nil
-        if session.behind == nil { group.current.removeAll { $0 === session } }
+        if session.lagPosition == nil { group.current.removeAll { $0 === session } }
         group.count -= 1
         if group.count == 0 { removeGroup(group) }
     }
 
     /// Marks a session as current.
-    func reachedEnd(_ session: Session) {
-        guard session.behind != nil else { return }
-        session.behind = nil
+    func markCurrent(_ session: Session) {
+        guard session.lagPosition != nil else { return }
+        session.lagPosition = nil
         session.group?.current.append(session)
     }
 
@@ -70,42 +70,42 @@ struct SubscriberRegistry {
     /// Marks the current subscribers of these transactions as lagging since `position`.
     ///
     /// `position` is the last one before the transactions. Passes each newly lagging session to
-    /// `tell`. Returns whether the transactions have any subscriber, sessions included that lagged
+    /// `onLag`. Returns whether the transactions have any subscriber, sessions included that lagged
     /// before.
-    func fallBehind(
-        _ transactions: [EncodedTransaction], after position: UInt64, _ tell: (Session) -> Void
+    func markLagging(
+        _ transactions: [EncodedTransaction], after position: UInt64, _ onLag: (Session) -> Void
     ) -> Bool {
         if transactions.contains(where: \.isModel) {
-            allFallBehind(after: position, tell)
+            markAllLagging(after: position, onLag)
             return !byInterests.isEmpty
         }
-        var isNews = false
+        var hasSubscribers = false
         for transaction in transactions {
             for chunk in transaction.chunks {
                 for group in byTag[chunk.tag] ?? [] {
-                    isNews = true
-                    release(group, position, tell)
+                    hasSubscribers = true
+                    markLagging(group, position, onLag)
                 }
             }
         }
-        return isNews
+        return hasSubscribers
     }
 
     /// Marks every current session as lagging: a model change concerns all sessions.
-    func allFallBehind(after position: UInt64, _ tell: (Session) -> Void) {
+    func markAllLagging(after position: UInt64, _ onLag: (Session) -> Void) {
         // Sorted, so that the order does not depend on hashing.
         for group in byInterests.values.sorted(by: { $0.id < $1.id }) {
-            release(group, position, tell)
+            markLagging(group, position, onLag)
         }
     }
 
-    private func release(
-        _ group: SubscriberGroup, _ position: UInt64, _ tell: (Session) -> Void
+    private func markLagging(
+        _ group: SubscriberGroup, _ position: UInt64, _ onLag: (Session) -> Void
     ) {
         guard !group.current.isEmpty else { return }
         for session in group.current {
-            session.behind = position
-            tell(session)
+            session.lagPosition = position
+            onLag(session)
         }
         group.current.removeAll(keepingCapacity: true)
     }
