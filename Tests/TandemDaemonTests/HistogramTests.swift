@@ -118,7 +118,7 @@ import Testing
 
     @Test
     func `a fan-out waits for sessions that need more turns, not for those that lagged before`() {
-        var fanOuts = FanOuts()
+        var fanOuts = FanOutTracker()
         var over: [UInt64] = []
         func end(_ turns: UInt64) { fanOuts.end(turns: turns) { over.append($0) } }
         fanOuts.begin(after: 10, upTo: 12, at: 100, turns: 5)

@@ -91,7 +91,7 @@ final class Engine {
     /// The time when the last flush returned, in nanoseconds of the monotonic clock.
     var flushedAt: UInt64 = 0
     /// Flushes whose pushes have not reached all subscribers.
-    var fanOuts = FanOuts()
+    var fanOuts = FanOutTracker()
     /// The bytes of the transactions of this turn's flush.
     var news = 0
     let storePath: String

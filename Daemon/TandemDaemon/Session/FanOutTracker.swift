@@ -3,7 +3,7 @@
 /// A flush is complete when every session queued at its start has had its turn. A session that has
 /// had its turn and still lacks some of the transactions extends the wait. A session that lagged
 /// before the flush does not: it catches up at its own pace.
-struct FanOuts {
+struct FanOutTracker {
     private struct FanOut {
         /// The last position before the flush's transactions; `end` is their last position.
         let after: UInt64
