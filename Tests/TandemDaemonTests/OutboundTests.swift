@@ -63,7 +63,7 @@ import Testing
         subscribers.move(other.session, to: [2])
         let first = try #require(client.session.group)
         let second = try #require(other.session.group)
-        var cache = PushCache(bytes: 100_000)
+        var cache = PushBodyCache(bytes: 100_000)
         var made = 0
         for position in UInt64(1)...500 {
             for _ in 0..<3 {

@@ -38,19 +38,19 @@ extension Engine {
     /// Returns the batch that takes a session to the tail.
     ///
     /// Returns nil if there is none, or no other session to share it with.
-    private func run(for session: Session) throws -> PushRun? {
+    private func run(for session: Session) throws -> SharedPushBatch? {
         guard let place = session.place else { return nil }
         let end = committer.position
-        if let run, run.place == place, run.end == end { return run.isWhole ? run : nil }
+        if let run, run.place == place, run.end == end { return run.isComplete ? run : nil }
         guard let group = session.group, group.count > 1, place.lagPosition < end,
             end - place.lagPosition <= DaemonLimits.turnTransactions,
             let first = committer.ring.first, place.lagPosition + 1 >= first
         else { return nil }
         let limit = min(DaemonLimits.runBytes, limits.outboundBytes)
-        let made = try PushRun(from: place, to: end, atMost: limit) {
+        let made = try SharedPushBatch(from: place, to: end, atMost: limit) {
             try body(at: $0, for: session)
         }
         run = made
-        return made.isWhole ? made : nil
+        return made.isComplete ? made : nil
     }
 }

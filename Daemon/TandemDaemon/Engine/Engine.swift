@@ -75,9 +75,9 @@ final class Engine {
     /// The running batch and the waiting ones.
     var batches = BatchQueue()
     var subscribers = SubscriberRegistry()
-    var cache = PushCache()
+    var cache = PushBodyCache()
     /// The last shared push batch, which very likely suits the next session as well.
-    var run: PushRun?
+    var run: SharedPushBatch?
     /// Sessions with waiting syncs: `syncs` by the next position awaited, `deadlines` by deadline.
     var syncs = WaitingQueue()
     var deadlines = WaitingQueue()

@@ -306,14 +306,14 @@ final class Session {
     }
 
     /// Writes a shared push batch made for this session's cursor to the socket.
-    func offer(_ run: PushRun) -> WriteResult {
+    func offer(_ run: SharedPushBatch) -> WriteResult {
         let result = run.bytes.withUnsafeBytes { bytes in Result { try socket.write(bytes) } }
         guard case .success(let taken) = result else { return .closed }
         return taken
     }
 
     /// Records that the socket accepted a complete shared push batch.
-    func took(_ run: PushRun) {
+    func took(_ run: SharedPushBatch) {
         _ = machine.pushing(run.cursor)
         pushes += run.pushes
         written += UInt64(run.bytes.count)

@@ -5,7 +5,7 @@ import TandemWire
 ///
 /// When one change goes to many sessions, the first one builds the batch, and each of the others
 /// costs one write of the same bytes.
-struct PushRun {
+struct SharedPushBatch {
     /// The state that two sessions must share to get the same bytes.
     struct Place: Hashable {
         /// Identifies the group.
@@ -29,7 +29,7 @@ struct PushRun {
     /// Whether the batch has everything up to `end`.
     ///
     /// If not, each session gets its own pushes, by reference and in turns.
-    let isWhole: Bool
+    let isComplete: Bool
 
     /// Encodes the pushes after a place; `body` returns nil for an irrelevant position.
     init(
@@ -39,7 +39,7 @@ struct PushRun {
         for position in (place.lagPosition + 1)..<(end + 1) {
             guard let body = try body(position), position > cursor else { continue }
             guard bytes.count + PushBody.headBytes + body.bytes.count <= limit else {
-                isWhole = false
+                isComplete = false
                 bytes = []
                 return
             }
@@ -48,7 +48,7 @@ struct PushRun {
             cursor = position
             pushes += 1
         }
-        isWhole = true
+        isComplete = true
     }
 }
 
@@ -60,7 +60,9 @@ extension Session {
     }
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.
-    var place: PushRun.Place? {
-        lagPosition.map { PushRun.Place(group: groupID, lagPosition: $0, cursor: machine.cursor) }
+    var place: SharedPushBatch.Place? {
+        lagPosition.map {
+            SharedPushBatch.Place(group: groupID, lagPosition: $0, cursor: machine.cursor)
+        }
     }
 }

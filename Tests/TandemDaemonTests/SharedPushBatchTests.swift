@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Sessions at the same position that receive the same bytes.
-@Suite(.ownThread) struct PushRunTests {
+@Suite(.ownThread) struct SharedPushBatchTests {
     @Test(arguments: 0..<Volume.of(3, deep: 8))
     func `law 2: sessions sharing push batches miss nothing, however sockets accept them`(
         round: Int
@@ -74,7 +74,7 @@ import Testing
             try bench.bench.insert("Node", 2, ["name": text]),
         ])
         while bench.engine.hasWork { try bench.turn() }
-        #expect(bench.engine.run?.isWhole == false && bench.engine.run?.bytes.isEmpty == true)
+        #expect(bench.engine.run?.isComplete == false && bench.engine.run?.bytes.isEmpty == true)
         for listener in listeners { listener.makeRoom(.max) }
         while bench.engine.hasWork { try bench.turn() }
         for listener in listeners { #expect(try listener.transactions().count == 1) }

@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 /// The newest push bodies, each made once for all sessions of a group; bounded in bytes.
-struct PushCache {
+struct PushBodyCache {
     private struct Key: Hashable {
         let group: UInt64
         let position: UInt64
