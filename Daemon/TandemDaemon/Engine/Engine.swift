@@ -79,8 +79,8 @@ final class Engine {
     /// The last shared push batch, which very likely suits the next session as well.
     var run: SharedPushBatch?
     /// Sessions with waiting syncs: `syncs` by the next position awaited, `deadlines` by deadline.
-    var syncs = WaitingQueue()
-    var deadlines = WaitingQueue()
+    var syncs = IndexedHeap()
+    var deadlines = IndexedHeap()
     /// Sessions whose hello has not arrived.
     private var greeting: Set<UInt64> = []
     /// Sessions whose poller interest may have changed since the last ``takeRewatched()``.

@@ -5,11 +5,11 @@ import Testing
 @testable import TandemDaemon
 
 /// The queue of syncs by position; those that wait for a later position cost nothing.
-@Suite(.ownThread) struct WaitingQueueTests {
+@Suite(.ownThread) struct IndexedHeapTests {
     @Test
     func `the first entry always has the least number, after any insertion, removal or change`() {
         var random = SplitMix64(seed: seed)
-        var queue = WaitingQueue()
+        var queue = IndexedHeap()
         var naive: [UInt64: UInt64] = [:]
         for _ in 0..<5_000 {
             let id = UInt64.random(in: 0..<60, using: &random)

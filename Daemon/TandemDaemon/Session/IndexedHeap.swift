@@ -1,7 +1,7 @@
 /// An indexed min-heap of the numbers that sessions wait for.
 ///
 /// The heap knows each element's index, so insertion, removal and change take logarithmic time.
-struct WaitingQueue {
+struct IndexedHeap {
     private var heap: [(number: UInt64, id: UInt64)] = []
     private var places: [UInt64: Int] = [:]
 
@@ -21,16 +21,16 @@ struct WaitingQueue {
         }
         guard let number else { return remove(at: place) }
         heap[place].number = number
-        settle(place)
+        sift(place)
     }
 
     private mutating func remove(at place: Int) {
         swap(place, heap.count - 1)
         places[heap.removeLast().id] = nil
-        if place < heap.count { settle(place) }
+        if place < heap.count { sift(place) }
     }
 
-    private mutating func settle(_ place: Int) {
+    private mutating func sift(_ place: Int) {
         rise(place)
         sink(place)
     }
