@@ -105,7 +105,7 @@ final class Engine {
     var configurationReload: ConfigurationReload?
     private(set) var maintenance = Maintenance()
     private(set) var housekeeping = Housekeeping()
-    private let buffer = GatherBuffer()
+    private let buffer = CoalescingBuffer()
     /// The bytes written since the current slice began.
     var sliceBytes = 0
     /// The start of the current slice, in nanoseconds of the monotonic clock.

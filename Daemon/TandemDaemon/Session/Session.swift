@@ -92,7 +92,7 @@ final class Session {
     private let committer: Committer
     /// The number of changes of the read-only state when it was last sent to this client.
     var toldAbility: UInt64 = 0
-    private var outbound = Outbound()
+    private var outbound = OutboundQueue()
     private(set) var isWaitingToWrite = false
     /// The socket events for which the poller watches.
     var watched = Interest.read
@@ -329,7 +329,7 @@ final class Session {
     /// Writes as much as the socket accepts.
     ///
     /// Returns false if the connection is closed.
-    func write(through buffer: GatherBuffer) -> Bool {
+    func write(through buffer: CoalescingBuffer) -> Bool {
         let before = outbound.count
         let outcome = outbound.write(to: socket, through: buffer)
         written += UInt64(before - outbound.count)

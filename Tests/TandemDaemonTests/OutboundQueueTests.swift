@@ -7,7 +7,7 @@ import Testing
 @testable import TandemDaemon
 
 /// The outbound queue of a session, and push bodies that sessions share.
-@Suite(.ownThread) struct OutboundTests {
+@Suite(.ownThread) struct OutboundQueueTests {
     @Test(arguments: 0..<8)
     func `law 2: own bytes and shared bodies are sent in order, however the socket accepts them`(
         round: Int
@@ -16,8 +16,8 @@ import Testing
         var random = SplitMix64(seed: seed)
         let bodies = try [1, 50, 300, 20_000, 70_000].map { try body($0, at: 9) }
         let socket = ChoppingChannel(seed: seed)
-        let buffer = GatherBuffer()
-        var outbound = Outbound()
+        let buffer = CoalescingBuffer()
+        var outbound = OutboundQueue()
         var expected: [UInt8] = []
         for step in 0..<400 {
             switch Int.random(in: 0..<6, using: &random) {
@@ -47,9 +47,9 @@ import Testing
         let socket = ChoppingChannel(seed: 1)
         socket.chops = false
         socket.room = .max
-        var outbound = Outbound()
+        var outbound = OutboundQueue()
         for position in UInt64(1)...100 { outbound.append(try body(300, at: position), after: 0) }
-        #expect(outbound.write(to: socket, through: GatherBuffer()) == .done)
+        #expect(outbound.write(to: socket, through: CoalescingBuffer()) == .done)
         #expect(socket.writes == 1)
     }
 

@@ -6,7 +6,7 @@ import TandemWire
 /// `own` has short answers and the heads of pushes in their order. Each of `bodies` is sent after
 /// `own` has been sent up to the body's `offset`. Bodies are never copied into the queue: sessions
 /// with the same push share one copy.
-struct Outbound {
+struct OutboundQueue {
     private struct Body {
         let offset: Int
         let bytes: [UInt8]
@@ -57,7 +57,7 @@ struct Outbound {
 
     /// Writes as much as the socket accepts; short runs are coalesced in `buffer`, long ones are
     /// not copied.
-    mutating func write(to socket: any ClientChannel, through buffer: GatherBuffer) -> Outcome {
+    mutating func write(to socket: any ClientChannel, through buffer: CoalescingBuffer) -> Outcome {
         while count > 0 {
             let result = Result { try offer(to: socket, buffer) }
             switch result {
@@ -73,7 +73,7 @@ struct Outbound {
     }
 
     private func offer(
-        to socket: any ClientChannel, _ buffer: GatherBuffer
+        to socket: any ClientChannel, _ buffer: CoalescingBuffer
     ) throws -> WriteResult {
         let gathered = gather(into: buffer.bytes)
         if gathered > 0 {
@@ -97,7 +97,7 @@ struct Outbound {
     private func gather(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var (at, ownAt, bodyAt, index) = (0, ownStart, bodyStart, firstBody)
         func copy(_ bytes: [UInt8], _ range: Range<Int>) -> Bool {
-            guard range.count <= GatherBuffer.longRun, range.count <= buffer.count - at else {
+            guard range.count <= CoalescingBuffer.longRun, range.count <= buffer.count - at else {
                 return false
             }
             bytes.withUnsafeBytes {
@@ -164,7 +164,7 @@ struct Outbound {
 /// A buffer that coalesces small pieces into one write; one serves all sessions of a thread.
 ///
 /// Copying a few hundred bytes costs less than another element in a vectored write.
-final class GatherBuffer {
+final class CoalescingBuffer {
     /// The length up to which bytes are coalesced; longer runs are written without a copy.
     static let longRun = 16 << 10
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
