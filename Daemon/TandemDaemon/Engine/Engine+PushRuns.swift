@@ -23,7 +23,7 @@ extension Engine {
         }
         session.took(run)
         subscribers.markCurrent(session)
-        rewatch(session)
+        updateInterest(session)
         return true
     }
 

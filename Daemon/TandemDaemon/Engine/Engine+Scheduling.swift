@@ -34,7 +34,7 @@ extension Engine {
         guard !session.isClosing else { return }
         if session.hasSave { saving.append(session) }
         if session.hasRows { batches.add(rowsOf: session) }
-        rewatch(session)
+        updateInterest(session)
         switch wait(of: session) {
         case .nothing, .socket, .reader: break
         case .turn(.reads): reading.append(session)

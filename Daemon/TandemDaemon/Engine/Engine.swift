@@ -243,11 +243,11 @@ final class Engine {
         sliceBytes += before - session.outboundBytes
         if session.isOverfull, !session.wasOverfull { limitCounts.note(.outboundBytes) }
         session.wasOverfull = session.isOverfull
-        rewatch(session)
+        updateInterest(session)
     }
 
     /// Schedules a session for ``takeRewatched()`` if the poller watches for the wrong events.
-    func rewatch(_ session: Session) {
+    func updateInterest(_ session: Session) {
         if session.wants != session.watched { rewatched.append(session) }
     }
 
