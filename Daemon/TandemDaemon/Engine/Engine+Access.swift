@@ -24,7 +24,7 @@ extension Engine {
     }
 
     /// Sends the reason on a rejected socket, and closes it.
-    func turnAway(
+    func reject(
         _ socket: any ClientChannel, _ peer: PeerCredentials, _ unit: String, _ error: TandemError,
         _ refusal: Refusal
     ) {
@@ -43,7 +43,7 @@ extension Engine {
     }
 
     /// Checks that a session has at least a role; otherwise logs, counts and throws `denied`.
-    func demand(_ role: Role, of session: Session, to action: String) throws(TandemError) {
+    func authorize(_ role: Role, of session: Session, to action: String) throws(TandemError) {
         guard session.role < role else { return }
         metrics.deniedRequests += 1
         let peer = session.peer
@@ -61,7 +61,7 @@ extension Engine {
 
     /// Ends the connection of another client; returns false if there is none with the id.
     func disconnect(client id: UInt64, for session: Session) throws(TandemError) -> Bool {
-        try demand(.admin, of: session, to: "disconnect a client")
+        try authorize(.admin, of: session, to: "disconnect a client")
         guard let other = sessions[id], other !== session else { return false }
         let error = TandemError(.disconnected, "an administrator ended this connection")
         end(other, error, .administrator)

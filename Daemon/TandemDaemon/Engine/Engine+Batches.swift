@@ -12,7 +12,7 @@ extension Engine {
     /// The record under its id is read only when its turn comes: until then, an earlier request
     /// with the same id may change it.
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
-        try demand(.writer, of: session, to: "change objects by a batch")
+        try authorize(.writer, of: session, to: "change objects by a batch")
         try check(batch)
         let principal = try session.principal(author: batch.author, context: batch.context)
         try batches.add(BatchRun(batch, id, session, principal), limits, limitCounts)
@@ -41,7 +41,7 @@ extension Engine {
         guard let run = batches.next(), !run.isOver else { return }
         try failing(run) {
             if run is InsertRun {
-                try demand(.writer, of: run.session, to: "insert objects by a batch")
+                try authorize(.writer, of: run.session, to: "insert objects by a batch")
             }
             try run.advance(
                 committer, clock, atMost: batches.most, isAlone: savers.isEmpty && !hasSaves)

@@ -20,7 +20,7 @@ extension Engine {
     func cancel(
         _ id: UInt32, ofClient client: UInt64, for session: Session
     ) throws(TandemError) -> Bool {
-        try demand(.admin, of: session, to: "cancel a client's request")
+        try authorize(.admin, of: session, to: "cancel a client's request")
         guard let other = sessions[client], other !== session else { return false }
         let questions = id == 0 ? other.questions : [id]
         let ended = questions.filter { end(question: $0, other) }

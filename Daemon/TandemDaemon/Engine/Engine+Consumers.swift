@@ -12,13 +12,13 @@ extension Engine {
     ) throws -> ConsumerAnswer {
         let known = try committer.consumer(named: request.name)
         if let known, known.owner != session.peer.uid {
-            try demand(
+            try authorize(
                 .admin, of: session,
                 to: "use the consumer \(known.name) of uid \(known.owner)")
         }
         switch request.action {
         case .register(let position):
-            try demand(.writer, of: session, to: "register a consumer")
+            try authorize(.writer, of: session, to: "register a consumer")
             let start = try position.map(number) ?? committer.position
             let consumer = try committer.register(
                 request.name, at: start, owner: session.peer.uid)
@@ -27,7 +27,7 @@ extension Engine {
             let consumer = try committer.acknowledge(request.name, try number(position))
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .reset(let position):
-            try demand(.writer, of: session, to: "reset a consumer")
+            try authorize(.writer, of: session, to: "reset a consumer")
             let place = try position.map(number) ?? committer.position
             let consumer = try committer.reset(request.name, to: place)
             letGo()

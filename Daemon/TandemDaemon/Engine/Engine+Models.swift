@@ -33,7 +33,7 @@ extension Engine {
     ) throws -> MigrationReport? {
         switch purpose {
         case .apply:
-            try demand(.writer, of: session, to: "install a model")
+            try authorize(.writer, of: session, to: "install a model")
             try commit()
             try install(try ModelChange.plan(whole: model, store: committer.store), session)
             return nil
@@ -43,7 +43,7 @@ extension Engine {
                 try ModelChange.preview(model, store: committer.store).1
             }
         case .migrate:
-            try demand(.admin, of: session, to: "migrate the store")
+            try authorize(.admin, of: session, to: "migrate the store")
             try commit()
             let (outcome, report) = try notifier.patiently {
                 try ModelChange.preview(model, store: committer.store)
@@ -65,7 +65,7 @@ extension Engine {
         try commit()
         let outcome = try ModelChange.plan(
             declared: model, hash: model.hash, store: committer.store)
-        if case .installs = outcome { try demand(.writer, of: session, to: "install a model") }
+        if case .installs = outcome { try authorize(.writer, of: session, to: "install a model") }
         try install(outcome, session, declared: model.hash)
     }
 

@@ -5,7 +5,7 @@ extension Engine {
     ///
     /// Throws `denied` for another role, and `usage` for an invalid configuration.
     func reload(for session: Session) throws(TandemError) -> JSON {
-        try demand(.admin, of: session, to: "reload the configuration")
+        try authorize(.admin, of: session, to: "reload the configuration")
         let outcome = try reload()
         return .object([
             "changed": .array(outcome.changed.map { .string($0) }),

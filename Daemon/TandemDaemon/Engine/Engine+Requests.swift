@@ -29,7 +29,7 @@ extension Engine {
             case .reload:
                 session.answer(.status(try reload(for: session).text), to: id)
             case .lease(let count):
-                try demand(.writer, of: session, to: "lease numbers for new objects")
+                try authorize(.writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
                 session.answer(.consumer(try answer(request, session)), to: id)

@@ -20,7 +20,7 @@ extension Engine {
                 buffered = left
                 isAnother = true
             }
-            demandRoleOfUnfinished(session)
+            authorizeUnfinished(session)
         } catch {
             return fail(session, error)
         }
@@ -98,7 +98,7 @@ extension Engine {
             guard request.saveID.count <= 64 else {
                 throw TandemError(.usage, "a save id has at most 64 bytes")
             }
-            if !request.onlyAsks { try demand(.writer, of: session, to: "save") }
+            if !request.onlyAsks { try authorize(.writer, of: session, to: "save") }
             let principal = try session.principal(author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):

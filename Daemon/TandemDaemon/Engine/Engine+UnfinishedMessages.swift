@@ -58,12 +58,12 @@ extension Engine {
 
     /// Rejects a message of several frames at its first frame if the session's role does not allow
     /// it.
-    func demandRoleOfUnfinished(_ session: Session) {
+    func authorizeUnfinished(_ session: Session) {
         guard session.isReady, let (type, id) = session.decoder.unfinished,
             let action = ClientMessage.Kind(rawValue: type)?.writersAction
         else { return }
         do throws(TandemError) {
-            try demand(.writer, of: session, to: action)
+            try authorize(.writer, of: session, to: action)
         } catch {
             session.decoder.skipMessage()
             session.noteRequest()

@@ -14,7 +14,7 @@ extension Engine {
     /// which may make room.
     func answer(_ request: VacuumRequest, _ session: Session) throws -> VacuumAnswer {
         if !request.isDryRun {
-            try demand(.admin, of: session, to: "vacuum the journal")
+            try authorize(.admin, of: session, to: "vacuum the journal")
             try committer.checkpoint()
         }
         let (store, journal) = (committer.store, committer.journal)

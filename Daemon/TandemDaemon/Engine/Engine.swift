@@ -146,7 +146,7 @@ final class Engine {
     ) -> Session? {
         let role = role(of: peer)
         if let (error, refusal) = refusal(of: peer, role) {
-            turnAway(socket, peer, unit, error, refusal)
+            reject(socket, peer, unit, error, refusal)
             return nil
         }
         let session = Session(
