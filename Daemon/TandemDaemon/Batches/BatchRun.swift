@@ -239,7 +239,7 @@ final class BatchRun: BatchWork {
         budget.beginObject()
         let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if let refusal = budget.refusal { try committer.telling { throw refusal } }
+        if let refusal = budget.refusal { try committer.mappingReadErrors { throw refusal } }
         throw TandemError(
             .storage,
             "the store could not be read while judging an object; run `tandem check`")

@@ -25,7 +25,7 @@ extension Committer {
 
     private func recalling<Known>(_ body: () throws -> Known) throws -> Known {
         do {
-            return try reading(body)
+            return try mappingDamage(body)
         } catch let error as TandemError {
             if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
             throw error
@@ -42,8 +42,8 @@ extension Committer {
         }
         try model.check(slotsOf: part.modelVersion, "the batch", "go on with it")
         var plan: SavePlanner.Plan?
-        try refusing {
-            plan = try reading {
+        try mappingShortage {
+            plan = try mappingDamage {
                 try SavePlanner.plan(
                     part, model: model, store: store, numbersBelow: leases.numbersBelow,
                     limits: limits, counts: limitCounts, most: most)
@@ -60,7 +60,7 @@ extension Committer {
     func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
         guard let model = store.model else { return [:] }
         var budget = RefusalBudget()
-        return try reading {
+        return try mappingDamage {
             try SavePlanner.refusals(
                 of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
                 limits: limits, counts: limitCounts, budget: &budget)
@@ -72,7 +72,7 @@ extension Committer {
     /// After the split, no piece has two new objects with the same unique values.
     func cuts(of part: SaveRequest) throws -> [Int] {
         guard let model = store.model else { return [] }
-        return try reading {
+        return try mappingDamage {
             try SavePlanner.cuts(
                 of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
                 limits: limits, counts: limitCounts)
@@ -86,7 +86,7 @@ extension Committer {
         _ plan: SavePlanner.Plan, _ part: SaveRequest, _ progress: BatchProgress,
         by principal: Principal
     ) throws -> UInt64 {
-        try refusing {
+        try mappingShortage {
             var transaction = Transaction(
                 principal: principal, saveID: part.saveID, contentHash: part.contentHash,
                 batch: progress, content: .objects(plan.changes), blobs: plan.blobs)

@@ -55,7 +55,7 @@ extension Committer {
                     $0.object.number < $1.object.number
                 },
             "A renewal has each object once, by number.")
-        try refusing {
+        try mappingShortage {
             var transaction = Transaction(
                 principal: Principal(author: "tandemd", context: "derived texts"),
                 content: .objects(found.changes), blobs: found.blobs)

@@ -132,8 +132,8 @@ final class Committer {
         }
         try model.check(slotsOf: request.modelVersion, "the save", "nothing was saved; save again")
         var outcome: Outcome?
-        try refusing {
-            let plan = try reading {
+        try mappingShortage {
+            let plan = try mappingDamage {
                 try SavePlanner.plan(
                     request, model: model, store: store, numbersBelow: leases.numbersBelow,
                     limits: limits, counts: limitCounts)
@@ -170,7 +170,7 @@ final class Committer {
     }
 
     /// Runs `body`, which applies a transaction; throws `readOnly` if the store has no room for it.
-    func refusing(_ body: () throws -> Void) throws {
+    func mappingShortage(_ body: () throws -> Void) throws {
         do {
             try revertingShortage(body)
         } catch let error as StoreError {
@@ -230,7 +230,7 @@ final class Committer {
             throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
         }
         do {
-            try refusing {
+            try mappingShortage {
                 try store.reserveRoomToRewrite()
                 var transaction = Transaction(principal: principal, content: .model(model.bytes))
                 try append(&transaction)

@@ -25,9 +25,10 @@ struct Answerer {
     /// Returns the answer to a message that is not a read.
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
-        case .history(let request): .history(try committer.telling { try history(request) })
+        case .history(let request):
+            .history(try committer.mappingReadErrors { try history(request) })
         case .status: .status(engine.status.text)
-        case .blob(let blob): .blob(try committer.telling { try content(of: blob) })
+        case .blob(let blob): .blob(try committer.mappingReadErrors { try content(of: blob) })
         case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch, .insert,
             .vacuum, .cancel, .reload, .fetch, .explain, .read, .verdicts:
             preconditionFailure("The engine answers these itself.")
@@ -195,7 +196,7 @@ extension Committer {
     }
 
     /// Runs `body`, and maps store errors that concern only the client to the client's error.
-    func telling<Result>(_ body: () throws -> Result) throws -> Result {
+    func mappingReadErrors<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as StoreError {
@@ -206,7 +207,7 @@ extension Committer {
     /// Runs `body`, which reads the store to plan a request, and maps damage to the client's error.
     ///
     /// So only that request fails, not the work of other clients.
-    func reading<Result>(_ body: () throws -> Result) throws -> Result {
+    func mappingDamage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as StoreError {

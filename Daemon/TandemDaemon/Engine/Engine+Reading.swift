@@ -12,12 +12,12 @@ extension Engine {
             session.answer(try answerer.answer(message), to: id)
             return noteAnswered(message, session, since: session.askedAt)
         }
-        if let answer = try committer.telling({ try answerer.lookUp(message) }) {
+        if let answer = try committer.mappingReadErrors({ try answerer.lookUp(message) }) {
             session.answer(answer, to: id)
             return noteAnswered(message, session, since: session.askedAt)
         }
         let question = try answerer.question(message)
-        if let answer = try committer.telling({ try answerer.answerLittle(question) }) {
+        if let answer = try committer.mappingReadErrors({ try answerer.answerLittle(question) }) {
             session.answer(answer, to: id)
             return noteAnswered(message, session, since: session.askedAt)
         }
