@@ -20,17 +20,17 @@ public final class Daemon {
     /// A thread-safe reference to a daemon.
     public struct Handle: Sendable {
         fileprivate let wakeUp: WakeUp
-        fileprivate let inbox: Inbox
+        fileprivate let mailbox: DaemonMailbox
 
         /// Stops the daemon: `run` completes accepted work, makes a checkpoint and returns.
         public func stop() {
-            inbox.state.withLock { $0.isStopping = true }
+            mailbox.state.withLock { $0.isStopping = true }
             wakeUp.signal()
         }
 
         /// Passes a connected socket to the daemon, as the connection of a client.
         public func connect(_ socket: Socket) {
-            inbox.state.withLock { $0.sockets.append(socket) }
+            mailbox.state.withLock { $0.sockets.append(socket) }
             wakeUp.signal()
         }
     }
@@ -104,7 +104,7 @@ public final class Daemon {
     }
 
     /// A reference to the daemon for other threads.
-    public var handle: Handle { Handle(wakeUp: loop.wakeUp, inbox: loop.inbox) }
+    public var handle: Handle { Handle(wakeUp: loop.wakeUp, mailbox: loop.mailbox) }
 
     /// Runs until ``Handle/stop()`` or, with `signals`, until SIGTERM or SIGINT; then makes a
     /// checkpoint.
@@ -304,7 +304,7 @@ public final class Daemon {
 }
 
 /// The mailbox for input that other threads leave for the daemon's thread.
-final class Inbox: Sendable {
+final class DaemonMailbox: Sendable {
     struct State {
         var isStopping = false
         var sockets: [Socket] = []

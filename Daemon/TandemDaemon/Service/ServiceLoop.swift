@@ -3,7 +3,7 @@ import TandemIO
 /// The loop of the daemon's thread: waits for sockets, passes bytes to the engine, runs its turns.
 final class ServiceLoop {
     let wakeUp: WakeUp
-    let inbox = Inbox()
+    let mailbox = DaemonMailbox()
     private let engine: Engine
     private let poller: any EventPoller
     private let listener: UnixListener?
@@ -219,7 +219,7 @@ final class ServiceLoop {
 
     private func takeInbox() -> Bool {
         wakeUp.clear()
-        let (isStopping, sockets) = inbox.state.withLock { state in
+        let (isStopping, sockets) = mailbox.state.withLock { state in
             defer { state.sockets = [] }
             return (state.isStopping, state.sockets)
         }
