@@ -12,7 +12,7 @@ import TandemWire
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
-/// - `inbox`: requests that wait for their turn, or for the session to become current.
+/// - `requestQueue`: requests that wait for their turn, or for the session to become current.
 /// - `held`: answers that must follow pushes still to be queued.
 /// - `outbound`: the bytes that the socket has not accepted yet.
 final class Session {
@@ -62,7 +62,7 @@ final class Session {
     var marks: Marks = []
     /// The arrival time of the last bytes.
     private var arrival: UInt64 = 0
-    private(set) var inbox: [Waiting] = []
+    private(set) var requestQueue: [Waiting] = []
     /// Chunks of batch inserts; requests that arrive after them may be handled first.
     private var rows: Deque<Waiting> = []
     /// The adaptive number of rows per transaction of a batch insert.
@@ -184,13 +184,14 @@ final class Session {
             id: envelope.id, message: envelope.message, bytes: bytes, arrival: arrival)
         inboundBytes += bytes
         if case .insert = envelope.message { return rows.append(request) }
-        inbox.append(request)
+        requestQueue.append(request)
         if envelope.message.isSave { waitingSaves += 1 }
     }
 
     /// Removes and returns the first save in the inbox.
     func takeSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
-        guard waitingSaves > 0, let index = inbox.firstIndex(where: { $0.message.isSave }) else {
+        guard waitingSaves > 0, let index = requestQueue.firstIndex(where: { $0.message.isSave })
+        else {
             return nil
         }
         let first = remove(at: index)
@@ -210,7 +211,7 @@ final class Session {
     ///
     /// After the hello, a save cannot: it waits for a batch.
     var hasQuestion: Bool {
-        guard let first = inbox.first, read == nil else { return false }
+        guard let first = requestQueue.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
     }
 
@@ -233,7 +234,8 @@ final class Session {
 
     /// Removes a request cancelled by its client from the inbox; returns false if it is not there.
     func giveUp(question id: UInt32) -> Bool {
-        guard let index = inbox.firstIndex(where: { $0.id == id && $0.message.isQuestion }) else {
+        guard let index = requestQueue.firstIndex(where: { $0.id == id && $0.message.isQuestion })
+        else {
             return false
         }
         _ = remove(at: index)
@@ -242,12 +244,12 @@ final class Session {
 
     /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
-        let waiting = inbox.filter { $0.message.isQuestion }.map(\.id)
+        let waiting = requestQueue.filter { $0.message.isQuestion }.map(\.id)
         return [read?.id].compactMap(\.self) + waiting + syncs.map(\.id)
     }
 
     private func remove(at index: Int) -> Waiting {
-        let request = inbox.remove(at: index)
+        let request = requestQueue.remove(at: index)
         inboundBytes -= request.bytes
         if request.message.isSave { waitingSaves -= 1 }
         return request
