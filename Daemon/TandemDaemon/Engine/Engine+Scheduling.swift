@@ -70,6 +70,6 @@ extension Engine {
 extension Session {
     /// Whether a session at the tail has output that needs no further request.
     fileprivate var hasNews: Bool {
-        owesProgress || outboundBytes > 0 || syncs.contains { $0.number <= sent }
+        needsProgressMark || outboundBytes > 0 || syncs.contains { $0.number <= sent }
     }
 }

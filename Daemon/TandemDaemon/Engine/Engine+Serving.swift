@@ -145,14 +145,14 @@ extension Engine {
     func markProgress() {
         for session in sessions.values where session.isReady && !session.interests.isEmpty {
             guard session.machine.cursor < session.sent else { continue }
-            session.owesProgress = true
+            session.needsProgressMark = true
             if !session.isWaitingToWrite { following.append(session) }
         }
     }
 
     private func markProgress(_ session: Session) {
-        guard session.owesProgress else { return }
-        session.owesProgress = false
+        guard session.needsProgressMark else { return }
+        session.needsProgressMark = false
         session.pushProgress()
     }
 

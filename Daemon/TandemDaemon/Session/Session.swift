@@ -87,7 +87,7 @@ final class Session {
     /// before.
     var awaitsRefusal = false
     /// Whether the client is to be sent a progress mark, unless it knows the position.
-    var owesProgress = false
+    var needsProgressMark = false
     let source: TransactionSource
     private let committer: Committer
     /// The number of changes of the read-only state when it was last sent to this client.

@@ -55,7 +55,7 @@ struct SharedPushBatch {
 extension Session {
     /// Whether the session has no requests and no output, so that pushes are all it needs.
     var isAtRest: Bool {
-        isReady && !isClosing && !isWaitingToWrite && !owesProgress && outboundBytes == 0
+        isReady && !isClosing && !isWaitingToWrite && !needsProgressMark && outboundBytes == 0
             && requestQueue.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
     }
 
