@@ -6,12 +6,12 @@ import TandemWire
 struct ObjectsRead {
     private let read: Read
     private let run: ReadRun
-    private let size: AnswerSize
+    private let size: AnswerByteBudget
     private let budget: ReadBudget
 
     init(_ read: Read, _ run: ReadRun) {
         (self.read, self.run) = (read, run)
-        size = AnswerSize(run.limits, run.counts)
+        size = AnswerByteBudget(run.limits, run.counts)
         budget = run.budget()
     }
 

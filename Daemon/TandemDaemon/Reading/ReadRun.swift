@@ -87,7 +87,7 @@ struct ReadRun {
     /// Returns the answer with the objects found; for a chunked list, its head.
     private func answer(_ fetch: Fetch, _ found: FetchResult) throws -> FetchAnswer {
         var answer = FetchAnswer(position: position, count: 0)
-        let size = AnswerSize(limits, counts)
+        let size = AnswerByteBudget(limits, counts)
         switch fetch.kind {
         case .count: answer.count = UInt64(found.count)
         case .columns: answer.values = try values(fetch, found.objects, size)
@@ -116,7 +116,7 @@ struct ReadRun {
 
     /// Returns the rows of values made from the objects found.
     private func values(
-        _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerSize
+        _ fetch: Fetch, _ objects: StoredObjects, _ size: AnswerByteBudget
     ) throws -> [[Value]] {
         guard let wanted = fetch.columns else { return [] }
         let columns = try CompiledColumns(wanted, of: fetch.request, in: model)

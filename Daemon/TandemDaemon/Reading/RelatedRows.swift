@@ -8,12 +8,13 @@ struct RelatedRows {
     private let store: StoreView
     private let model: CompiledModel
     private let past: HistoricalGraph?
-    private let size: AnswerSize
+    private let size: AnswerByteBudget
     private let budget: ReadBudget
     private var found: [ObjectNumber: StoredObject] = [:]
 
     init(
-        _ store: StoreView, _ model: CompiledModel, _ past: HistoricalGraph?, _ size: AnswerSize,
+        _ store: StoreView, _ model: CompiledModel, _ past: HistoricalGraph?,
+        _ size: AnswerByteBudget,
         _ budget: ReadBudget
     ) {
         self.store = store

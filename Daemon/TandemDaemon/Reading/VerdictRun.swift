@@ -12,7 +12,7 @@ struct VerdictRun {
     private let window: ReadWindow
     private let changes: [ChangedObject]
     private let budget: ReadBudget
-    private let size: AnswerSize
+    private let size: AnswerByteBudget
     /// The graph at the verdicts' position, and the one at the earlier position.
     private let (now, before): (HistoricalReader, HistoricalReader)
     /// The rows that the key paths of matching objects refer to.
@@ -27,7 +27,7 @@ struct VerdictRun {
         let reader = StoreReader(run.view, budget: budget)
         now = HistoricalReader(store: reader, past: window.end)
         before = HistoricalReader(store: reader, past: window.start)
-        size = AnswerSize(run.limits, run.counts)
+        size = AnswerByteBudget(run.limits, run.counts)
         related = RelatedRows(run.view, run.model, window.end, size, budget)
     }
 

@@ -5,7 +5,7 @@ import TandemStore
 ///
 /// A request may name an object a million times, or require a million verdicts for each of its
 /// lists. Without a bound, a few bytes could make the daemon run out of memory.
-final class AnswerSize {
+final class AnswerByteBudget {
     private(set) var bytes = 0
     private var hops = 0
     private let limits: DaemonLimits
