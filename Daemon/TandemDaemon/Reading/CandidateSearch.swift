@@ -14,7 +14,7 @@ import TandemStore
 /// dangle.
 struct CandidateSearch {
     /// An inverse path from changed objects, over the first hops of a path.
-    private struct Way {
+    private struct InversePath {
         var path: Int
         var hops: Int
         /// The property that must have changed, and the entities that have it.
@@ -45,7 +45,7 @@ struct CandidateSearch {
     func candidates() throws -> [ObjectReference] {
         budget.endObject()
         var found = Set(changes.lazy.map(\.object).filter { request.includes(tag: $0.tag) })
-        for way in ways {
+        for way in inversePaths {
             // Eight changes take about as long as one object.
             try budget.take(1 + changes.count / 8, heldBytes: 0)
             found.formUnion(try objects(at: way).filter { request.includes(tag: $0.tag) })
@@ -54,7 +54,7 @@ struct CandidateSearch {
     }
 
     /// Returns the objects at the end of an inverse path.
-    private func objects(at way: Way) throws -> Set<ObjectReference> {
+    private func objects(at way: InversePath) throws -> Set<ObjectReference> {
         var objects = Set(
             changes.lazy.filter { $0.mask.contains(way.slot) && way.tags.contains($0.object.tag) }
                 .map(\.object))
@@ -81,7 +81,7 @@ struct CandidateSearch {
         Set(request.model.entity(tagged: tag)?.descendants ?? [])
     }
 
-    private var ways: [Way] {
+    private var inversePaths: [InversePath] {
         changes.isEmpty
             ? []
             : request.paths.enumerated().flatMap { index, path in
@@ -93,7 +93,7 @@ struct CandidateSearch {
                         .intersection(Self.tags(final.entity, request))
                     ends.append((path.hops.count, final.slot, owners))
                 }
-                return ends.map { Way(path: index, hops: $0, slot: $1, tags: $2) }
+                return ends.map { InversePath(path: index, hops: $0, slot: $1, tags: $2) }
             }
     }
 
