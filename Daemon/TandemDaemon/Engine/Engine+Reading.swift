@@ -345,12 +345,12 @@ extension Engine {
 
     /// Records bytes that a read no longer holds.
     private func noteFreed(_ bytes: Int) {
-        if bytes > 0 { freed.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+        if bytes > 0 { heapTrim.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 
-    /// Returns whether memory that reads freed is to be released now; see ``FreedMemory``.
+    /// Returns whether memory that reads freed is to be released now; see ``HeapTrimSchedule``.
     func takeFreedDue() -> Bool {
-        freed.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
+        heapTrim.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
     /// Removes a session's read.

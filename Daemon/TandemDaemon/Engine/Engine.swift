@@ -61,7 +61,7 @@ final class Engine {
     /// The memory of the running reads.
     let readMemory = ReadMemory()
     /// The heap-trim schedule for memory freed by reads.
-    var freed = FreedMemory()
+    var heapTrim = HeapTrimSchedule()
     /// The throttles of log lines that clients cause.
     var throttles: [LogEvent: LogThrottle] = [:]
     /// The earliest possible arrival time of the bytes being received; nil for the current time.

@@ -156,7 +156,7 @@ final class ServiceLoop {
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
             engine.nextDeadline, engine.committer.ability.nextLook, engine.notifier.nextWake,
-            engine.retention.nextLook, engine.freed.due, engine.nextLogReport,
+            engine.retention.nextLook, engine.heapTrim.due, engine.nextLogReport,
             engine.nextReadDeadline, engine.housekeeping.due,
         ]
         for deadline in deadlines {

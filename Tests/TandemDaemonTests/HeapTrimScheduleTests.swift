@@ -7,9 +7,9 @@ import Testing
 
 /// The heap trim: memory freed by large reads is returned to the system once, some time after the
 /// last of them.
-@Suite(.ownThread) struct FreedMemoryTests {
+@Suite(.ownThread) struct HeapTrimScheduleTests {
     @Test func `memory is returned some time after the last large read, and once`() {
-        var freed = FreedMemory()
+        var freed = HeapTrimSchedule()
         let pause = DaemonLimits.freedMemoryNanoseconds
         freed.noteRead(bytes: DaemonLimits.largeReadBytes, now: 100)
         freed.noteRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `law 8: memory is returned at once if it exceeds the room that reads leave`() {
-        var freed = FreedMemory()
+        var freed = HeapTrimSchedule()
         let kept = Int(DaemonLimits.keptMemoryBytes)
         for now in UInt64(1)...3 {
             freed.noteRead(bytes: kept, now: now)
@@ -49,14 +49,15 @@ import Testing
             #expect(error?.code == .limitExceeded)
             if bench.engine.takeFreedDue() { released += 1 }
             #expect(
-                bench.engine.freed.bytes <= Int(DaemonLimits.keptMemoryBytes) + 2 * limits.readBytes
+                bench.engine.heapTrim.bytes <= Int(DaemonLimits.keptMemoryBytes) + 2
+                    * limits.readBytes
             )
         }
         #expect(released > 1)
     }
 
     @Test func `small reads schedule no trim`() {
-        var freed = FreedMemory()
+        var freed = HeapTrimSchedule()
         freed.noteRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
         let isTaken = freed.takeDue(.max, room: 0)
         #expect(freed.due == nil && !isTaken)

@@ -9,7 +9,7 @@
 ///
 ///     freed.noteRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
 ///     if freed.takeDue(now, room: 50_000_000) { ThisProcess.releaseMemory() }
-struct FreedMemory {
+struct HeapTrimSchedule {
     /// The time of the next release; nil if there is not enough freed memory.
     private(set) var due: UInt64?
     /// The bytes freed since the last release; memory that was reused meanwhile counts twice.
