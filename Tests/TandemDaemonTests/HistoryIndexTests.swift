@@ -99,7 +99,7 @@ import Testing
     @Test func `at most the limit is kept, and dropped ranges are read`() throws {
         var index = HistoryIndex()
         let filter = HistoryFilter(HistoryRequest(from: 0, interests: [9]), modelPosition: 0)
-        let stretches = UInt64(HistoryIndex.maximumStretches)
+        let stretches = UInt64(HistoryIndex.maximumRanges)
         for number in 0...stretches {
             let position = number * HistoryIndex.stretchPositions + 1
             index.note(Transaction(position: position, content: .objects([])).encoded())

@@ -22,7 +22,7 @@ extension Answerer {
         var answer = History(position: request.from, transactions: [], isComplete: true)
         let indexes = committer.journal.indexes()
         let source = TransactionSource(committer.journal, indexes)
-        var unwanted = UnwantedHistory(filter, after: request.from, indexes)
+        var skippable = SkippableHistory(filter, after: request.from, indexes)
         defer { committer.journal.renewIndexes(of: indexes.damaged) }
         let limit =
             request.limit == 0
@@ -48,12 +48,12 @@ extension Answerer {
             }
             steps += 1
             let next = answer.position + 1
-            if let known = unwanted.end(from: next, committer.historyIndex) {
+            if let known = skippable.end(from: next, committer.historyIndex) {
                 answer.position = min(known, end)
                 continue
             }
             let transaction = try source.transaction(at: next, committer.ring)
-            if unwanted.isUnindexed { committer.historyIndex.note(transaction) }
+            if skippable.isUnindexed { committer.historyIndex.note(transaction) }
             if let part = try filter.part(of: transaction) {
                 answer.transactions.append(part)
             }

@@ -14,30 +14,30 @@ struct HistoryIndex {
     /// The maximum number of positions in a range.
     static let stretchPositions: UInt64 = 1_024
     /// The maximum number of ranges.
-    static let maximumStretches = 1_024
-    private var stretches: [UInt64: HistoryStretch] = [:]
+    static let maximumRanges = 1_024
+    private var ranges: [UInt64: HistoryRange] = [:]
 
     /// Records a transaction, which has to be the next one of its range.
     mutating func note(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
         // A transaction before a known range begins that range again.
-        if let known = stretches[number], transaction.position >= known.positions.lowerBound {
-            stretches[number]?.note(transaction)
+        if let known = ranges[number], transaction.position >= known.positions.lowerBound {
+            ranges[number]?.note(transaction)
             return
         }
-        if stretches.count >= Self.maximumStretches, let oldest = stretches.keys.min() {
-            stretches[oldest] = nil
+        if ranges.count >= Self.maximumRanges, let oldest = ranges.keys.min() {
+            ranges[oldest] = nil
         }
-        stretches[number] = HistoryStretch(transaction)
+        ranges[number] = HistoryRange(transaction)
     }
 
     /// Returns the last of the positions from `position` on that can't match a filter; nil if
     /// `position` itself may.
     func end(ofUnwantedFrom position: UInt64, _ filter: HistoryFilter) -> UInt64? {
-        guard let stretch = stretches[Self.number(of: position)],
-            stretch.positions.contains(position), !filter.canMeet(stretch)
+        guard let range = ranges[Self.number(of: position)],
+            range.positions.contains(position), !filter.canMeet(range)
         else { return nil }
-        return stretch.positions.upperBound
+        return range.positions.upperBound
     }
 
     /// Returns the last position of the range that contains `position`.
@@ -51,7 +51,7 @@ struct HistoryIndex {
 }
 
 /// A summary of consecutive positions.
-struct HistoryStretch {
+struct HistoryRange {
     /// The maximum number of entities; with more, the range can't be skipped.
     static let maximumEntities = 64
     /// The positions that are summarised.
@@ -90,11 +90,11 @@ struct HistoryStretch {
 
 extension HistoryFilter {
     /// Returns false only if no transaction of the range matches.
-    func canMeet(_ stretch: HistoryStretch) -> Bool {
-        if stretch.isOpaque { return true }
-        if let since = condition.since, stretch.times.upperBound < since { return false }
-        if let until = condition.until, stretch.times.lowerBound >= until { return false }
-        return canMeet(stretch.entities, changedIn: stretch.positions)
+    func canMeet(_ range: HistoryRange) -> Bool {
+        if range.isOpaque { return true }
+        if let since = condition.since, range.times.upperBound < since { return false }
+        if let until = condition.until, range.times.lowerBound >= until { return false }
+        return canMeet(range.entities, changedIn: range.positions)
     }
 
     private func canMeet(_ tags: [EntityTag], changedIn positions: ClosedRange<UInt64>) -> Bool {

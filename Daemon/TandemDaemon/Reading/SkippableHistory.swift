@@ -4,7 +4,7 @@ import TandemModel
 /// The positions that a history request can skip.
 ///
 /// The indexes of sealed segments rule positions out; after the last index, ``HistoryIndex`` does.
-struct UnwantedHistory {
+struct SkippableHistory {
     private let filter: HistoryFilter
     private let walk: IndexedPositions
     /// The position up to which `HistoryIndex` is not consulted again, because it had no
