@@ -54,7 +54,7 @@ import Testing
     /// Returns the positions that a filter finds in a log if the index is consulted at every
     /// position.
     private func walk(
-        _ log: [EncodedTransaction], from: UInt64, _ filter: HistoryFilter, _ index: HistoryIndex,
+        _ log: [EncodedTransaction], from: UInt64, _ filter: HistoryMatcher, _ index: HistoryIndex,
         _ body: (EncodedTransaction) -> Void = { _ in }
     ) throws -> [UInt64] {
         var (found, position) = ([UInt64](), from)
@@ -87,7 +87,7 @@ import Testing
                 index.note(transaction)
             }
             let request = request(UInt64(log.count), &random)
-            let filter = HistoryFilter(request, modelPosition: UInt64(random.number(3_000)))
+            let filter = HistoryMatcher(request, modelPosition: UInt64(random.number(3_000)))
             let wanted = try walk(log, from: request.from, filter, HistoryIndex())
             let found = try walk(log, from: request.from, filter, index) { _ in read += 1 }
             all += log.count - Int(request.from)
@@ -98,7 +98,7 @@ import Testing
 
     @Test func `at most the limit is kept, and dropped ranges are read`() throws {
         var index = HistoryIndex()
-        let filter = HistoryFilter(HistoryRequest(from: 0, interests: [9]), modelPosition: 0)
+        let filter = HistoryMatcher(HistoryRequest(from: 0, interests: [9]), modelPosition: 0)
         let stretches = UInt64(HistoryIndex.maximumRanges)
         for number in 0...stretches {
             let position = number * HistoryIndex.stretchPositions + 1

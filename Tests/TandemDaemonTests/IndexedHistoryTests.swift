@@ -120,7 +120,7 @@ import Testing
             let client = try bench.client()
             for _ in 0..<25 {
                 let request = try request(bench.bench, log, &random)
-                let filter = HistoryFilter(
+                let filter = HistoryMatcher(
                     request, modelPosition: bench.bench.store.modelPosition)
                 let wanted = try log[Int(request.from)...].compactMap {
                     try filter.part(of: $0)

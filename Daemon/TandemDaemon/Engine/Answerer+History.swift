@@ -18,7 +18,7 @@ extension Answerer {
             try model.check(
                 slotsOf: request.condition.modelVersion, "the question", "ask again")
         }
-        let filter = HistoryFilter(request, modelPosition: committer.store.modelPosition)
+        let filter = HistoryMatcher(request, modelPosition: committer.store.modelPosition)
         var answer = History(position: request.from, transactions: [], isComplete: true)
         let indexes = committer.journal.indexes()
         let source = TransactionSource(committer.journal, indexes)

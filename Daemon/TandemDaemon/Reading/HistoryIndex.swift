@@ -33,7 +33,7 @@ struct HistoryIndex {
 
     /// Returns the last of the positions from `position` on that can't match a filter; nil if
     /// `position` itself may.
-    func end(ofUnwantedFrom position: UInt64, _ filter: HistoryFilter) -> UInt64? {
+    func end(ofUnwantedFrom position: UInt64, _ filter: HistoryMatcher) -> UInt64? {
         guard let range = ranges[Self.number(of: position)],
             range.positions.contains(position), !filter.canMeet(range)
         else { return nil }
@@ -88,7 +88,7 @@ struct HistoryRange {
     }
 }
 
-extension HistoryFilter {
+extension HistoryMatcher {
     /// Returns false only if no transaction of the range matches.
     func canMeet(_ range: HistoryRange) -> Bool {
         if range.isOpaque { return true }

@@ -5,7 +5,7 @@ import TandemModel
 ///
 /// The indexes of sealed segments rule positions out; after the last index, ``HistoryIndex`` does.
 struct SkippableHistory {
-    private let filter: HistoryFilter
+    private let filter: HistoryMatcher
     private let walk: IndexedPositions
     /// The position up to which `HistoryIndex` is not consulted again, because it had no
     /// information there.
@@ -15,7 +15,7 @@ struct SkippableHistory {
     private(set) var isUnindexed = false
 
     /// Creates the skippable positions of a filter after `position`.
-    init(_ filter: HistoryFilter, after position: UInt64, _ indexes: SegmentIndexes) {
+    init(_ filter: HistoryMatcher, after position: UInt64, _ indexes: SegmentIndexes) {
         self.filter = filter
         walk = indexes.walk(filter.query(after: position))
         unknown = position

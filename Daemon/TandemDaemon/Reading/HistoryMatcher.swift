@@ -3,7 +3,7 @@ import TandemQuery
 import TandemWire
 
 /// A filter for the transactions of a history request.
-struct HistoryFilter {
+struct HistoryMatcher {
     let condition: HistoryCondition
     let entities: Set<EntityTag>
     private let authors: Set<String>

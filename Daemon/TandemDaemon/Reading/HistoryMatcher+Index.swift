@@ -1,7 +1,7 @@
 import TandemJournal
 import TandemModel
 
-extension HistoryFilter {
+extension HistoryMatcher {
     /// The tag of a model's chunk.
     private static let modelTag: EntityTag = 0
 

@@ -6,7 +6,7 @@ import Testing
 @testable import TandemDaemon
 
 /// Histories filtered by changed properties.
-@Suite(.ownThread) struct HistoryFilterTests {
+@Suite(.ownThread) struct HistoryMatcherTests {
     private func given(
         _ bench: CommitBench, _ properties: [(entity: String, name: String)]
     ) throws -> [UInt64] {
@@ -15,7 +15,7 @@ import Testing
             return ObservedProperty(
                 entity: entity.tag, slot: try #require(entity.slot(of: property.name)))
         }
-        let filter = HistoryFilter(
+        let filter = HistoryMatcher(
             HistoryRequest(from: 1, condition: HistoryCondition(properties: observed)),
             modelPosition: 1)
         return try bench.transactions(from: 2).compactMap {
@@ -44,10 +44,10 @@ import Testing
     {
         let bench = try CommitBench()
         let encoded = Transaction(position: 7, content: .objects([])).encoded()
-        let all = HistoryFilter(HistoryRequest(from: 1), modelPosition: 1)
+        let all = HistoryMatcher(HistoryRequest(from: 1), modelPosition: 1)
         #expect(try all.part(of: encoded)?.position == 7)
         let node = try bench.entity("Node").tag
-        let some = HistoryFilter(HistoryRequest(from: 1, interests: [node]), modelPosition: 1)
+        let some = HistoryMatcher(HistoryRequest(from: 1, interests: [node]), modelPosition: 1)
         #expect(try some.part(of: encoded) == nil)
     }
 }
