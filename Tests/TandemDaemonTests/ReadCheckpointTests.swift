@@ -101,7 +101,7 @@ import Testing
     {
         bench.engine.littleWork = 0
         try save(100)
-        bench.engine.committer.meets(.store, "no room")
+        bench.engine.committer.enterReadOnly(.store, "no room")
         #expect(!bench.engine.committer.canCommit)
         let before = checkpoints
         let asker = try bench.client()
@@ -121,7 +121,7 @@ import Testing
         let ids = try askers.map { try $0.send(count) }
         while bench.engine.readQueue.count + bench.engine.running.count < 4 { try bench.turn() }
         #expect(bench.engine.running.isEmpty)
-        bench.engine.committer.meets(.store, "no room")
+        bench.engine.committer.enterReadOnly(.store, "no room")
         for left in (0..<4).reversed() {
             try bench.turn()
             #expect(bench.engine.readQueue.count == left)
@@ -135,7 +135,7 @@ import Testing
         limits.chunkBytes = 1
         let bench = try EngineBench.ofReaders(limits: limits, clock: clock)
         try bench.insertNodes(300)
-        bench.engine.committer.meets(.store, "no room")
+        bench.engine.committer.enterReadOnly(.store, "no room")
         let asker = try bench.client()
         let found = try asker.fetch(Fetch(request: FetchRequest(entity: "Node")))
         #expect(found.objects.count == 300 && bench.engine.heldBytes == 0)

@@ -65,10 +65,10 @@ import Testing
         #expect(count.count == refused - 1)
         // The shortage is not retried before its time.
         bench.bench.disk.capacityBytes = nil
-        try bench.engine.committer.lookAgainIfDue()
+        try bench.engine.committer.retryIfDue()
         #expect(bench.engine.committer.isReadOnly)
         clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
-        try bench.engine.committer.lookAgainIfDue()
+        try bench.engine.committer.retryIfDue()
         try bench.turn()
         for client in [saver, late] {
             try client.read()
@@ -177,7 +177,7 @@ import Testing
         let same = try bench.bench.update("Node", number, ["name": text])
         let request = client.saveRequest([same])
         // The batch has nothing to write to the journal, and the checkpoint has no space.
-        bench.engine.committer.meets(.store, "no room")
+        bench.engine.committer.enterReadOnly(.store, "no room")
         guard case .failure(let error) = try client.ask(.save(request)) else {
             Issue.record("answered, though the answer could not be kept")
             return
@@ -217,7 +217,7 @@ import Testing
                 refusals += 1
                 // The daemon retries, and commits its pending changes.
                 clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
-                try bench.committer.lookAgainIfDue()
+                try bench.committer.retryIfDue()
                 #expect(!bench.committer.isReadOnly)
             }
         }
@@ -256,7 +256,7 @@ import Testing
         #expect(error?.code == .readOnly && bench.committer.isReadOnly)
         #expect(try dump(bench.store) == expected)
         clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
-        try bench.committer.lookAgainIfDue()
+        try bench.committer.retryIfDue()
         #expect(!bench.committer.isReadOnly && bench.committer.position == 56)
         try bench.crash(quotaBytes: 16 << 20)
         #expect(try dump(bench.store) == expected)
@@ -301,9 +301,9 @@ import Testing
         let queued = silent.session.outboundBytes
         for round in 0..<500 {
             if round.isMultiple(of: 2) {
-                bench.engine.committer.meets(.store, "round \(round)")
+                bench.engine.committer.enterReadOnly(.store, "round \(round)")
             } else {
-                bench.engine.committer.ends(.store)
+                bench.engine.committer.leaveReadOnly(.store)
             }
             bench.engine.tellAbility()
         }

@@ -74,7 +74,7 @@ extension Committer {
             throw TandemError(.usage, "there is no consumer \(name); register it first")
         }
         try checkKept(position, name)
-        if let refusal = ability.refusal { throw refusal }
+        if let refusal = readOnlyState.refusal { throw refusal }
         consumer.acknowledged = position
         try keep { try store.put(consumer) }
         return consumer
@@ -86,7 +86,9 @@ extension Committer {
     /// obstacle, because the removal may free some.
     func removeConsumer(_ name: String) throws -> Consumer? {
         guard let known = try consumer(named: name) else { return nil }
-        if ability.isShort(.store) || ability.isShort(.map), let refusal = ability.refusal {
+        if readOnlyState.isShort(.store) || readOnlyState.isShort(.map),
+            let refusal = readOnlyState.refusal
+        {
             throw refusal
         }
         try keep { try store.removeConsumer(named: name) }
@@ -96,7 +98,7 @@ extension Committer {
     /// Makes a change of consumers durable, or throws `readOnly` with nothing changed.
     private func keep(_ change: () throws -> Void) throws {
         if try checkpoint(with: change) { return }
-        throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
+        throw readOnlyState.refusal ?? TandemError(.readOnly, "the store takes no changes")
     }
 
     /// Runs `read`, and reports damage to the caller only, so that other clients are unaffected.

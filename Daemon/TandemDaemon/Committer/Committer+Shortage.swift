@@ -9,18 +9,18 @@ import TandemStore
 /// bounded, because no saves are accepted meanwhile.
 extension Committer {
     /// Whether saves are rejected.
-    var isReadOnly: Bool { ability.isReadOnly }
+    var isReadOnly: Bool { readOnlyState.isReadOnly }
 
     /// Reserves room in journal and store before anything is applied.
     ///
     /// Throws `readOnly` during any shortage.
     func reserve(_ bytes: Int) throws {
-        try lookAgainIfDue()
-        if let refusal = ability.refusal { throw refusal }
+        try retryIfDue()
+        if let refusal = readOnlyState.refusal { throw refusal }
         do throws(StoreError) {
             try store.checkQuota(for: bytes)
         } catch {
-            throw meets(error) ?? error
+            throw enterReadOnly(error) ?? error
         }
         let frame = frameBytes + bytes + 64
         let start = clock.monotonicNanoseconds
@@ -29,16 +29,16 @@ extension Committer {
             counters.stalls.note(.segment, from: start, to: clock.monotonicNanoseconds)
         } catch {
             guard error.code == .noSpace else { throw error }
-            throw meets(.journal, error.description, bytes: frame)
+            throw enterReadOnly(.journal, error.description, bytes: frame)
         }
     }
 
     /// Retries the shortages that are due.
-    func lookAgainIfDue() throws {
-        guard ability.isReadOnly, !hasPending else { return }
-        for trouble in ability.due(at: clock.monotonicNanoseconds) {
-            switch trouble.shortage {
-            case .journal: try lookForSegment(trouble.bytes)
+    func retryIfDue() throws {
+        guard readOnlyState.isReadOnly, !hasPending else { return }
+        for active in readOnlyState.due(at: clock.monotonicNanoseconds) {
+            switch active.shortage {
+            case .journal: try lookForSegment(active.bytes)
             // A checkpoint commits the store, which ends both shortages or records them again.
             case .store, .map: try checkpoint()
             }
@@ -48,43 +48,43 @@ extension Committer {
     private func lookForSegment(_ bytes: Int) throws {
         do {
             try journal.reserve(bytes: bytes)
-            ends(.journal)
+            leaveReadOnly(.journal)
         } catch {
             guard error.code == .noSpace else { throw error }
-            meets(.journal, error.description, bytes: bytes)
+            enterReadOnly(.journal, error.description, bytes: bytes)
         }
     }
 
     /// Records a shortage, and logs it if it is new; returns the error for saves.
     @discardableResult
-    func meets(
-        _ shortage: SaveAbility.Shortage, _ detail: String, bytes: Int = 0
+    func enterReadOnly(
+        _ shortage: ReadOnlyState.Shortage, _ detail: String, bytes: Int = 0
     ) -> TandemError {
-        let isNews = !ability.isShort(shortage)
-        ability.met(
+        let isFirstReport = !readOnlyState.isShort(shortage)
+        readOnlyState.record(
             shortage, detail, bytes: bytes, wall: clock.wallMicroseconds,
             monotonic: clock.monotonicNanoseconds)
         assert(isReadOnly, "A shortage makes the daemon read-only.")
-        if isNews { log(.readOnly, ["position": position], ability.reason) }
-        return ability.refusal ?? TandemError(.readOnly, detail)
+        if isFirstReport { log(.readOnly, ["position": position], readOnlyState.reason) }
+        return readOnlyState.refusal ?? TandemError(.readOnly, detail)
     }
 
     /// Records a shortage of the store; returns nil for any other error.
     @discardableResult
-    func meets(_ error: StoreError) -> TandemError? {
+    func enterReadOnly(_ error: StoreError) -> TandemError? {
         switch error.code {
-        case .noSpace: meets(.store, error.message)
-        case .overQuota: meets(.map, error.message)
+        case .noSpace: enterReadOnly(.store, error.message)
+        case .overQuota: enterReadOnly(.map, error.message)
         default: nil
         }
     }
 
     /// Clears a shortage and logs that.
-    func ends(_ shortage: SaveAbility.Shortage) {
-        guard ability.isShort(shortage) else { return }
-        ability.ended(shortage)
-        if ability.isReadOnly {
-            log(.readOnly, ["position": position], ability.reason)
+    func leaveReadOnly(_ shortage: ReadOnlyState.Shortage) {
+        guard readOnlyState.isShort(shortage) else { return }
+        readOnlyState.clear(shortage)
+        if readOnlyState.isReadOnly {
+            log(.readOnly, ["position": position], readOnlyState.reason)
         } else {
             log(.writable, ["position": position], "saves are taken again")
         }

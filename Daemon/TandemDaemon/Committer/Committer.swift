@@ -34,8 +34,8 @@ final class Committer {
     private let notifier: ServiceNotifier?
     let limitCounts = LimitCounts()
     var counters = CommitCounters()
-    /// The read-only state; only ``meets(_:_:bytes:)`` and ``ends(_:)`` change it.
-    var ability = SaveAbility()
+    /// The read-only state; only ``enterReadOnly(_:_:bytes:)`` and ``leaveReadOnly(_:)`` change it.
+    var readOnlyState = ReadOnlyState()
     /// The time when the last batch became durable, in nanoseconds of the monotonic clock.
     private(set) var lastSave: UInt64 = 0
     private var lastCheckpoint: UInt64 = 0
@@ -174,7 +174,7 @@ final class Committer {
         do {
             try revertingShortage(body)
         } catch let error as StoreError {
-            throw meets(error) ?? error
+            throw enterReadOnly(error) ?? error
         }
     }
 
@@ -227,7 +227,7 @@ final class Committer {
         try reserve(0)
         // A change that does not fit is undone, so nothing else may lie after the checkpoint.
         if store.appliedPosition > store.checkpointPosition, !(try checkpoint()) {
-            throw ability.refusal ?? TandemError(.readOnly, "the store takes no changes")
+            throw readOnlyState.refusal ?? TandemError(.readOnly, "the store takes no changes")
         }
         do {
             try mappingShortage {
@@ -276,7 +276,7 @@ final class Committer {
         unkeptRefusal = nil
         if memory.unsettled > 0, !(try checkpoint()) {
             memory.forget()
-            unkeptRefusal = ability.refusal
+            unkeptRefusal = readOnlyState.refusal
             assert(unkeptRefusal != nil, "A checkpoint that found no room has left a reason.")
         }
         assert(memory.unsettled == 0, "All answers of the batch are durable or discarded.")
@@ -325,7 +325,7 @@ final class Committer {
 
     /// Discards a batch that the journal had no room for; returns the error for its saves.
     private func forgetBatch(because error: JournalError) throws -> TandemError {
-        let refusal = meets(.journal, error.description, bytes: batch.frameBytes)
+        let refusal = enterReadOnly(.journal, error.description, bytes: batch.frameBytes)
         batch.removeAll()
         pending.removeAll()
         memory.forget()
@@ -343,7 +343,7 @@ final class Committer {
             return nil
         }
         // A shortage is retried on its own schedule.
-        guard !ability.isShort(.store), !ability.isShort(.map) else { return nil }
+        guard !readOnlyState.isShort(.store), !readOnlyState.isShort(.map) else { return nil }
         let now = clock.monotonicNanoseconds
         let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
@@ -367,7 +367,7 @@ final class Committer {
 
     /// Whether a commit is expected to succeed, or nothing needs one.
     var canCommit: Bool {
-        let isShort = ability.isShort(.store) || ability.isShort(.map)
+        let isShort = readOnlyState.isShort(.store) || readOnlyState.isShort(.map)
         return !isShort || store.appliedPosition == store.checkpointPosition
     }
 
@@ -437,11 +437,11 @@ final class Committer {
             try store.reserveRoom()
             try revertingShortage(body)
         } catch let error as StoreError {
-            guard let refusal = meets(error) else { throw error }
+            guard let refusal = enterReadOnly(error) else { throw error }
             return refusal
         }
-        ends(.store)
-        ends(.map)
+        leaveReadOnly(.store)
+        leaveReadOnly(.map)
         return nil
     }
 
@@ -452,7 +452,7 @@ final class Committer {
         let epoch = store.identity.epoch
         // Reserving numbers commits the store.
         if leases.isShort(of: count) {
-            if let refusal = ability.refusal { throw refusal }
+            if let refusal = readOnlyState.refusal { throw refusal }
             if let refusal = try commits({ try leases.reserve(store) }) { throw refusal }
         }
         if count > limits.leaseNumbers { limitCounts.note(.leaseNumbers) }
@@ -534,14 +534,14 @@ final class Committer {
     /// Without room, everything stays in the open transaction. After a failed commit, ``replay()``
     /// applies the lost part again.
     private func commitReplayed() throws {
-        guard !ability.isShort(.store) else { return }
+        guard !readOnlyState.isShort(.store) else { return }
         try journal.sync()
         do {
             try store.reserveRoom()
             try store.checkpoint()
         } catch {
             guard error.code == .noSpace else { throw error }
-            meets(error)
+            enterReadOnly(error)
         }
     }
 }

@@ -27,8 +27,8 @@ extension Engine {
 
     /// The state of the daemon in one line, for `systemctl status`.
     var summary: String {
-        let ability = committer.ability
-        let state = ability.isReadOnly ? "read-only (\(ability.reason))" : "serving"
+        let readOnlyState = committer.readOnlyState
+        let state = readOnlyState.isReadOnly ? "read-only (\(readOnlyState.reason))" : "serving"
         return "\(state): position \(committer.position), \(sessions.count) clients"
     }
 

@@ -93,13 +93,13 @@ extension Engine {
         let welcome = Welcome(
             log: position.log, epoch: position.epoch, position: last,
             resumed: resume != nil, model: committer.modelBytes, lease: lease,
-            saveIDFloor: committer.store.saveFloor, isReadOnly: told.ability.isReadOnly,
+            saveIDFloor: committer.store.saveFloor, isReadOnly: told.readOnlyState.isReadOnly,
             server: "tandemd", limits: limits.session)
         session.decoder.frameBytes = limits.session.frameBytes
         session.decoder.messageBytes = limits.session.messageBytes
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
-        session.toldAbility = told.ability.isReadOnly ? 0 : told.changes
+        session.toldAbility = told.readOnlyState.isReadOnly ? 0 : told.changes
         note(session, .connectionOpened)
         try pump(session)
     }

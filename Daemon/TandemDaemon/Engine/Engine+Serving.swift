@@ -161,10 +161,10 @@ extension Engine {
     /// Announces the read-only state to all sessions if it has changed since the last call.
     func tellAbility() {
         // Called in every round, so texts are made only if there is something to announce.
-        guard committer.ability.isReadOnly || told.ability.isReadOnly,
-            committer.ability.reason != told.ability.reason
+        guard committer.readOnlyState.isReadOnly || told.readOnlyState.isReadOnly,
+            committer.readOnlyState.reason != told.readOnlyState.reason
         else { return }
-        told = (committer.ability, told.changes + 1)
+        told = (committer.readOnlyState, told.changes + 1)
         notifier.tell(summary)
         for session in sessions.values where session.isReady && !session.isWaitingToWrite {
             following.append(session)
@@ -182,7 +182,8 @@ extension Engine {
         session.toldAbility = told.changes
         session.push(
             StatePush(
-                isReadOnly: told.ability.isReadOnly,
-                since: told.ability.since ?? clock.wallMicroseconds, reason: told.ability.reason))
+                isReadOnly: told.readOnlyState.isReadOnly,
+                since: told.readOnlyState.since ?? clock.wallMicroseconds,
+                reason: told.readOnlyState.reason))
     }
 }

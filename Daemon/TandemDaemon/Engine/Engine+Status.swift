@@ -37,8 +37,9 @@ extension Engine {
             "oldestReaderBytes": .int(Int64(clamping: lag.bytes)),
             "deadReaders": .int(Int64(maintenance.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
-            "readOnlyReason": committer.isReadOnly ? .string(committer.ability.reason) : .null,
-            "readOnlySince": committer.ability.since.map { .double(Double($0) / 1_000_000) }
+            "readOnlyReason": committer.isReadOnly
+                ? .string(committer.readOnlyState.reason) : .null,
+            "readOnlySince": committer.readOnlyState.since.map { .double(Double($0) / 1_000_000) }
                 ?? .null,
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
             "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),

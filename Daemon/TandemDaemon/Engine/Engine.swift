@@ -86,7 +86,7 @@ final class Engine {
     /// Sessions whose poller interest may have changed since the last ``takeRewatched()``.
     private var rewatched: [Session] = []
     /// The read-only state as announced to sessions, and the number of its changes.
-    var told = (ability: SaveAbility(), changes: UInt64(0))
+    var told = (readOnlyState: ReadOnlyState(), changes: UInt64(0))
     let startedAt: UInt64
     /// The time when the last flush returned, in nanoseconds of the monotonic clock.
     var flushedAt: UInt64 = 0

@@ -50,7 +50,7 @@ final class ServiceLoop {
     /// stop.
     func pass(_ signals: SignalSource? = nil) throws -> Bool {
         var isStopping = false
-        try engine.committer.lookAgainIfDue()
+        try engine.committer.retryIfDue()
         let due = try engine.committer.checkpointIfDue()
         engine.tellAbility()
         if engine.isHousekeepingDue() {
@@ -155,7 +155,7 @@ final class ServiceLoop {
         }
         if let checkpoint { earlier(checkpoint) }
         let deadlines = [
-            engine.nextDeadline, engine.committer.ability.nextLook, engine.notifier.nextWake,
+            engine.nextDeadline, engine.committer.readOnlyState.nextLook, engine.notifier.nextWake,
             engine.retention.nextLook, engine.heapTrim.due, engine.nextLogReport,
             engine.nextReadDeadline, engine.housekeeping.due,
         ]

@@ -10,7 +10,7 @@ import TandemModel
 /// |---|---|---|---|
 /// | writable | read-only from now on | | |
 /// | read-only | read-only, for this shortage, too | retried later | writable if it was the last |
-struct SaveAbility: Hashable {
+struct ReadOnlyState: Hashable {
     /// A resource that can be short.
     enum Shortage: Hashable, CaseIterable {
         /// The disk has no room for the journal's next segment.
@@ -22,7 +22,7 @@ struct SaveAbility: Hashable {
     }
 
     /// An active shortage.
-    struct Trouble: Hashable {
+    struct ActiveShortage: Hashable {
         var shortage: Shortage
         /// The system's message, with the path and the remedy.
         var detail: String
@@ -35,17 +35,17 @@ struct SaveAbility: Hashable {
     }
 
     /// The active shortages, the most recently reported one last.
-    private(set) var troubles: [Trouble] = []
+    private(set) var shortages: [ActiveShortage] = []
 
     /// Whether saves are rejected.
-    var isReadOnly: Bool { !troubles.isEmpty }
+    var isReadOnly: Bool { !shortages.isEmpty }
 
     /// The time since which saves are rejected, in microseconds since 1970.
-    var since: Int64? { troubles.map(\.since).min() }
+    var since: Int64? { shortages.map(\.since).min() }
 
     /// The reasons why saves are rejected, and the remedies; empty if they are accepted.
     var reason: String {
-        troubles.map { "\($0.shortage.sentence): \($0.detail)" }.joined(separator: "; ")
+        shortages.map { "\($0.shortage.sentence): \($0.detail)" }.joined(separator: "; ")
     }
 
     /// The error with which saves are rejected, or nil if they are accepted.
@@ -55,34 +55,36 @@ struct SaveAbility: Hashable {
             .readOnly, "no saves are taken until there is room again; reads go on. \(reason)")
     }
 
-    func isShort(_ shortage: Shortage) -> Bool { troubles.contains { $0.shortage == shortage } }
+    func isShort(_ shortage: Shortage) -> Bool { shortages.contains { $0.shortage == shortage } }
 
     /// Records a shortage; a shortage that is active already keeps its start time.
-    mutating func met(
+    mutating func record(
         _ shortage: Shortage, _ detail: String, bytes: Int = 0, wall: Int64, monotonic: UInt64
     ) {
-        let since = troubles.first { $0.shortage == shortage }?.since ?? wall
-        troubles.removeAll { $0.shortage == shortage }
-        troubles.append(
-            Trouble(
+        let since = shortages.first { $0.shortage == shortage }?.since ?? wall
+        shortages.removeAll { $0.shortage == shortage }
+        shortages.append(
+            ActiveShortage(
                 shortage: shortage, detail: detail, bytes: bytes, since: since,
                 nextLook: monotonic &+ DaemonLimits.spaceRetryNanoseconds))
-        assert(troubles.count <= Shortage.allCases.count, "Each shortage is active once.")
+        assert(shortages.count <= Shortage.allCases.count, "Each shortage is active once.")
     }
 
     /// Clears a shortage.
-    mutating func ended(_ shortage: Shortage) {
-        troubles.removeAll { $0.shortage == shortage }
+    mutating func clear(_ shortage: Shortage) {
+        shortages.removeAll { $0.shortage == shortage }
     }
 
     /// The earliest retry time, in nanoseconds of the monotonic clock.
-    var nextLook: UInt64? { troubles.map(\.nextLook).min() }
+    var nextLook: UInt64? { shortages.map(\.nextLook).min() }
 
     /// Returns the shortages whose retry is due.
-    func due(at monotonic: UInt64) -> [Trouble] { troubles.filter { $0.nextLook <= monotonic } }
+    func due(at monotonic: UInt64) -> [ActiveShortage] {
+        shortages.filter { $0.nextLook <= monotonic }
+    }
 }
 
-extension SaveAbility.Shortage {
+extension ReadOnlyState.Shortage {
     fileprivate var sentence: String {
         switch self {
         case .journal: "the journal has no room for its next segment"
