@@ -9,7 +9,7 @@ extension Committer {
     /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if the record of
     /// it may have been removed.
     func known(_ batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
-        try recalling { try memory.progress(of: batch, by: uid) }
+        try recalling { try idempotencyTable.progress(of: batch, by: uid) }
     }
 
     /// Returns the progress of a batch insert with the hash of its rows, or nil if the batch is
@@ -20,7 +20,7 @@ extension Committer {
     func known(
         _ insert: BatchInsert, by uid: UInt32
     ) throws -> (progress: BatchProgress, hash: StableHash, position: UInt64)? {
-        try recalling { try memory.progress(of: insert, by: uid) }
+        try recalling { try idempotencyTable.progress(of: insert, by: uid) }
     }
 
     private func recalling<Known>(_ body: () throws -> Known) throws -> Known {
@@ -98,7 +98,7 @@ extension Committer {
     /// Records a batch without effect, like a save without changes; durable with the flush.
     func end(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64 {
         try reserve(0)
-        memory.note(progress, of: batch, by: uid, at: plannedPosition)
+        idempotencyTable.note(progress, of: batch, by: uid, at: plannedPosition)
         return plannedPosition
     }
 }

@@ -23,7 +23,7 @@ final class Committer {
     /// The ranges of the journal that a history request may skip.
     var historyIndex = HistoryIndex()
     private(set) var leases: LeaseBook
-    var memory: SaveMemory
+    var idempotencyTable: IdempotencyTable
     /// Acknowledged positions that no checkpoint includes yet.
     var consumers: ConsumerBook
     private var batch = BatchBuilder(capacity: 1 << 16)
@@ -62,7 +62,7 @@ final class Committer {
         self.log = log
         self.notifier = notifier
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
-        memory = SaveMemory(store)
+        idempotencyTable = IdempotencyTable(store)
         consumers = ConsumerBook(store)
         try applyAgain()
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
@@ -104,7 +104,7 @@ final class Committer {
 
     /// The limit that the batch has reached, if any.
     private var fullness: Limit? {
-        if pending.count + memory.unsettled >= limits.batchSaves { return .batchSaves }
+        if pending.count + idempotencyTable.unsettled >= limits.batchSaves { return .batchSaves }
         return batch.frameBytes >= limits.batchBytes ? .batchBytes : nil
     }
 
@@ -143,7 +143,7 @@ final class Committer {
                 try reserve(0)
                 let saved = SaveAnswer(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
-                memory.note(saved, to: request, by: uid)
+                idempotencyTable.note(saved, to: request, by: uid)
                 outcome = .answered(saved)
                 return
             }
@@ -162,7 +162,7 @@ final class Committer {
     /// Returns the recorded answer if the save is a retry.
     func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> SaveAnswer? {
         do {
-            return try memory.answer(to: request, by: uid, end: plannedPosition)
+            return try idempotencyTable.answer(to: request, by: uid, end: plannedPosition)
         } catch let error as TandemError {
             if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
             throw error
@@ -274,12 +274,13 @@ final class Committer {
         if let limit = fullness { limitCounts.note(limit) }
         let done = try write()
         unkeptRefusal = nil
-        if memory.unsettled > 0, !(try checkpoint()) {
-            memory.forget()
+        if idempotencyTable.unsettled > 0, !(try checkpoint()) {
+            idempotencyTable.forget()
             unkeptRefusal = readOnlyState.refusal
             assert(unkeptRefusal != nil, "A checkpoint that found no room has left a reason.")
         }
-        assert(memory.unsettled == 0, "All answers of the batch are durable or discarded.")
+        assert(
+            idempotencyTable.unsettled == 0, "All answers of the batch are durable or discarded.")
         return done
     }
 
@@ -328,7 +329,7 @@ final class Committer {
         let refusal = enterReadOnly(.journal, error.description, bytes: batch.frameBytes)
         batch.removeAll()
         pending.removeAll()
-        memory.forget()
+        idempotencyTable.forget()
         try store.revert()
         try applyAgain()
         checkInvariants()
@@ -400,7 +401,7 @@ final class Committer {
         let refusal = try commits(after: { if !isReadOnly { try store.sweepSaves() } }) {
             // After a trim, blobs that only removed transactions referred to are unreachable.
             if first > sweptBelow { try store.sweepBlobs(below: first) }
-            try memory.write()
+            try idempotencyTable.write()
             try consumers.write()
             try change()
             try store.checkpoint()
@@ -408,7 +409,7 @@ final class Committer {
         guard refusal == nil else { return false }
         assert(first >= sweptBelow, "The journal's first position never decreases.")
         sweptBelow = first
-        memory.settle()
+        idempotencyTable.didCheckpoint()
         consumers.settle()
         lastCheckpoint = clock.monotonicNanoseconds
         lastCheckpointLength = lastCheckpoint - start

@@ -8,7 +8,7 @@ import TandemWire
 /// recorded because they could have an effect if they were carried out again later. They have no
 /// transaction that could hold their answer, so it is written to the store directly, and a
 /// checkpoint makes it durable before it is sent.
-struct SaveMemory {
+struct IdempotencyTable {
     /// The user and the id of a save.
     private struct Name: Hashable {
         var uid: UInt32
@@ -132,7 +132,7 @@ struct SaveMemory {
     }
 
     /// Marks the written answers as durable.
-    mutating func settle() { unchanged.removeAll() }
+    mutating func didCheckpoint() { unchanged.removeAll() }
 
     /// Discards the recorded answers, whose saves will be rejected.
     mutating func forget() { unchanged.removeAll() }
