@@ -25,7 +25,7 @@ final class Committer {
     private(set) var leases: LeaseBook
     var idempotencyTable: IdempotencyTable
     /// Acknowledged positions that no checkpoint includes yet.
-    var consumers: ConsumerBook
+    var consumers: PendingAcknowledgements
     private var batch = BatchBuilder(capacity: 1 << 16)
     private var pending: [EncodedTransaction] = []
     let clock: any Clock
@@ -63,7 +63,7 @@ final class Committer {
         self.notifier = notifier
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         idempotencyTable = IdempotencyTable(store)
-        consumers = ConsumerBook(store)
+        consumers = PendingAcknowledgements(store)
         try applyAgain()
         leases = LeaseBook(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
@@ -410,7 +410,7 @@ final class Committer {
         assert(first >= sweptBelow, "The journal's first position never decreases.")
         sweptBelow = first
         idempotencyTable.didCheckpoint()
-        consumers.settle()
+        consumers.didCheckpoint()
         lastCheckpoint = clock.monotonicNanoseconds
         lastCheckpointLength = lastCheckpoint - start
         pace.note(pages: pages, nanoseconds: lastCheckpointLength)

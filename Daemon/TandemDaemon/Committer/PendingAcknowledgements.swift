@@ -4,7 +4,7 @@ import TandemStore
 ///
 /// As a result, the store's record of consumers is durable whenever retention reads it, an
 /// acknowledgement costs no write, and no acknowledgement is lost if the store is reverted.
-struct ConsumerBook {
+struct PendingAcknowledgements {
     private let store: Store
     /// The consumers by the bytes of their names, since equal strings may be different names in the
     /// store.
@@ -42,5 +42,5 @@ struct ConsumerBook {
     }
 
     /// Marks the written acknowledgements as durable.
-    mutating func settle() { moved.removeAll() }
+    mutating func didCheckpoint() { moved.removeAll() }
 }
