@@ -22,7 +22,7 @@ final class Committer {
     private(set) var ring: TransactionRing
     /// The ranges of the journal that a history request may skip.
     var historyIndex = HistoryIndex()
-    private(set) var leases: LeaseBook
+    private(set) var leases: LeaseAllocator
     var idempotencyTable: IdempotencyTable
     /// Acknowledged positions that no checkpoint includes yet.
     var consumers: PendingAcknowledgements
@@ -61,11 +61,11 @@ final class Committer {
         ring = TransactionRing(transactions: limits.ringTransactions, bytes: limits.ringBytes)
         self.log = log
         self.notifier = notifier
-        leases = LeaseBook(store, atOnce: limits.leaseNumbers)
+        leases = LeaseAllocator(store, atOnce: limits.leaseNumbers)
         idempotencyTable = IdempotencyTable(store)
         consumers = PendingAcknowledgements(store)
         try applyAgain()
-        leases = LeaseBook(store, atOnce: limits.leaseNumbers)
+        leases = LeaseAllocator(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
         checkInvariants()
         try renewFoldedTexts()

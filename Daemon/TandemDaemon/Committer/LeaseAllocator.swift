@@ -4,7 +4,7 @@ import TandemStore
 /// An allocator of object numbers.
 ///
 /// It reserves numbers ahead, below a durable mark, so that a hello rarely waits.
-struct LeaseBook {
+struct LeaseAllocator {
     private var next: ObjectNumber
     private var reservedBelow: ObjectNumber
     /// The most numbers in one lease.
