@@ -8,10 +8,10 @@ import TandemQuery
 /// all members. An object whose members change is part of the save anyway; if only its links
 /// changed, the count makes its row change, too.
 struct DerivedAttributes {
-    let graph: WorkingGraph
+    let graph: PlanningGraph
 
     /// Computes the derived attributes of these objects, which are sorted by number.
-    func compute(_ objects: [WorkingObject]) throws {
+    func compute(_ objects: [PlanningObject]) throws {
         for working in objects where !working.entity.derivations.isEmpty && !working.isDeleted {
             for derivation in working.entity.derivations {
                 guard let value = try value(derivation, of: working) else { continue }
@@ -24,7 +24,7 @@ struct DerivedAttributes {
 
     /// Returns the value after the save, or nil if it does not change.
     private func value(
-        _ derivation: CompiledDerivation, of working: WorkingObject
+        _ derivation: CompiledDerivation, of working: PlanningObject
     ) throws -> Value? {
         switch derivation.kind {
         case .count: return try count(derivation, of: working)
@@ -39,7 +39,7 @@ struct DerivedAttributes {
     }
 
     private func count(
-        _ derivation: CompiledDerivation, of working: WorkingObject
+        _ derivation: CompiledDerivation, of working: PlanningObject
     ) throws -> Value? {
         guard let delta = working.delta(derivation.source), !delta.isEmpty else { return nil }
         if case .int(let before) = working.value(derivation.slot) {

@@ -53,7 +53,7 @@ extension SavePlanner {
             .findRefusals(inserted, &refusals)
     }
 
-    private var inserted: [WorkingObject] {
+    private var inserted: [PlanningObject] {
         request.operations.compactMap { graph.objects[$0.object.number] }
     }
 

@@ -14,7 +14,7 @@ struct SavePlanner {
     private let numbersBelow: ObjectNumber
     let limits: DaemonLimits
     let counts: LimitCounts
-    let graph: WorkingGraph
+    let graph: PlanningGraph
     private var conflicts: [MergeConflict] = []
 
     /// The result of planning a save.
@@ -69,7 +69,7 @@ struct SavePlanner {
         self.numbersBelow = numbersBelow
         self.limits = limits
         self.counts = counts
-        graph = WorkingGraph(
+        graph = PlanningGraph(
             store, model, limits, capacity: request.operations.count, most: most)
     }
 
@@ -222,17 +222,17 @@ struct SavePlanner {
 
     // MARK: Rules of the model
 
-    private func validate(_ objects: [WorkingObject]) throws {
+    private func validate(_ objects: [PlanningObject]) throws {
         try SaveValidator(graph: graph, model: model, limits: limits, counts: counts).validate(
             objects)
     }
 
-    private func uniqueness(_ objects: [WorkingObject]) throws -> [Replacement] {
+    private func uniqueness(_ objects: [PlanningObject]) throws -> [Replacement] {
         try UniquenessCheck(graph: graph, model: model, store: store, policy: request.policy)
             .run(objects)
     }
 
-    private func plan(_ working: [WorkingObject], _ replaced: [Replacement]) throws -> Plan {
+    private func plan(_ working: [PlanningObject], _ replaced: [Replacement]) throws -> Plan {
         var changes: [Change] = []
         changes.reserveCapacity(working.count)
         for object in working {

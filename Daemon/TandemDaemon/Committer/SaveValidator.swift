@@ -5,13 +5,13 @@ import TandemStore
 ///
 /// It reports all problems at once, as far as an answer has room for them.
 struct SaveValidator {
-    let graph: WorkingGraph
+    let graph: PlanningGraph
     let model: CompiledModel
     let limits: DaemonLimits
     let counts: LimitCounts
 
     /// Checks the objects of the save, which are sorted by number.
-    func validate(_ objects: [WorkingObject]) throws {
+    func validate(_ objects: [PlanningObject]) throws {
         try checkDenials()
         var problems = ProblemList()
         for working in objects where !working.isDeleted {
@@ -22,7 +22,7 @@ struct SaveValidator {
     }
 
     /// Returns the problems of one object as an error, or nil if there are none.
-    func refusal(of working: WorkingObject) throws -> TandemError? {
+    func refusal(of working: PlanningObject) throws -> TandemError? {
         var problems = ProblemList()
         try check(working, &problems)
         return problems.isEmpty ? nil : TandemError(.validation, problems: problems.problems)
@@ -39,7 +39,7 @@ struct SaveValidator {
         }
     }
 
-    private func check(_ working: WorkingObject, _ problems: inout ProblemList) throws {
+    private func check(_ working: PlanningObject, _ problems: inout ProblemList) throws {
         let entity = working.entity
         // Slots whose rules can't be broken are skipped.
         let doubtful = entity.limited.union(entity.required.subtracting(working.filled))
@@ -54,7 +54,7 @@ struct SaveValidator {
     }
 
     private func problem(
-        _ property: CompiledProperty, _ working: WorkingObject
+        _ property: CompiledProperty, _ working: PlanningObject
     ) throws -> String? {
         let value = working.value(property.slot)
         if let relationship = property.relationship {
@@ -72,7 +72,7 @@ struct SaveValidator {
     ///
     /// All members are counted only for the message.
     private func problem(
-        withMembersOf working: WorkingObject, _ slot: Int, _ relationship: CompiledRelationship
+        withMembersOf working: PlanningObject, _ slot: Int, _ relationship: CompiledRelationship
     ) throws -> String? {
         let (low, high) = (relationship.declaration.minimum, relationship.declaration.maximum)
         let bound = high ?? low ?? 1

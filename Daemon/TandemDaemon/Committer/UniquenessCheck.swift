@@ -4,7 +4,7 @@ import TandemWire
 
 /// The search for objects of a save whose unique values belong to another object.
 struct UniquenessCheck {
-    let graph: WorkingGraph
+    let graph: PlanningGraph
     let model: CompiledModel
     let store: Store
     let policy: MergePolicy
@@ -13,7 +13,7 @@ struct UniquenessCheck {
     /// that.
     ///
     /// `objects` are those of the save, sorted by number.
-    func run(_ objects: [WorkingObject]) throws -> [Replacement] {
+    func run(_ objects: [PlanningObject]) throws -> [Replacement] {
         var problems = ProblemList()
         var replaced: [Replacement] = []
         var replacedNumbers: Set<ObjectNumber> = []
@@ -48,7 +48,7 @@ struct UniquenessCheck {
     ///
     /// Inserts that are rejected themselves own no values. `inserted` are in the order in which
     /// they would be inserted one by one.
-    func findRefusals(_ inserted: [WorkingObject], _ refusals: inout Refusals) throws {
+    func findRefusals(_ inserted: [PlanningObject], _ refusals: inout Refusals) throws {
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {
             // An insert that links to a rejected one is rejected, so it has taken no values.
@@ -75,7 +75,7 @@ struct UniquenessCheck {
     ///
     /// No chunk then has two objects with the same unique values. Values that the store has require
     /// no split, because each new object with them becomes the stored one.
-    func cuts(_ inserted: [WorkingObject]) throws -> [Int] {
+    func cuts(_ inserted: [PlanningObject]) throws -> [Int] {
         var first: [[UInt8]: Int] = [:]
         var cuts: [Int] = []
         for (place, working) in inserted.enumerated() where !working.entity.uniqueness.isEmpty {
@@ -89,13 +89,13 @@ struct UniquenessCheck {
         return cuts
     }
 
-    private func isConcerned(_ working: WorkingObject, _ index: CompiledIndex) -> Bool {
+    private func isConcerned(_ working: PlanningObject, _ index: CompiledIndex) -> Bool {
         working.isInserted || !working.written.intersection(index.mask).isEmpty
     }
 
     /// Returns another object with the same tuple, in this save or in the store.
     private func owner(
-        _ index: CompiledIndex, _ working: WorkingObject, _ taken: inout [[UInt8]: ObjectReference]
+        _ index: CompiledIndex, _ working: PlanningObject, _ taken: inout [[UInt8]: ObjectReference]
     ) throws -> ObjectReference? {
         guard let key = key(index, working) else { return nil }
         if let other = taken.updateValue(working.object, forKey: key) { return other }
@@ -103,7 +103,7 @@ struct UniquenessCheck {
     }
 
     /// Returns the key of a tuple, or nil if a value is missing: such a tuple equals no other.
-    private func key(_ index: CompiledIndex, _ working: WorkingObject) -> [UInt8]? {
+    private func key(_ index: CompiledIndex, _ working: PlanningObject) -> [UInt8]? {
         guard index.slots.allSatisfy({ !working.value($0).isNull }) else { return nil }
         var key = KeyEncoder()
         key.append(tag: index.id)
@@ -113,7 +113,7 @@ struct UniquenessCheck {
 
     /// Returns the stored object that still has the same tuple after the save.
     private func storedOwner(
-        _ index: CompiledIndex, _ working: WorkingObject
+        _ index: CompiledIndex, _ working: PlanningObject
     ) throws -> ObjectReference? {
         guard let owner = try store.owner(of: index, working.row, working.entity),
             owner.number != working.object.number, holds(owner, index)
@@ -131,13 +131,13 @@ struct UniquenessCheck {
         }
     }
 
-    private func canBecomeOne(_ working: WorkingObject, with owner: ObjectReference) -> Bool {
+    private func canBecomeOne(_ working: PlanningObject, with owner: ObjectReference) -> Bool {
         policy != .error && working.isInserted && owner.tag == working.object.tag
             && graph.objects[owner.number]?.isInserted != true
     }
 
     private func problem(
-        _ working: WorkingObject, _ index: CompiledIndex, _ owner: ObjectReference
+        _ working: PlanningObject, _ index: CompiledIndex, _ owner: ObjectReference
     ) -> ValidationProblem {
         let values = index.slots.map { working.value($0).excerpt() }.joined(separator: ", ")
         return ValidationProblem(

@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 
 /// The order of ordered to-many relationships while a save is planned.
-extension WorkingGraph {
+extension PlanningGraph {
     /// Records the requested rank of a member; ignored unless it is a member after the save.
     ///
     /// Throws `usage` for a relationship without order.
@@ -23,7 +23,7 @@ extension WorkingGraph {
     ///
     /// Cost: a point read for each of these members. If members were added without a rank and the
     /// last rank is unknown, all links of the owner are read.
-    func settleOrder(_ objects: [WorkingObject]) throws {
+    func settleOrder(_ objects: [PlanningObject]) throws {
         for working in objects {
             for index in working.links.indices {
                 let slot = working.links[index].slot
@@ -31,13 +31,13 @@ extension WorkingGraph {
                     relationship.isOrdered
                 else { continue }
                 let delta = working.links[index]
-                working.settle(slot, try ranks(of: working, delta, relationship))
+                working.setRanks(slot, try ranks(of: working, delta, relationship))
             }
         }
     }
 
     private func ranks(
-        of owner: WorkingObject, _ delta: LinkDelta,
+        of owner: PlanningObject, _ delta: LinkDelta,
         _ relationship: CompiledRelationship
     ) throws -> LinkDelta.RankDelta {
         var ranks = LinkDelta.RankDelta()
@@ -64,7 +64,7 @@ extension WorkingGraph {
 
     /// Returns ranks after those of all members, or nil if there is no room.
     private func last(
-        behindAllOf owner: WorkingObject, _ relationship: CompiledRelationship,
+        behindAllOf owner: PlanningObject, _ relationship: CompiledRelationship,
         _ ranks: LinkDelta.RankDelta, count: Int
     ) throws -> [Rank]? {
         let stored =
@@ -75,7 +75,7 @@ extension WorkingGraph {
 
     /// Appends members at the end; if there is no room, other members get new ranks as well.
     private func append(
-        _ members: [ObjectReference], to owner: WorkingObject,
+        _ members: [ObjectReference], to owner: PlanningObject,
         _ relationship: CompiledRelationship, _ ranks: inout LinkDelta.RankDelta
     ) throws {
         if let behind = try last(behindAllOf: owner, relationship, ranks, count: members.count) {

@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 
 /// Handling of values too long for rows.
-extension WorkingGraph {
+extension PlanningGraph {
     /// Returns the value as its row holds it; an overlong content is kept for ``newBlobs(in:)``.
     ///
     /// Throws `validation` for a reference whose content is neither in the request nor in the

@@ -3,9 +3,9 @@ import TandemStore
 
 /// An object while a save is planned: its state in the store and the edits of the save.
 ///
-/// It belongs to one ``WorkingGraph``. Fixed-width values are written to a copy of the stored row.
+/// It belongs to one ``PlanningGraph``. Fixed-width values are written to a copy of the stored row.
 /// Other values are kept separately until the row is made.
-final class WorkingObject {
+final class PlanningObject {
     let object: ObjectReference
     let entity: CompiledEntity
     /// The stored object; nil for an object that the save inserts.
@@ -111,7 +111,7 @@ final class WorkingObject {
     }
 
     /// Sets the final ranks of a relationship.
-    func settle(_ slot: Int, _ ranks: LinkDelta.RankDelta) {
+    func setRanks(_ slot: Int, _ ranks: LinkDelta.RankDelta) {
         links[index(ofLinks: slot)].ranks = ranks
     }
 

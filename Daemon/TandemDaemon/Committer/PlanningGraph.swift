@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 
 /// The objects that a save touches, as an overlay on the store; links are kept at both ends.
-final class WorkingGraph {
+final class PlanningGraph {
     let store: Store
     let model: CompiledModel
     let limits: DaemonLimits
@@ -12,7 +12,7 @@ final class WorkingGraph {
     private(set) var blobs: [BlobReference: Blob] = [:]
     /// Long texts that the request refers to and that are known to exist.
     var texts: Set<TextReference> = []
-    private(set) var objects: WorkingSet
+    private(set) var objects: PlanningObjects
     /// Members under a relationship with the rule `deny`, checked after everything else is planned.
     private(set) var denials: [(owner: ObjectReference, slot: Int, members: [ObjectReference])] = []
 
@@ -25,31 +25,31 @@ final class WorkingGraph {
         self.model = model
         self.limits = limits
         self.most = most
-        objects = WorkingSet(capacity: capacity)
+        objects = PlanningObjects(capacity: capacity)
     }
 
     // MARK: Objects
 
     /// Returns an object, or nil if it does not exist, has another entity, or is deleted by the
     /// save.
-    func load(_ object: ObjectReference) throws -> WorkingObject? {
+    func load(_ object: ObjectReference) throws -> PlanningObject? {
         if let known = objects[object.number] {
             return known.object == object && !known.isDeleted ? known : nil
         }
         guard let stored = try store.stored(object),
             let entity = model.entity(tagged: object.tag)
         else { return nil }
-        let working = WorkingObject(stored: stored, entity: entity, model)
+        let working = PlanningObject(stored: stored, entity: entity, model)
         objects.append(working)
         return working
     }
 
     func insert(_ object: ObjectReference, _ entity: CompiledEntity) {
-        objects.append(WorkingObject(inserting: object, entity: entity, model))
+        objects.append(PlanningObject(inserting: object, entity: entity, model))
     }
 
     /// The objects by number; computed when the save is planned.
-    var inOrder: [WorkingObject] { objects.inOrder }
+    var inOrder: [PlanningObject] { objects.inOrder }
 
     private func relationship(
         _ object: ObjectReference, _ slot: Int
@@ -61,7 +61,7 @@ final class WorkingGraph {
     }
 
     private func relationship(
-        _ working: WorkingObject, _ slot: Int
+        _ working: PlanningObject, _ slot: Int
     ) throws(TandemError) -> CompiledRelationship {
         let properties = working.entity.properties
         guard slot < properties.count, let relationship = properties[slot].relationship else {
@@ -76,7 +76,7 @@ final class WorkingGraph {
 
     // MARK: Values
 
-    func set(_ working: WorkingObject, _ slot: Int, _ value: Value) throws {
+    func set(_ working: PlanningObject, _ slot: Int, _ value: Value) throws {
         let entity = working.entity
         if entity.derived.contains(slot),
             let refusal = TandemError.derived(
@@ -113,7 +113,7 @@ final class WorkingGraph {
     // MARK: Links
 
     /// Sets a to-one relationship and updates both inverses.
-    private func setToOne(_ owner: WorkingObject, _ slot: Int, _ target: ObjectReference?) throws {
+    private func setToOne(_ owner: PlanningObject, _ slot: Int, _ target: ObjectReference?) throws {
         let relationship = try relationship(owner, slot)
         let old = owner.value(slot).reference
         guard old != target else { return }
@@ -138,7 +138,7 @@ final class WorkingGraph {
     }
 
     private func detach(
-        _ owner: WorkingObject, from old: WorkingObject, _ relationship: CompiledRelationship
+        _ owner: PlanningObject, from old: PlanningObject, _ relationship: CompiledRelationship
     ) {
         if relationship.inverseToMany {
             old.remove(owner.object, from: relationship.inverseSlot)
@@ -148,7 +148,7 @@ final class WorkingGraph {
     }
 
     private func attach(
-        _ owner: WorkingObject, to target: WorkingObject, _ slot: Int,
+        _ owner: PlanningObject, to target: PlanningObject, _ slot: Int,
         _ relationship: CompiledRelationship
     ) throws {
         if relationship.inverseToMany {
@@ -206,7 +206,7 @@ final class WorkingGraph {
     @discardableResult
     private func require(
         _ target: ObjectReference, _ relationship: CompiledRelationship
-    ) throws -> WorkingObject {
+    ) throws -> PlanningObject {
         guard model.entity(tagged: relationship.destination)?.includes(target.tag) ?? false else {
             throw TandemError(
                 .usage,

@@ -7,11 +7,11 @@ import TandemModel
 /// Clients usually send changes in the order of object numbers. Such objects form a sorted array
 /// with binary search. Objects that arrive out of order, such as those at the other ends of links,
 /// go to a hash table.
-struct WorkingSet {
+struct PlanningObjects {
     /// The objects whose numbers arrived in ascending order.
-    private var run: [WorkingObject] = []
+    private var run: [PlanningObject] = []
     /// The other objects.
-    private var others: [ObjectNumber: WorkingObject] = [:]
+    private var others: [ObjectNumber: PlanningObject] = [:]
 
     /// Creates an empty set with capacity for `capacity` objects.
     init(capacity: Int) { run.reserveCapacity(capacity) }
@@ -20,7 +20,7 @@ struct WorkingSet {
     var count: Int { run.count + others.count }
 
     /// Returns the object with a number.
-    subscript(number: ObjectNumber) -> WorkingObject? {
+    subscript(number: ObjectNumber) -> PlanningObject? {
         if let first = run.first, let last = run.last,
             (first.object.number...last.object.number).contains(number)
         {
@@ -31,7 +31,7 @@ struct WorkingSet {
     }
 
     /// Adds an object whose number is not in the set.
-    mutating func append(_ working: WorkingObject) {
+    mutating func append(_ working: PlanningObject) {
         let number = working.object.number
         assert(self[number] == nil, "A number is in the set once.")
         if let last = run.last, last.object.number > number {
@@ -42,9 +42,9 @@ struct WorkingSet {
     }
 
     /// The objects by number.
-    var inOrder: [WorkingObject] {
+    var inOrder: [PlanningObject] {
         if others.isEmpty { return run }
-        var all: [WorkingObject] = []
+        var all: [PlanningObject] = []
         all.reserveCapacity(count)
         var next = 0
         for number in others.keys.sorted() {
