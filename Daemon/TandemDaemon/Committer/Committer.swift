@@ -64,7 +64,7 @@ final class Committer {
         leases = LeaseAllocator(store, atOnce: limits.leaseNumbers)
         idempotencyTable = IdempotencyTable(store)
         consumers = PendingAcknowledgements(store)
-        try applyAgain()
+        try replayFromCheckpoint()
         leases = LeaseAllocator(store, atOnce: limits.leaseNumbers)
         lastCheckpoint = clock.monotonicNanoseconds
         checkInvariants()
@@ -331,7 +331,7 @@ final class Committer {
         pending.removeAll()
         idempotencyTable.forget()
         try store.revert()
-        try applyAgain()
+        try replayFromCheckpoint()
         checkInvariants()
         return refusal
     }
@@ -474,7 +474,7 @@ final class Committer {
             let error = store.meaning(of: error)
             guard error.isShortage else { throw error }
             try store.revert()
-            try applyAgain()
+            try replayFromCheckpoint()
             throw error
         }
     }
@@ -483,7 +483,7 @@ final class Committer {
     ///
     /// All of it was in the store before, or had room at the last start. If it has no room now, the
     /// error is fatal.
-    private func applyAgain() throws {
+    private func replayFromCheckpoint() throws {
         try replay()
         for transaction in pending where transaction.position > store.appliedPosition {
             try store.apply(transaction)
