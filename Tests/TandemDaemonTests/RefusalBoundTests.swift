@@ -16,7 +16,7 @@ import Testing
     }
 
     private func refusals(
-        _ operations: [SaveOperation], _ bench: EngineBench, _ budget: inout RefusalBudget
+        _ operations: [SaveOperation], _ bench: EngineBench, _ budget: inout RejectionBudget
     ) throws -> [ObjectNumber: TandemError] {
         let committer = bench.bench.committer
         let request = SaveRequest(
@@ -36,7 +36,7 @@ import Testing
                 "Node", lease + UInt64(index),
                 ["parent": .reference(try bench.bench.reference("Node", before))])
         }
-        var budget = RefusalBudget(rounds: .max, work: .max)
+        var budget = RejectionBudget(rounds: .max, work: .max)
         let single = try bench.bench.insert("Node", lease + 300)
         let found = try refusals(chain + [single], bench, &budget)
         #expect(Set(found.keys) == Set(lease..<(lease + 300)))
@@ -73,7 +73,7 @@ import Testing
             if more.isEmpty { break }
             broken.formUnion(more)
         }
-        var budget = RefusalBudget()
+        var budget = RejectionBudget()
         let found = try refusals(rows, bench, &budget)
         #expect(
             Set(found.keys) == Set(broken.map { lease + UInt64($0) }), "seed \(seed) \(round)")
@@ -87,7 +87,7 @@ import Testing
             ["code": .string("a")],
         ].enumerated().map { try bench.bench.insert("Node", lease + UInt64($0), $1) }
         for (most, work, count) in [(1, 100, 1), (2, 100, 2), (3, 100, 3), (3, 0, 1), (3, 9, 2)] {
-            var budget = RefusalBudget(rounds: most, work: work)
+            var budget = RejectionBudget(rounds: most, work: work)
             #expect(try refusals(rows, bench, &budget).count == count)
             #expect(budget.rounds == count)
         }
@@ -108,7 +108,7 @@ import Testing
         let rows = try (0..<1_000).map {
             try bench.bench.insert("House", lease + $0, ["town": long])
         }
-        var budget = RefusalBudget()
+        var budget = RejectionBudget()
         let found = try refusals(rows, bench, &budget)
         let message = try #require(found[lease]?.problems.first?.message)
         #expect(message.unicodeScalars.count < 900 && message.hasSuffix(" and 990 more"))

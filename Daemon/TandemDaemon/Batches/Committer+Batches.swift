@@ -59,7 +59,7 @@ extension Committer {
     /// result is empty if no insert alone is at fault.
     func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
         guard let model = store.model else { return [:] }
-        var budget = RefusalBudget()
+        var budget = RejectionBudget()
         return try mappingDamage {
             try SavePlanner.refusals(
                 of: part, model: model, store: store, numbersBelow: leases.numbersBelow,

@@ -48,7 +48,7 @@ struct UniquenessCheck {
     ///
     /// Inserts that are rejected themselves own no values. `inserted` are in the order in which
     /// they would be inserted one by one.
-    func findRefusals(_ inserted: [PlanningObject], _ refusals: inout Refusals) throws {
+    func findRefusals(_ inserted: [PlanningObject], _ refusals: inout RejectedInserts) throws {
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {
             // An insert that links to a rejected one is rejected, so it has taken no values.

@@ -5,7 +5,7 @@ import TandemWire
 /// Inserts of a request that can't be carried out, with the reasons.
 ///
 /// Inserts that link to a rejected insert are rejected, too, because its object will not exist.
-struct Refusals {
+struct RejectedInserts {
     /// The errors by object number.
     private(set) var errors: [ObjectNumber: TandemError] = [:]
     private let request: SaveRequest
@@ -84,7 +84,7 @@ extension SaveOperation {
 /// A round evaluates the request without the inserts rejected before. It finds inserts that break
 /// one kind of rule, of which there are three. Inserts that the rounds miss fail when they are
 /// tried.
-struct RefusalBudget {
+struct RejectionBudget {
     /// The number of rounds so far.
     private(set) var rounds = 0
     private let mostRounds: Int

@@ -16,10 +16,10 @@ extension SavePlanner {
     /// The store is only read. Cost: that of planning, for each round.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits, counts: LimitCounts, budget: inout RefusalBudget
+        limits: DaemonLimits, counts: LimitCounts, budget: inout RejectionBudget
     ) throws -> [ObjectNumber: TandemError] {
         guard request.policy == .error else { return [:] }
-        var refusals = Refusals(request, model, store)
+        var refusals = RejectedInserts(request, model, store)
         var request = request
         while !refusals.isFull, budget.begin(request) {
             let known = refusals.errors.count
@@ -37,7 +37,7 @@ extension SavePlanner {
     ///
     /// Unique values come last, because only a valid insert can take a unique value from another
     /// one.
-    private mutating func judge(_ refusals: inout Refusals) throws {
+    private mutating func judge(_ refusals: inout RejectedInserts) throws {
         let known = refusals.errors.count
         try findUnworkable(&refusals)
         guard refusals.errors.count == known else { return }
@@ -61,7 +61,7 @@ extension SavePlanner {
     ///
     /// Their number is unavailable, a value has the wrong type, or a link has no target. The
     /// remains of such an insert in the graph do no harm, because nothing is planned from it.
-    private mutating func findUnworkable(_ refusals: inout Refusals) throws {
+    private mutating func findUnworkable(_ refusals: inout RejectedInserts) throws {
         for operation in request.operations {
             do {
                 try insert(operation.object)
