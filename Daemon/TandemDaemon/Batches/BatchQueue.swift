@@ -27,7 +27,7 @@ struct BatchQueue {
     }
 
     /// The running batch.
-    private(set) var current: (any BatchWork)?
+    private(set) var current: (any BatchTask)?
     /// The waiting entries, in order of arrival.
     private var waiting: [Waiting] = []
     /// The turn count at each user's last turn; one entry for each user that ever had one.
@@ -89,7 +89,7 @@ struct BatchQueue {
 
     /// Returns the running batch, or starts the first waiting one of the user served least
     /// recently.
-    mutating func next() -> (any BatchWork)? {
+    mutating func next() -> (any BatchTask)? {
         while current == nil,
             let index = waiting.indices.min(by: { lastTurn($0) < lastTurn($1) })
         {
@@ -106,7 +106,7 @@ struct BatchQueue {
     ///
     /// Returns nil for a session that has no chunks, or whose client does not read; it is queued
     /// again when the client does.
-    private mutating func take(_ next: Waiting) -> (any BatchWork)? {
+    private mutating func take(_ next: Waiting) -> (any BatchTask)? {
         guard case .rows(let session) = next else { return next.batch }
         session.marks.remove(.rows)
         guard session.hasRows, let (insert, id) = session.takeRows() else { return nil }

@@ -19,7 +19,7 @@ import TandemWire
 /// - `found`, `next`: the objects, and the index of the first one not processed.
 /// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
 /// - `own`: the positions of the batch's transactions since its search.
-final class BatchRun: BatchWork {
+final class BatchRun: BatchTask {
     let session: Session
     let id: UInt32
     let batch: Batch
@@ -284,7 +284,7 @@ final class BatchRun: BatchWork {
 
     // MARK: Durability
 
-    func settle(unless unkept: TandemError?) {
+    func didCommit(unless unkept: TandemError?) {
         guard let part else { return }
         self.part = nil
         if part.needsKeeping, let unkept { return fail(unkept) }

@@ -21,7 +21,7 @@ import TandemWire
 /// - `cuts`: indexes after `next` before which transactions end.
 /// - `part`: the transaction in the batch of saves being built, or the last of several. It takes
 ///   effect once it is durable.
-final class InsertRun: BatchWork {
+final class InsertRun: BatchTask {
     let session: Session
     let id: UInt32
     private let insert: BatchInsert
@@ -263,7 +263,7 @@ final class InsertRun: BatchWork {
 
     // MARK: Durability
 
-    func settle(unless unkept: TandemError?) {
+    func didCommit(unless unkept: TandemError?) {
         guard let part else { return }
         self.part = nil
         next = part.next

@@ -71,7 +71,7 @@ extension Engine {
         forget(read)
     }
 
-    private func failing(_ run: any BatchWork, _ body: () throws -> Void) throws {
+    private func failing(_ run: any BatchTask, _ body: () throws -> Void) throws {
         do {
             try body()
         } catch let error as TandemError {
@@ -86,14 +86,14 @@ extension Engine {
         if let failure {
             run.fail(failure)
         } else {
-            run.settle(unless: committer.unkeptRefusal)
+            run.didCommit(unless: committer.unkeptRefusal)
         }
         guard let answer = run.answer(at: committer.position) else { return }
         batches.endCurrent()
         tell(run, answer)
     }
 
-    private func tell(_ run: any BatchWork, _ answer: DaemonMessage) {
+    private func tell(_ run: any BatchTask, _ answer: DaemonMessage) {
         let session = run.session
         guard !session.isClosing else { return }
         if let error = answer.failure { refused(session, error) }

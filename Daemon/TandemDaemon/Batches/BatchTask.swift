@@ -3,7 +3,7 @@ import TandemModel
 import TandemWire
 
 /// A running batch of any kind: one that searches for objects, or a chunk of rows to insert.
-protocol BatchWork: AnyObject {
+protocol BatchTask: AnyObject {
     /// The session that requested it.
     var session: Session { get }
     /// The id of the request, which is answered at the end.
@@ -20,7 +20,7 @@ protocol BatchWork: AnyObject {
     func advance(
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
     /// Marks the planned transaction as durable, or fails with `unkept` if its record was not kept.
-    func settle(unless unkept: TandemError?)
+    func didCommit(unless unkept: TandemError?)
     /// Ends the batch with an error, after nothing of the planned transaction happened.
     func fail(_ error: TandemError)
     /// Returns the answer at the end, or nil before.
