@@ -11,7 +11,7 @@ struct BatchQueue {
     var most = WireLimits.batchObjects
     /// An entry that waits for its turn.
     private enum Waiting {
-        case batch(BatchRun)
+        case batch(BatchChangeTask)
         /// The batch-insert chunks of a session.
         case rows(Session)
 
@@ -22,7 +22,7 @@ struct BatchQueue {
             }
         }
 
-        var batch: BatchRun? { if case .batch(let run) = self { run } else { nil } }
+        var batch: BatchChangeTask? { if case .batch(let run) = self { run } else { nil } }
         var user: UInt32 { session.peer.uid }
     }
 
@@ -45,7 +45,7 @@ struct BatchQueue {
     /// Throws `limitExceeded` with the limit's name, and counts it, if too many batches of the user
     /// or the connection wait, or too many bytes of them.
     mutating func add(
-        _ run: BatchRun, _ limits: DaemonLimits, _ counts: LimitCounts
+        _ run: BatchChangeTask, _ limits: DaemonLimits, _ counts: LimitCounts
     ) throws(TandemError) {
         let ofUser = waiting.compactMap(\.batch).filter {
             $0.principal.uid == run.principal.uid
@@ -111,7 +111,7 @@ struct BatchQueue {
         session.marks.remove(.rows)
         guard session.hasRows, let (insert, id) = session.takeRows() else { return nil }
         if session.hasRows { add(rowsOf: session) }
-        return InsertRun(insert, id, session)
+        return BatchInsertTask(insert, id, session)
     }
 
     private func lastTurn(_ index: Int) -> (UInt64, Int) {

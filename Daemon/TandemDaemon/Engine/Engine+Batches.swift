@@ -15,7 +15,7 @@ extension Engine {
         try authorize(.writer, of: session, to: "change objects by a batch")
         try check(batch)
         let principal = try session.principal(author: batch.author, context: batch.context)
-        try batches.add(BatchRun(batch, id, session, principal), limits, limitCounts)
+        try batches.add(BatchChangeTask(batch, id, session, principal), limits, limitCounts)
     }
 
     private func check(_ batch: Batch) throws {
@@ -40,7 +40,7 @@ extension Engine {
         batches.dropClosed()
         guard let run = batches.next(), !run.isOver else { return }
         try failing(run) {
-            if run is InsertRun {
+            if run is BatchInsertTask {
                 try authorize(.writer, of: run.session, to: "insert objects by a batch")
             }
             try run.advance(
@@ -50,7 +50,7 @@ extension Engine {
 
     /// Starts the search for the objects of the running batch.
     func searchBatch() throws {
-        guard let run = batches.current as? BatchRun, run.seeks, !run.isOver else { return }
+        guard let run = batches.current as? BatchChangeTask, run.seeks, !run.isOver else { return }
         try failing(run) {
             guard let model = committer.store.model else {
                 throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
@@ -66,7 +66,8 @@ extension Engine {
 
     /// Cancels the search of a batch whose client has disconnected.
     func dropSearch(of session: Session) {
-        guard let run = batches.current as? BatchRun, run.session === session, let read = run.search
+        guard let run = batches.current as? BatchChangeTask, run.session === session,
+            let read = run.search
         else { return }
         forget(read)
     }

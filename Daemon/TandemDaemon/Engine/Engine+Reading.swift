@@ -179,7 +179,7 @@ extension Engine {
         guard state.phase == .done else { return }
         read.isOver = true
         uncount(read)
-        guard let run = batches.current as? BatchRun, run.search === read else { return }
+        guard let run = batches.current as? BatchChangeTask, run.search === read else { return }
         if let found = state.found {
             run.take(found, at: state.position)
         } else {
@@ -239,7 +239,7 @@ extension Engine {
         if read.isSearch {
             readQueue.remove(read)
             read.isOver = true
-            (batches.current as? BatchRun)?.fail(error, of: read)
+            (batches.current as? BatchChangeTask)?.fail(error, of: read)
             return uncount(read)
         }
         let session = read.session

@@ -21,7 +21,7 @@ import TandemWire
 /// - `cuts`: indexes after `next` before which transactions end.
 /// - `part`: the transaction in the batch of saves being built, or the last of several. It takes
 ///   effect once it is durable.
-final class InsertRun: BatchTask {
+final class BatchInsertTask: BatchTask {
     let session: Session
     let id: UInt32
     private let insert: BatchInsert

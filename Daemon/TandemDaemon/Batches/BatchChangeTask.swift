@@ -19,7 +19,7 @@ import TandemWire
 /// - `found`, `next`: the objects, and the index of the first one not processed.
 /// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
 /// - `own`: the positions of the batch's transactions since its search.
-final class BatchRun: BatchTask {
+final class BatchChangeTask: BatchTask {
     let session: Session
     let id: UInt32
     let batch: Batch
