@@ -47,7 +47,7 @@ final class BatchChangeTask: BatchTask {
     private var derived: Set<ObjectReference> = []
     /// The most objects in a transaction; `pace` has the number for the next one.
     private var most = WireLimits.batchObjects
-    private var pace = BatchPace()
+    private var pace = AdaptiveBatchSize()
     private var part: BatchPart?
     /// The number of objects read to evaluate changed objects again for the next transaction.
     private var judged = 0

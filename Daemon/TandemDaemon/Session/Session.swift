@@ -66,7 +66,7 @@ final class Session {
     /// Chunks of batch inserts; requests that arrive after them may be handled first.
     private var rows: Deque<Waiting> = []
     /// The adaptive number of rows per transaction of a batch insert.
-    var pace = BatchPace()
+    var pace = AdaptiveBatchSize()
     /// The bytes of the requests in the inbox and of the batch-insert chunks.
     private(set) var inboundBytes = 0
     /// The bytes of the request most recently removed from the inbox.

@@ -1,7 +1,7 @@
 import TandemWire
 
 /// The adaptive number of objects in the next transaction of a batch, from recent durations.
-struct BatchPace {
+struct AdaptiveBatchSize {
     private(set) var size = DaemonLimits.firstBatchObjects
     /// Whether the limit on a transaction's changes determines the size, rather than the duration.
     private(set) var isFull = false
