@@ -35,20 +35,20 @@ extension Committer {
         var first: ObjectNumber? = 0
         while let from = first {
             let step = try store.rowStep(of: entity.tag, from: from)
-            var renewal = FoldedRenewal(entity, store)
+            var scan = StaleFoldingScan(entity, store)
             for stored in step {
-                try renewal.look(at: stored)
-                if renewal.isFull { try append(&renewal) }
+                try scan.look(at: stored)
+                if scan.isFull { try append(&scan) }
             }
-            try append(&renewal)
+            try append(&scan)
             first = step.last.flatMap { $0.object.number.successor }
         }
     }
 
-    private func append(_ renewal: inout FoldedRenewal) throws {
-        guard !renewal.changes.isEmpty else { return }
-        let found = renewal
-        renewal = FoldedRenewal(found.entity, store)
+    private func append(_ scan: inout StaleFoldingScan) throws {
+        guard !scan.changes.isEmpty else { return }
+        let found = scan
+        scan = StaleFoldingScan(found.entity, store)
         assert(
             !Invariants.walk(found.changes.count)
                 || zip(found.changes, found.changes.dropFirst()).allSatisfy {
@@ -66,7 +66,7 @@ extension Committer {
 }
 
 /// A scan for stale folded texts; collects as many changes as one transaction takes.
-private struct FoldedRenewal {
+private struct StaleFoldingScan {
     let entity: CompiledEntity
     private let store: Store
     private let derivations: [CompiledDerivation]
