@@ -33,7 +33,7 @@ import Testing
                 let snapshot = try bench.store.snapshot()
                 let run = ReadRun(
                     view: snapshot, model: try bench.model, limits: bench.committer.limits,
-                    counts: bench.committer.limitCounts)
+                    counts: bench.committer.limitCounters)
                 let job = ReadJob(.search(search), of: 0, run, snapshot: snapshot)
                 for _ in 0..<Int.random(in: 0...3, using: &random) { try graph.step() }
                 try bench.committer.checkpoint()

@@ -18,7 +18,7 @@ import Testing
         if limit == .inboundBytes { limits.outboundBytes = 4_096 }
         let clock = ManualClock()
         let bench = try EngineBench(model: limitModel, clock: clock, limits: limits)
-        let before = bench.engine.limitCounts[limit]
+        let before = bench.engine.limitCounters[limit]
         let error = try reach(limit, bench, clock)
         #expect(error?.code == limit.code, "\(String(describing: error))")
         if let error, limit != .savesKept {
@@ -217,7 +217,7 @@ import Testing
         }
         #expect(try code("children.@count > 50") == [nil, nil])
         #expect(try code("ANY children.label = 'x'") == [.limitExceeded, .limitExceeded])
-        #expect(bench.engine.limitCounts[.objectReads] == 2)
+        #expect(bench.engine.limitCounters[.objectReads] == 2)
     }
 
     private func checkpoint(

@@ -57,7 +57,7 @@ import Testing
         #expect(!session.isClosing && !world.bench.engine.hasWork)
         // Watching for bytes that may not be read yet would wake the loop for ever.
         #expect(world.poller.interests[session.id] == .write)
-        #expect(world.bench.engine.limitCounts[.outboundBytes] == 1)
+        #expect(world.bench.engine.limitCounters[.outboundBytes] == 1)
         // The client reads, and everything is answered.
         var answers = 0
         for _ in 0..<100 where answers < Int(world.sent) {

@@ -25,7 +25,7 @@ import Testing
         return try SavePlanner.refusals(
             of: request, model: try bench.bench.model, store: committer.store,
             numbersBelow: committer.leases.numbersBelow, limits: committer.limits,
-            counts: committer.limitCounts, budget: &budget)
+            counts: committer.limitCounters, budget: &budget)
     }
 
     @Test func `a chain of links is found in two rounds, however long it is`() throws {

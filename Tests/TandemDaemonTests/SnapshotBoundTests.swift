@@ -50,7 +50,7 @@ import Testing
         clock.advance(byNanoseconds: deadline - clock.monotonicNanoseconds)
         try bench.turn()
         #expect(bench.engine.nextReadDeadline == nil)
-        #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 1)
+        #expect(bench.engine.limitCounters[.snapshotMilliseconds] == 1)
         bench.holdReaders(false)
         let error = try #require(failure(try client.answer(id)))
         #expect(error.code == .timeout)
@@ -72,7 +72,7 @@ import Testing
         clock.advance(byNanoseconds: 10 * time)
         #expect(job.waited(until: clock.monotonicNanoseconds) == 10 * time)
         try bench.turn()
-        #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 0)
+        #expect(bench.engine.limitCounters[.snapshotMilliseconds] == 0)
         bench.holdReaders(false)
         #expect(try client.answer(id).fetched.objects.count == 10)
     }
@@ -89,7 +89,7 @@ import Testing
         }
         bench.holdReaders(false)
         #expect(try client.answer(id).fetched.objects.count == 10)
-        #expect(bench.engine.limitCounts[.snapshotMilliseconds] == 0)
+        #expect(bench.engine.limitCounters[.snapshotMilliseconds] == 0)
     }
 
     @Test func `law 8: a read ends if others committed too much since it began`() throws {
@@ -99,7 +99,7 @@ import Testing
         let client = try bench.client()
         let id = try held(bench, client)
         var number: UInt64 = 100
-        while bench.engine.limitCounts[.snapshotBytes] == 0, number < 1_000 {
+        while bench.engine.limitCounters[.snapshotBytes] == 0, number < 1_000 {
             try save(bench, number, bytes: 20_000)
             try bench.turn()
             number += 1

@@ -44,7 +44,7 @@ extension CommitBench {
     func job(_ asked: Asked, snapshot: StoreSnapshot?) throws -> ReadJob {
         let run = ReadRun(
             view: snapshot ?? store, model: try model, limits: committer.limits,
-            counts: committer.limitCounts, window: asked.window)
+            counts: committer.limitCounters, window: asked.window)
         return ReadJob(.answer(asked.question, id: 1), of: 0, run, snapshot: snapshot)
     }
 
@@ -64,7 +64,7 @@ extension CommitBench {
             }
         } while job.takeRest()
         if let failure = job.takeNews().failure {
-            let (limits, counts) = (committer.limits, committer.limitCounts)
+            let (limits, counts) = (committer.limits, committer.limitCounters)
             throw (failure as? StoreError)?.told(limits, counts) ?? failure
         }
         #expect(job.heldBytes == 0)

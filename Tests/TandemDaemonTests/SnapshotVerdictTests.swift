@@ -70,7 +70,7 @@ import Testing
         let compiled = try item.compiled(try bench.model)
         var related = RelatedRows(
             bench.store, try bench.model, nil,
-            AnswerByteBudget(bench.committer.limits, bench.committer.limitCounts), ReadBudget())
+            AnswerByteBudget(bench.committer.limits, bench.committer.limitCounters), ReadBudget())
         for verdict in answer.items[0] where verdict.matches {
             let row = try #require(verdict.row)
             for path in compiled.paths { try related.follow(path.hops[...], from: row) }

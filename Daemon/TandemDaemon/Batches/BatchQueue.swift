@@ -45,7 +45,7 @@ struct BatchQueue {
     /// Throws `limitExceeded` with the limit's name, and counts it, if too many batches of the user
     /// or the connection wait, or too many bytes of them.
     mutating func add(
-        _ run: BatchChangeTask, _ limits: DaemonLimits, _ counts: LimitCounts
+        _ run: BatchChangeTask, _ limits: DaemonLimits, _ counts: LimitCounters
     ) throws(TandemError) {
         let ofUser = waiting.compactMap(\.batch).filter {
             $0.principal.uid == run.principal.uid

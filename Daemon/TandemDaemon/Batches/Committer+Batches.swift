@@ -27,7 +27,7 @@ extension Committer {
         do {
             return try mappingDamage(body)
         } catch let error as TandemError {
-            if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
+            if error.code == .unknownOutcome { limitCounters.note(.savesKept) }
             throw error
         }
     }
@@ -46,7 +46,7 @@ extension Committer {
             plan = try mappingDamage {
                 try SavePlanner.plan(
                     part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                    limits: limits, counts: limitCounts, most: most)
+                    limits: limits, counts: limitCounters, most: most)
             }
         }
         guard let plan else { preconditionFailure("The part was planned or refused.") }
@@ -63,7 +63,7 @@ extension Committer {
         return try mappingDamage {
             try SavePlanner.refusals(
                 of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits, counts: limitCounts, budget: &budget)
+                limits: limits, counts: limitCounters, budget: &budget)
         }
     }
 
@@ -75,7 +75,7 @@ extension Committer {
         return try mappingDamage {
             try SavePlanner.cuts(
                 of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits, counts: limitCounts)
+                limits: limits, counts: limitCounters)
         }
     }
 

@@ -35,11 +35,11 @@ extension Committer {
     private func checkRoom(forConsumerOf owner: UInt32) throws {
         let registered = try readable { () throws(StoreError) in try store.consumers() }
         guard registered.count < limits.consumers else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .consumers, limits, "there are too many consumers, remove one")
         }
         guard registered.count(where: { $0.owner == owner }) < limits.consumersPerUser else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .consumersPerUser, limits, "uid \(owner) has too many consumers, remove one")
         }
     }

@@ -32,7 +32,7 @@ final class Committer {
     var limits: DaemonLimits
     let log: DaemonLog
     private let notifier: ServiceNotifier?
-    let limitCounts = LimitCounts()
+    let limitCounters = LimitCounters()
     var counters = CommitCounters()
     /// The read-only state; only ``enterReadOnly(_:_:bytes:)`` and ``leaveReadOnly(_:)`` change it.
     var readOnlyState = ReadOnlyState()
@@ -136,7 +136,7 @@ final class Committer {
             let plan = try mappingDamage {
                 try SavePlanner.plan(
                     request, model: model, store: store, numbersBelow: leases.numbersBelow,
-                    limits: limits, counts: limitCounts)
+                    limits: limits, counts: limitCounters)
             }
             guard !plan.changes.isEmpty else {
                 // Recording the answer takes room as well.
@@ -164,7 +164,7 @@ final class Committer {
         do {
             return try idempotencyTable.answer(to: request, by: uid, end: plannedPosition)
         } catch let error as TandemError {
-            if error.code == .unknownOutcome { limitCounts.note(.savesKept) }
+            if error.code == .unknownOutcome { limitCounters.note(.savesKept) }
             throw error
         }
     }
@@ -248,7 +248,7 @@ final class Committer {
         let encoded = transaction.encoded()
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
         guard bytes <= limits.transactionBytes else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .transactionBytes, limits, "the save takes \(bytes) bytes, save in parts")
         }
         try reserve(encoded.bytes.count)
@@ -271,7 +271,7 @@ final class Committer {
     /// journal lacks.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
-        if let limit = fullness { limitCounts.note(limit) }
+        if let limit = fullness { limitCounters.note(limit) }
         let done = try write()
         unkeptRefusal = nil
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
@@ -320,7 +320,7 @@ final class Committer {
 
     /// Adds a durable transaction to the ring, for the sessions at the tail.
     private func keep(_ transaction: EncodedTransaction) {
-        if let limit = ring.append(transaction) { limitCounts.note(limit) }
+        if let limit = ring.append(transaction) { limitCounters.note(limit) }
         historyIndex.note(transaction)
     }
 
@@ -351,7 +351,7 @@ final class Committer {
         let idleEnd = max(lastSave, consumers.lastNoted, lastCheckpoint) + idle
         let due = min(idleEnd, lastCheckpoint + longest)
         if now >= due || store.dirtyPages >= pace.pages(atMost: limits.checkpointPages) {
-            limitCounts.note(
+            limitCounters.note(
                 now < due
                     ? .checkpointPages
                     : due == idleEnd ? .checkpointIdleMilliseconds : .checkpointMilliseconds)
@@ -456,7 +456,7 @@ final class Committer {
             if let refusal = readOnlyState.refusal { throw refusal }
             if let refusal = try commits({ try leases.reserve(store) }) { throw refusal }
         }
-        if count > limits.leaseNumbers { limitCounts.note(.leaseNumbers) }
+        if count > limits.leaseNumbers { limitCounters.note(.leaseNumbers) }
         let lease = leases.lease(count)
         assert(
             lease.upperBound <= store.nextNumber, "Leased numbers lie below the durable mark.")

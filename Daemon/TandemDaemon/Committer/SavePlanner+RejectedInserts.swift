@@ -16,7 +16,7 @@ extension SavePlanner {
     /// The store is only read. Cost: that of planning, for each round.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits, counts: LimitCounts, budget: inout RejectionBudget
+        limits: DaemonLimits, counts: LimitCounters, budget: inout RejectionBudget
     ) throws -> [ObjectNumber: TandemError] {
         guard request.policy == .error else { return [:] }
         var refusals = RejectedInserts(request, model, store)
@@ -87,7 +87,7 @@ extension SavePlanner {
     /// planning.
     static func cuts(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits, counts: LimitCounts
+        limits: DaemonLimits, counts: LimitCounters
     ) throws -> [Int] {
         var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
         try planner.run(replacing: [])

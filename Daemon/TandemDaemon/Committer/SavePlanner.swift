@@ -13,7 +13,7 @@ struct SavePlanner {
     let store: Store
     private let numbersBelow: ObjectNumber
     let limits: DaemonLimits
-    let counts: LimitCounts
+    let counts: LimitCounters
     let graph: PlanningGraph
     private var conflicts: [MergeConflict] = []
 
@@ -37,7 +37,7 @@ struct SavePlanner {
     /// Throws `limitExceeded` if deletions cascade to more than `most` objects.
     static func plan(
         _ request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
-        limits: DaemonLimits, counts: LimitCounts, most: Int = .max
+        limits: DaemonLimits, counts: LimitCounters, most: Int = .max
     ) throws -> Plan {
         var replaced: [Replacement] = []
         while true {
@@ -61,7 +61,7 @@ struct SavePlanner {
     init(
         _ request: SaveRequest, _ model: CompiledModel, _ store: Store,
         _ numbersBelow: ObjectNumber,
-        _ limits: DaemonLimits, _ counts: LimitCounts, _ most: Int = .max
+        _ limits: DaemonLimits, _ counts: LimitCounters, _ most: Int = .max
     ) {
         self.request = request
         self.model = model

@@ -8,7 +8,7 @@ struct SaveValidator {
     let graph: PlanningGraph
     let model: CompiledModel
     let limits: DaemonLimits
-    let counts: LimitCounts
+    let counts: LimitCounters
 
     /// Checks the objects of the save, which are sorted by number.
     func validate(_ objects: [PlanningObject]) throws {

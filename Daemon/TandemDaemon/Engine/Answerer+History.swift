@@ -39,10 +39,10 @@ extension Answerer {
             else {
                 answer.isComplete = false
                 // Only the daemon's own limits are counted, not the client's.
-                if looked >= limits.historyBytes { committer.limitCounts.note(.historyBytes) }
-                if reads >= limits.sliceReads { committer.limitCounts.note(.sliceReads) }
+                if looked >= limits.historyBytes { committer.limitCounters.note(.historyBytes) }
+                if reads >= limits.sliceReads { committer.limitCounters.note(.sliceReads) }
                 if answer.transactions.count >= limits.historyTransactions {
-                    committer.limitCounts.note(.historyTransactions)
+                    committer.limitCounters.note(.historyTransactions)
                 }
                 break
             }

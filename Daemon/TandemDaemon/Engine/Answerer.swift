@@ -42,7 +42,7 @@ struct Answerer {
         guard try follow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
-            counts: committer.limitCounts, window: window, littleWork: engine.littleWork,
+            counts: committer.limitCounters, window: window, littleWork: engine.littleWork,
             weight: question.weight, verdictReads: engine.verdictReads)
         do {
             let answer = try run.answer(question)
@@ -130,7 +130,7 @@ struct Answerer {
 
     private func check(_ request: VerdictRequest) throws {
         guard request.items.count <= limits.controllers else {
-            throw committer.limitCounts.refusal(
+            throw committer.limitCounters.refusal(
                 .controllers, limits, "\(request.items.count) controllers ask at once")
         }
         for item in request.items { try engine.check(sizeOf: item.request) }
@@ -163,7 +163,7 @@ struct Answerer {
             throw TandemError(.historyExpired, "position \(from) is of another model; fetch again")
         }
         guard committer.position - from <= UInt64(limits.verdictTransactions) else {
-            throw committer.limitCounts.refusal(
+            throw committer.limitCounters.refusal(
                 .verdictTransactions, limits,
                 "\(committer.position - from) transactions are too many to judge at once, fetch "
                     + "again", code: .historyExpired)
@@ -173,7 +173,7 @@ struct Answerer {
 
 extension StoreError {
     /// Returns the error that a client receives; nil if the error does not concern clients.
-    func told(_ limits: DaemonLimits, _ counts: LimitCounts) -> TandemError? {
+    func told(_ limits: DaemonLimits, _ counts: LimitCounters) -> TandemError? {
         switch code {
         case .tooMuch: counts.refusal(.requestReads, limits, message)
         case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
@@ -189,7 +189,7 @@ extension Committer {
     func checkLookBack(to position: UInt64) throws(TandemError) {
         let count = self.position - position
         guard count <= UInt64(limits.lookBackTransactions) else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .lookBackTransactions, limits,
                 "\(count) transactions are too many to undo; read at a newer position")
         }
@@ -200,7 +200,7 @@ extension Committer {
         do {
             return try body()
         } catch let error as StoreError {
-            throw error.told(limits, limitCounts) ?? error
+            throw error.told(limits, limitCounters) ?? error
         }
     }
 
@@ -211,7 +211,7 @@ extension Committer {
         do {
             return try body()
         } catch let error as StoreError {
-            guard error.code == .damaged, let told = error.told(limits, limitCounts) else {
+            guard error.code == .damaged, let told = error.told(limits, limitCounters) else {
                 throw error
             }
             throw told

@@ -15,12 +15,12 @@ extension Engine {
         }
         if sessions.count >= limits.connections {
             let text = "there are too many connections"
-            return (limitCounts.refusal(.connections, limits, text), .connections)
+            return (limitCounters.refusal(.connections, limits, text), .connections)
         }
         let ofUser = sessions.values.count { $0.peer.uid == peer.uid }
         guard ofUser >= limits.connectionsPerUser else { return nil }
         let text = "uid \(peer.uid) has too many connections"
-        return (limitCounts.refusal(.connectionsPerUser, limits, text), .userConnections)
+        return (limitCounters.refusal(.connectionsPerUser, limits, text), .userConnections)
     }
 
     /// Sends the reason on a rejected socket, and closes it.

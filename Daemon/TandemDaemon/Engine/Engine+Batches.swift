@@ -15,7 +15,7 @@ extension Engine {
         try authorize(.writer, of: session, to: "change objects by a batch")
         try check(batch)
         let principal = try session.principal(author: batch.author, context: batch.context)
-        try batches.add(BatchChangeTask(batch, id, session, principal), limits, limitCounts)
+        try batches.add(BatchChangeTask(batch, id, session, principal), limits, limitCounters)
     }
 
     private func check(_ batch: Batch) throws {

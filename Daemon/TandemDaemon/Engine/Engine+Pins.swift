@@ -18,7 +18,7 @@ extension Engine {
             .check(readingAt: request.position)
         guard session.pins[request.lease] != nil || session.pins.count < limits.pinsPerConnection
         else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .pinsPerConnection, limits, "this connection has too many pins, give one up")
         }
         let isMove = session.pins[request.lease] != nil
@@ -68,7 +68,7 @@ extension Engine {
         let ended = session.pins.count - live.count
         guard ended > 0 else { return }
         session.pins = live
-        limitCounts.note(.pinSeconds, UInt64(ended))
+        limitCounters.note(.pinSeconds, UInt64(ended))
         retention.counters.expiredPins += UInt64(ended)
     }
 

@@ -29,7 +29,7 @@ extension Engine {
         // this position or later.
         read.interestsBefore = session.interests
         follow(question.interests, session)
-        if !admission()(read) { limitCounts.note(.readerThreads) }
+        if !admission()(read) { limitCounters.note(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
@@ -60,7 +60,7 @@ extension Engine {
                 // Between two reads on the daemon's thread other requests are served.
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
-                limitCounts.note(.storeReaders)
+                limitCounters.note(.storeReaders)
                 // Frees the readers of killed processes.
                 _ = try committer.store.checkReaders()
                 readQueue.add(read)
@@ -89,7 +89,7 @@ extension Engine {
                 throw Self.otherModel(read)
             }
             let source = read.session.readSource
-            return try read.follow(to: position, model, limits, limitCounts, &budget) {
+            return try read.follow(to: position, model, limits, limitCounters, &budget) {
                 try source.transaction(at: $0, committer.ring)
             }
         } catch let error as TandemError {
@@ -122,7 +122,7 @@ extension Engine {
         // delay.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
-            view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounts,
+            view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
             window: read.window, verdictReads: verdictReads)
         let job = ReadJob(
             read.purpose, of: read.session.peer.uid, run, snapshot: snapshot, memory: readMemory)
@@ -227,7 +227,7 @@ extension Engine {
         switch failure {
         case let error as TandemError: return error
         case let error as StoreError:
-            return error.told(limits, limitCounts)
+            return error.told(limits, limitCounters)
                 ?? TandemError(.storage, "\(error.message); run `tandem check`")
         default:
             return TandemError(
@@ -280,7 +280,7 @@ extension Engine {
             let bytes = Int(clamping: committer.committedBytes - committed)
             if bytes > limits.snapshotBytes {
                 job.end(
-                    limitCounts.refusal(
+                    limitCounters.refusal(
                         .snapshotBytes, limits,
                         "others committed \(bytes) bytes while the read was carried out; read again, or less "
                             + "at a time", code: .timeout))
@@ -289,7 +289,7 @@ extension Engine {
                 taken > UInt64(limits.snapshotMilliseconds) * 1_000_000
             {
                 job.end(
-                    limitCounts.refusal(
+                    limitCounters.refusal(
                         .snapshotMilliseconds, limits,
                         "the read took \(taken / 1_000_000) ms while others saved; read again, or less "
                             + "at a time", code: .timeout))
@@ -304,7 +304,7 @@ extension Engine {
     private func makeRoom(for read: PendingRead) {
         // An answer that is sent immediately needs no room.
         guard heldBytes > limits.readBytes, read.countedBytes > limits.chunkBytes else { return }
-        limitCounts.note(.readBytes)
+        limitCounters.note(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {
             other.session.isWaitingToWrite
@@ -322,7 +322,7 @@ extension Engine {
     }
 
     private func full(_ advice: String) -> TandemError {
-        limitCounts.refusal(
+        limitCounters.refusal(
             .readBytes, limits,
             "answers that clients read hold \(heldBytes) bytes; \(advice)")
     }

@@ -15,7 +15,7 @@ extension Engine {
     /// long a constant.
     func check(sizeOf request: FetchRequest) throws(TandemError) {
         guard request.sort.count <= limits.sortKeys else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .sortKeys, limits,
                 "the request sorts by \(request.sort.count) keys; sort by fewer")
         }
@@ -25,12 +25,12 @@ extension Engine {
     private func check(sizeOf predicate: ObjectPredicate) throws(TandemError) {
         let size = PredicateSize(of: predicate)
         guard size.comparisons <= limits.comparisons else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .comparisons, limits,
                 "the predicate has \(size.comparisons) comparisons; use IN, or split the request")
         }
         guard size.constantBytes <= limits.constantBytes else {
-            throw limitCounts.refusal(
+            throw limitCounters.refusal(
                 .constantBytes, limits,
                 "the predicate compares with a constant of \(size.constantBytes) bytes; use a shorter one"
             )

@@ -31,7 +31,7 @@ extension Engine {
         guard countUnfinished(session) else { return }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
             let text = "\(session.inboundBytes) bytes were sent without reading answers"
-            return end(session, limitCounts.refusal(.inboundBytes, limits, text), .queue)
+            return end(session, limitCounters.refusal(.inboundBytes, limits, text), .queue)
         }
         schedule(session)
     }
@@ -56,7 +56,7 @@ extension Engine {
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
         case .refuse(let error):
-            limitCounts.note(.requestsInFlight)
+            limitCounters.note(.requestsInFlight)
             guard !session.isOverfull else {
                 // The client keeps sending requests without reading the answers.
                 end(session, error, .queue)

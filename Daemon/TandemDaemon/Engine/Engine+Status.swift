@@ -60,7 +60,7 @@ extension Engine {
             "deniedRequests": .int(Int64(metrics.deniedRequests)),
             "cancelledRequests": .int(Int64(metrics.cancelledRequests)),
             "lateCancels": .int(Int64(metrics.lateCancels)),
-            "limits": limitCounts.status(limits),
+            "limits": limitCounters.status(limits),
             "configuration": configuration,
             "batches": .int(Int64(counters.batches)),
             "transactions": .int(Int64(counters.transactions)),

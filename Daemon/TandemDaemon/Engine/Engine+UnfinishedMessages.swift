@@ -10,7 +10,7 @@ extension Engine {
         unfinished.replace(session.unfinishedBytes, by: bytes, of: session.peer.uid)
         session.unfinishedBytes = bytes
         guard let (limit, text) = unfinishedExcess(session) else { return true }
-        end(session, limitCounts.refusal(limit, limits, text), .unfinished)
+        end(session, limitCounters.refusal(limit, limits, text), .unfinished)
         return false
     }
 
@@ -49,7 +49,7 @@ extension Engine {
             guard let since = session.unfinishedSince, session.isReady, now > since + limit,
                 session.waitingSaves == 0, session.wants.contains(.read)
             else { continue }
-            let error = limitCounts.refusal(
+            let error = limitCounters.refusal(
                 .messageMilliseconds, limits, "the rest of a message did not come in time",
                 code: .timeout)
             end(session, error, .unfinished)

@@ -32,7 +32,7 @@ final class Engine {
     /// The notifier that sends the daemon's state to the service manager.
     let notifier: ServiceNotifier
     var metrics = EngineMetrics()
-    var limitCounts: LimitCounts { committer.limitCounts }
+    var limitCounters: LimitCounters { committer.limitCounters }
     /// The rules that assign roles to users.
     var roles: RolePolicy
     private(set) var sessions: [UInt64: Session] = [:]
@@ -199,9 +199,9 @@ final class Engine {
     func fail(_ session: Session, _ error: WireError) {
         switch error.code {
         case .frameTooLarge:
-            end(session, limitCounts.refusal(.frameBytes, limits, "\(error)"), .malformed)
+            end(session, limitCounters.refusal(.frameBytes, limits, "\(error)"), .malformed)
         case .messageTooLarge where session.isReady:
-            end(session, limitCounts.refusal(.transactionBytes, limits, "\(error)"), .malformed)
+            end(session, limitCounters.refusal(.transactionBytes, limits, "\(error)"), .malformed)
         default: fail(session, "\(error)", .malformed)
         }
     }
@@ -227,7 +227,7 @@ final class Engine {
             }
             guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
             else { continue }
-            let error = limitCounts.refusal(
+            let error = limitCounters.refusal(
                 .handshakeMilliseconds, limits, "no hello came in time", code: .timeout)
             end(session, error, .handshake)
         }
@@ -241,7 +241,7 @@ final class Engine {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return disconnect(session, because: nil) }
         sliceBytes += before - session.outboundBytes
-        if session.isOverfull, !session.wasOverfull { limitCounts.note(.outboundBytes) }
+        if session.isOverfull, !session.wasOverfull { limitCounters.note(.outboundBytes) }
         session.wasOverfull = session.isOverfull
         updateInterest(session)
     }

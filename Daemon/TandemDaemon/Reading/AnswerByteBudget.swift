@@ -9,9 +9,9 @@ final class AnswerByteBudget {
     private(set) var bytes = 0
     private var hops = 0
     private let limits: DaemonLimits
-    private let counts: LimitCounts
+    private let counts: LimitCounters
 
-    init(_ limits: DaemonLimits, _ counts: LimitCounts) {
+    init(_ limits: DaemonLimits, _ counts: LimitCounters) {
         self.limits = limits
         self.counts = counts
     }

@@ -34,7 +34,7 @@ struct BatchSearch: Sendable {
     /// These are the found objects after the last processed one, up to the batch's limit in the
     /// request's order. Throws `limitExceeded` if there are more than a batch may have.
     func select(
-        from found: [ObjectReference], _ limits: DaemonLimits, _ counts: LimitCounts
+        from found: [ObjectReference], _ limits: DaemonLimits, _ counts: LimitCounters
     ) throws(TandemError) -> [ObjectReference] {
         let selected = found.lazy.filter { $0 > reached }.prefix(left)
             .prefix(limits.batchObjects + 1)

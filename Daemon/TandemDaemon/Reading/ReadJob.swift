@@ -100,7 +100,7 @@ final class ReadJob: @unchecked Sendable {
     /// Records the memory of the read, and throws if the read must end.
     private static func check(
         _ held: Int, _ state: Locked<State>, _ memory: ReadMemory, _ limits: DaemonLimits,
-        _ counts: LimitCounts
+        _ counts: LimitCounters
     ) throws(StoreError) {
         let isEnding = state.withLock { state in
             let all = memory.change(from: state.countedBytes, to: held)

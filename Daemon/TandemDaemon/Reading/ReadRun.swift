@@ -8,7 +8,7 @@ struct ReadRun {
     let view: StoreView
     var model: CompiledModel
     let limits: DaemonLimits
-    let counts: LimitCounts
+    let counts: LimitCounters
     /// The transactions between the positions of the request and the view's.
     var window: ReadWindow?
     /// The work after which the read ends with `interrupted`, because it is not little; nil for no

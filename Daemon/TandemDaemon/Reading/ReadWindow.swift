@@ -63,7 +63,7 @@ final class ReadWindow {
 
     /// Throws if the window is too large: `historyExpired` for verdicts, `limitExceeded` beyond the
     /// bytes that a read may hold.
-    func check(_ limits: DaemonLimits, _ counts: LimitCounts) throws(TandemError) {
+    func check(_ limits: DaemonLimits, _ counts: LimitCounters) throws(TandemError) {
         if start != nil, bytes > DaemonLimits.windowBytes {
             throw TandemError(
                 .historyExpired,

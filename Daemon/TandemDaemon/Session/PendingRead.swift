@@ -83,7 +83,7 @@ final class PendingRead {
     /// transactions for verdicts, and `limitExceeded` if there are more bytes than a read may hold.
     func follow(
         to position: UInt64, _ model: CompiledModel, _ limits: DaemonLimits,
-        _ counts: LimitCounts, _ budget: inout Int,
+        _ counts: LimitCounters, _ budget: inout Int,
         _ transaction: (UInt64) throws -> EncodedTransaction
     ) throws -> Bool {
         guard let window else { return true }

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 
 /// The number of times each limit was reached since the start.
-final class LimitCounts: Sendable {
+final class LimitCounters: Sendable {
     private let counts = Locked<[Limit: UInt64]>([:])
 
     /// Counts that a limit was reached.
