@@ -11,7 +11,7 @@ struct DiskUsageCommand: ParsableCommand {
             journal; copies and leftovers may be removed when nobody needs them any more.
             """)
 
-    @OptionGroup var place: PlaceOptions
+    @OptionGroup var place: StoreLocationOptions
 
     @Option(name: .shortAndLong, help: "short or json.")
     var output: OutputFormat = .short

@@ -14,7 +14,7 @@ struct VacuumCommand: ParsableCommand {
             stopped. A journal that does not begin at 1 can be rebuilt from with a backup only.
             """)
 
-    @OptionGroup var place: PlaceOptions
+    @OptionGroup var place: StoreLocationOptions
 
     @Option(help: "Until the journal is no larger: 512M, 2G.")
     var size: String?

@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 
 /// The options for a daemon or a store's directory: -D, or TANDEM_STORE if no daemon is named.
-struct PlaceOptions: ParsableArguments {
+struct StoreLocationOptions: ParsableArguments {
     @Option(
         name: [.customShort("D"), .customLong("directory")],
         help: ArgumentHelp(
