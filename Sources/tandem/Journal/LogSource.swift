@@ -17,7 +17,7 @@ protocol LogSource: AnyObject {
     /// Returns a position that other processes accept, or nil if log and epoch are unknown.
     func cursor(_ number: UInt64) -> Position?
     /// Returns an object in the store as of a position, or nil if that is not available.
-    func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState?
+    func stored(_ history: ObjectHistory, at position: UInt64) throws -> StoredObjectState?
     /// Passes transactions that may match a filter to `body`, with their sizes, until it returns
     /// false.
     func read(

@@ -18,7 +18,7 @@ struct ObjectState {
     /// The properties, sorted by name.
     var properties: [Property]
     /// Whether the members of all relationships are complete.
-    var isWhole: Bool
+    var isComplete: Bool
     /// The first position of the log if that is after the insertion and the values are the store's.
     var logBegins: UInt64?
     /// The last migration after the last row, if the store provided its effect on the object.
@@ -32,20 +32,22 @@ struct ObjectState {
     /// Throws ``CommandFailure`` if the object did not exist there, with the position of its
     /// insertion or deletion if known, or if its state is no longer kept.
     init(_ object: String, _ source: any LogSource, at: String?) throws {
-        let story = try ObjectStory(object, source)
+        let history = try ObjectHistory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) } ?? source.bounds().last
-        let told = try ToldObject(story, through: top)
-        if let gone = told.deletedAt { throw CommandFailure("\(story.id) was deleted at \(gone)") }
+        let told = try ReconstructedObject(history, through: top)
+        if let gone = told.deletedAt {
+            throw CommandFailure("\(history.id) was deleted at \(gone)")
+        }
         let names = try TodaysNames(source)
-        if told.isWhole, let state = told.state(names) {
-            self = try Self.migrated(state, told, source, story, top, names)
-        } else if let stored = try source.stored(story, at: top) {
-            self.init(story.id, stored, names)
+        if told.isComplete, let state = told.state(names) {
+            self = try Self.migrated(state, told, source, history, top, names)
+        } else if let stored = try source.stored(history, at: top) {
+            self.init(history.id, stored, names)
             logBegins = told.oldest
         } else if let state = told.state(names) {
             self = state
         } else {
-            throw try Self.absence(story, top, told.oldest)
+            throw try Self.absence(history, top, told.oldest)
         }
     }
 
@@ -53,7 +55,8 @@ struct ObjectState {
     ///
     /// The journal does not have their effect on objects, but the store has it.
     private static func migrated(
-        _ state: ObjectState, _ told: ToldObject, _ source: any LogSource, _ story: ObjectStory,
+        _ state: ObjectState, _ told: ReconstructedObject, _ source: any LogSource,
+        _ history: ObjectHistory,
         _ top: UInt64, _ names: TodaysNames
     ) throws -> ObjectState {
         guard let model = told.model, let rowAt = told.rowAt,
@@ -64,13 +67,13 @@ struct ObjectState {
         guard let first = passed.first, let last = passed.last else { return state }
         // The store can be read as of its last migration, but no further back.
         guard last.position == migrations.last?.position,
-            let stored = try source.stored(story, at: top)
+            let stored = try source.stored(history, at: top)
         else {
             var state = state
             state.isBeforeMigration = first.position
             return state
         }
-        var found = ObjectState(story.id, stored, names)
+        var found = ObjectState(history.id, stored, names)
         found.changedAt = state.changedAt
         if !found.isSame(as: state) { found.migratedAt = last.position }
         return found
@@ -87,40 +90,40 @@ struct ObjectState {
 
     init(
         _ id: ObjectID, _ names: TodaysNames, _ model: CompiledModel, changedAt: UInt64,
-        isWhole: Bool, _ properties: [Property]
+        isComplete: Bool, _ properties: [Property]
     ) {
         (self.id, self.names, self.model) = (id, names, model)
-        (self.changedAt, self.isWhole) = (changedAt, isWhole)
+        (self.changedAt, self.isComplete) = (changedAt, isComplete)
         self.properties = properties.sorted { $0.name < $1.name }
     }
 
     private init(_ id: ObjectID, _ stored: StoredObjectState, _ names: TodaysNames) {
         self.init(
-            id, names, stored.model, changedAt: stored.version, isWhole: true, stored.properties)
+            id, names, stored.model, changedAt: stored.version, isComplete: true, stored.properties)
     }
 
     /// Returns why the object was not found: it was inserted later, or never.
     private static func absence(
-        _ story: ObjectStory, _ top: UInt64, _ oldest: UInt64
+        _ history: ObjectHistory, _ top: UInt64, _ oldest: UInt64
     ) throws -> CommandFailure {
-        var first: ObjectStory.Step?
-        try story.forwards(after: top) { step in
+        var first: ObjectHistory.Step?
+        try history.forwards(after: top) { step in
             first = step
             return false
         }
         guard let first else {
             return CommandFailure(
-                "there is no \(story.id): the store has none, and no transaction from \(oldest) on, "
+                "there is no \(history.id): the store has none, and no transaction from \(oldest) on, "
                     + "the oldest that is kept, changed one")
         }
         let position = first.entry.transaction.position
         guard first.change.kind == .insert else {
             return CommandFailure(
-                "what \(story.id) was at \(top) is no longer kept; it was changed at \(position), "
+                "what \(history.id) was at \(top) is no longer kept; it was changed at \(position), "
                     + "and the log begins at \(oldest)", code: 5)
         }
         return CommandFailure(
-            "\(story.id) was not there yet at \(top); it was inserted at \(position)")
+            "\(history.id) was not there yet at \(top); it was inserted at \(position)")
     }
 
     // MARK: Output
@@ -136,7 +139,7 @@ struct ObjectState {
         }
         var members: [String: JSON] = [
             "id": .string(id.description), "entity": .string(id.entity), "values": .object(shown),
-            "version": .int(Int64(clamping: changedAt)), "isWhole": .bool(isWhole),
+            "version": .int(Int64(clamping: changedAt)), "isWhole": .bool(isComplete),
         ]
         members["migratedAt"] = migratedAt.map { .int(Int64(clamping: $0)) }
         members["beforeMigration"] = isBeforeMigration.map { .int(Int64(clamping: $0)) }
@@ -152,7 +155,7 @@ struct ObjectState {
                 let words =
                     property.isToMany
                     ? property.members.map { text(.reference($0), look) }.joined(separator: ", ")
-                        + (isWhole ? "" : " …")
+                        + (isComplete ? "" : " …")
                     : text(property.value, look)
                 return "    \(property.name.padded(to: width + 1))\(words)".trimmed.printable
             }

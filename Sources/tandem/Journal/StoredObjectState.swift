@@ -12,13 +12,13 @@ struct StoredObjectState {
 }
 
 extension DaemonSource {
-    func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState? {
+    func stored(_ history: ObjectHistory, at position: UInt64) throws -> StoredObjectState? {
         guard let place = cursor(position) else { return nil }
         let model = try container.storeModel()
-        guard let entity = model.entity(named: story.id.entity) else { return nil }
+        guard let entity = model.entity(named: history.id.entity) else { return nil }
         var request = FetchRequest(entity: entity.name)
         request.predicate = try ObjectPredicate(
-            format: "SELF == %@", arguments: [.object(story.id)])
+            format: "SELF == %@", arguments: [.object(history.id)])
         let members = entity.properties.filter(\.isToMany).map(\.name)
         let (wanted, container) = (request, container)
         do {
@@ -50,16 +50,16 @@ extension FolderSource {
     /// Returns the state in the store's last checkpoint.
     ///
     /// Returns nil if the object was changed between the checkpoint and the position.
-    func stored(_ story: ObjectStory, at position: UInt64) throws -> StoredObjectState? {
+    func stored(_ history: ObjectHistory, at position: UInt64) throws -> StoredObjectState? {
         guard let store = openStore() else { return nil }
         defer { store.close() }
         let place = store.appliedPosition
         var hasChanged = false
-        try story.forwards(after: min(place, position), through: max(place, position)) { _ in
+        try history.forwards(after: min(place, position), through: max(place, position)) { _ in
             hasChanged = true
             return false
         }
-        return hasChanged ? nil : try mapped { try StoredObjectState(story.id, store) }
+        return hasChanged ? nil : try mapped { try StoredObjectState(history.id, store) }
     }
 }
 

@@ -43,7 +43,7 @@ struct BlameCommand: ParsableCommand {
 struct Blame {
     /// The origin of a property's value.
     enum Setter {
-        case step(ObjectStory.Step)
+        case step(ObjectHistory.Step)
         case migration(Transaction)
     }
 
@@ -61,20 +61,20 @@ struct Blame {
     init(
         _ object: String, _ property: String?, _ source: any LogSource, at: String? = nil
     ) throws {
-        let story = try ObjectStory(object, source)
+        let history = try ObjectHistory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) }
         let names = try TodaysNames(source)
         self.names = names
         let installed = try source.installations().filter { $0.position <= top ?? .max }
         var walk = BlameWalk(property, installed, names)
-        oldest = try story.backwards(through: top) { walk.meet($0) }
+        oldest = try history.backwards(through: top) { walk.meet($0) }
         walk.takeMigrations(after: 0)
         guard walk.hasBegun else {
             throw CommandFailure("no transaction that is kept changed \(object)")
         }
         guard !walk.wanted.isEmpty else {
             throw TandemError(
-                .unknownProperty, "\(story.id.entity) has no property `\(property ?? "")`")
+                .unknownProperty, "\(history.id.entity) has no property `\(property ?? "")`")
         }
         let found = walk.found
         items = walk.wanted.sorted().map { Item(property: $0, setter: found[$0]) }

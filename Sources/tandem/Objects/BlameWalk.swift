@@ -20,7 +20,7 @@ struct BlameWalk {
     var hasBegun: Bool { origins != nil }
 
     /// Evaluates the next older change; returns false if nothing more can be found.
-    mutating func meet(_ step: ObjectStory.Step) -> Bool {
+    mutating func meet(_ step: ObjectHistory.Step) -> Bool {
         guard let entity = step.entity, let model = step.entry.model else { return true }
         if origins == nil { begin(step, entity, model) }
         takeMigrations(after: step.entry.transaction.position)
@@ -45,7 +45,7 @@ struct BlameWalk {
     }
 
     private mutating func begin(
-        _ step: ObjectStory.Step, _ entity: CompiledEntity, _ model: CompiledModel
+        _ step: ObjectHistory.Step, _ entity: CompiledEntity, _ model: CompiledModel
     ) {
         // A deleted object has the properties of the model at its deletion.
         let end = step.change.kind == .delete ? step.entry.transaction.position : .max

@@ -24,18 +24,18 @@ struct HistoryCommand: ParsableCommand {
 
     func run() throws {
         let source = options.source()
-        let story = try ObjectStory(object, source)
+        let history = try ObjectHistory(object, source)
         let lines = LineOutput(isRaw: output.isRaw)
         defer { lines.finish() }
         var format = output.writer(options.look(source))
         lines.write { format.begin(into: &$0) }
         var shown = 0
-        func show(_ step: ObjectStory.Step) -> Bool {
+        func show(_ step: ObjectHistory.Step) -> Bool {
             shown += 1
             lines.write { format.append(step.entry, to: &$0) }
             return !lines.isClosed && shown < (reverse ? limit ?? .max : .max)
         }
-        try read(story, show)
+        try read(history, show)
         try source.conclude()
         if shown == 0, limit != 0 {
             throw CommandFailure("no transaction that is kept changed \(object)")
@@ -44,20 +44,20 @@ struct HistoryCommand: ParsableCommand {
 
     private var limit: Int? { lines?.limit }
 
-    private func read(_ story: ObjectStory, _ show: (ObjectStory.Step) -> Bool) throws {
+    private func read(_ history: ObjectHistory, _ show: (ObjectHistory.Step) -> Bool) throws {
         if limit == 0 { return }
         if reverse {
-            try story.backwards(show)
+            try history.backwards(show)
             return
         }
-        guard let limit else { return try story.forwards(show) }
+        guard let limit else { return try history.forwards(show) }
         // Find the position of the first change to print.
         var (count, start) = (0, UInt64(0))
-        try story.backwards { step in
+        try history.backwards { step in
             count += 1
             start = step.entry.transaction.position
             return count < limit
         }
-        try story.forwards { $0.entry.transaction.position < start || show($0) }
+        try history.forwards { $0.entry.transaction.position < start || show($0) }
     }
 }

@@ -1,7 +1,7 @@
 import Tandem
 
 /// The changes of one object in the journal.
-struct ObjectStory {
+struct ObjectHistory {
     let id: ObjectID
     let source: any LogSource
     private let reader: LogReader

@@ -3,24 +3,24 @@ import Tandem
 /// The state of an object at a position, reconstructed from the journal.
 ///
 /// The journal is read back to the object's insertion, if that is still kept.
-struct ToldObject {
+struct ReconstructedObject {
     let id: ObjectID
     /// The first position of the journal.
     private(set) var oldest: UInt64 = 0
     /// The position of its deletion, if nothing followed.
     private(set) var deletedAt: UInt64?
     /// Whether the journal has the object's insertion, so that its members are complete.
-    private(set) var isWhole = false
+    private(set) var isComplete = false
     /// The changes of the object, newest first.
-    private var steps: [ObjectStory.Step] = []
+    private var steps: [ObjectHistory.Step] = []
     /// The last change with a row.
-    private var last: ObjectStory.Step?
+    private var last: ObjectHistory.Step?
 
     /// Reads the changes backwards from a position.
-    init(_ story: ObjectStory, through top: UInt64) throws {
-        id = story.id
-        var (steps, last, gone) = ([ObjectStory.Step](), ObjectStory.Step?.none, UInt64?.none)
-        oldest = try story.backwards(through: top) { step in
+    init(_ history: ObjectHistory, through top: UInt64) throws {
+        id = history.id
+        var (steps, last, gone) = ([ObjectHistory.Step](), ObjectHistory.Step?.none, UInt64?.none)
+        oldest = try history.backwards(through: top) { step in
             switch step.change.kind {
             case .delete:
                 gone = step.entry.transaction.position
@@ -32,7 +32,7 @@ struct ToldObject {
             return step.change.kind != .insert
         }
         (self.steps, self.last) = (steps, last)
-        isWhole = steps.last?.change.kind == .insert
+        isComplete = steps.last?.change.kind == .insert
         deletedAt = last == nil ? gone : nil
     }
 
@@ -57,7 +57,7 @@ struct ToldObject {
             }
         return ObjectState(
             id, names, model, changedAt: steps.first?.entry.transaction.position ?? 0,
-            isWhole: isWhole, properties)
+            isComplete: isComplete, properties)
     }
 
     /// Returns the known members by relationship, in their order.
