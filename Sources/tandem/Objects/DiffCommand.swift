@@ -71,12 +71,12 @@ struct DiffCommand: ParsableCommand {
     /// Returns the objects that differ, by number.
     private func net(
         _ source: any LogSource, _ floor: UInt64, _ top: UInt64
-    ) throws -> [NetObject] {
+    ) throws -> [NetObjectChange] {
         var filter = LogFilter()
         filter.entities = entity
         filter.names = NewestNames(newest: try source.newestModel())
         let names = try TodaysNames(source)
-        var objects: [ObjectNumber: NetObject] = [:]
+        var objects: [ObjectNumber: NetObjectChange] = [:]
         try LogReader(source: source, filter: filter).forwards(after: floor, through: top) {
             entry in
             for change in entry.transaction.changes {
@@ -87,7 +87,7 @@ struct DiffCommand: ParsableCommand {
                 }
                 let number = change.object.number
                 let id = names.id(change.object, model).description
-                objects[number, default: NetObject(id)].add(change, entity, model, names)
+                objects[number, default: NetObjectChange(id)].add(change, entity, model, names)
             }
             return true
         }

@@ -3,14 +3,14 @@ import Tandem
 /// The net change of an object by several transactions.
 ///
 /// Names are the current ones, so the model may change between the transactions.
-struct NetObject {
+struct NetObjectChange {
     var id: String
     private(set) var isNew = false
     private(set) var isGone = false
     private(set) var before: [String: String] = [:]
     private(set) var after: [String: String] = [:]
     /// Members that were added, removed or moved, by relationship.
-    private(set) var links: [String: [String: NetLink]] = [:]
+    private(set) var links: [String: [String: NetLinkChange]] = [:]
 
     init(_ id: String) { self.id = id }
 
@@ -63,7 +63,7 @@ struct NetObject {
     }
 
     private mutating func add(_ link: LinkChange, _ name: String, _ target: String) {
-        var net = links[name]?[target] ?? NetLink(before: link.isAdded ? nil : link)
+        var net = links[name]?[target] ?? NetLinkChange(before: link.isAdded ? nil : link)
         net.after = link.isAdded ? link : nil
         links[name, default: [:]][target] = net.sign == nil ? nil : net
     }
@@ -125,7 +125,7 @@ struct NetObject {
 }
 
 /// A member of a to-many relationship before and after several transactions.
-struct NetLink {
+struct NetLinkChange {
     var before: LinkChange?
     var after: LinkChange?
 
