@@ -26,7 +26,7 @@ struct LogFilter {
     /// A pattern to find in ``ChangeText/everything``.
     var pattern: Regex<AnyRegexOutput>?
     /// The current names, which the filter uses; a transaction before a rename has other names.
-    var names = NewestNames()
+    var names = TransactionNames()
 
     /// The name of a property, as `wins` or `Team.wins`.
     struct PropertyName {
@@ -94,7 +94,7 @@ struct LogFilter {
     }
 
     private func alters(
-        _ change: Change, _ model: CompiledModel?, _ names: NewestNames
+        _ change: Change, _ model: CompiledModel?, _ names: TransactionNames
     ) -> Bool {
         guard let model, let entity = model.entity(tagged: change.object.tag) else { return false }
         return properties.contains { property in

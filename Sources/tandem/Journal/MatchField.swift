@@ -30,7 +30,7 @@ enum MatchField: String, CaseIterable {
     }
 
     /// Returns the values of a change; `entity` has the object's entity and its superentities.
-    func values(_ change: Change, _ names: NewestNames) -> [String] {
+    func values(_ change: Change, _ names: TransactionNames) -> [String] {
         let tag = change.object.tag
         switch self {
         case .op: return [change.kind.word]
@@ -71,7 +71,7 @@ enum MatchField: String, CaseIterable {
                 model?.entity(tagged: $0.object.tag)?.name
             }
         }
-        return transaction.changes.flatMap { values($0, NewestNames().beside(model)) }
+        return transaction.changes.flatMap { values($0, TransactionNames().beside(model)) }
     }
 }
 
@@ -128,12 +128,12 @@ struct MatchGroups {
 
     /// Returns whether a transaction meets a group; one change has to meet all its conditions on
     /// changes.
-    func meets(_ transaction: Transaction, _ names: NewestNames) -> Bool {
+    func meets(_ transaction: Transaction, _ names: TransactionNames) -> Bool {
         groups.isEmpty || groups.contains { meets($0, transaction, names) }
     }
 
     private func meets(
-        _ group: [MatchField: Set<String>], _ transaction: Transaction, _ names: NewestNames
+        _ group: [MatchField: Set<String>], _ transaction: Transaction, _ names: TransactionNames
     ) -> Bool {
         var ofChanges: [MatchField: Set<String>] = [:]
         for (field, wanted) in group {

@@ -15,7 +15,7 @@ struct ObjectHistory {
         if let model = try source.newestModel() {
             try filter.check(model)
             // Transactions saved under a former name belong to the history.
-            filter.names = NewestNames(newest: model)
+            filter.names = TransactionNames(newest: model)
         }
         reader = LogReader(source: source, filter: filter)
     }

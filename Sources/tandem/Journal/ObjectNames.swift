@@ -31,7 +31,7 @@ final class ObjectNames {
         else { return nil }
         var filter = LogFilter()
         filter.objects = [model.id(of: wanted.object)]
-        filter.names = NewestNames(newest: model)
+        filter.names = TransactionNames(newest: model)
         let near = wanted.position - min(wanted.position, Self.farthest)
         let floor = max(near, try source.bounds().first - 1)
         var name: String?

@@ -25,7 +25,7 @@ struct ObjectState {
     var migratedAt: UInt64?
     /// The first migration after the last row, if its effect on the object is not known.
     var isBeforeMigration: UInt64?
-    let names: TodaysNames
+    let names: CurrentNames
 
     /// Reads an object at a position given by the user, or at the end.
     ///
@@ -38,7 +38,7 @@ struct ObjectState {
         if let gone = told.deletedAt {
             throw CommandFailure("\(history.id) was deleted at \(gone)")
         }
-        let names = try TodaysNames(source)
+        let names = try CurrentNames(source)
         if told.isComplete, let state = told.state(names) {
             self = try Self.migrated(state, told, source, history, top, names)
         } else if let stored = try source.stored(history, at: top) {
@@ -57,7 +57,7 @@ struct ObjectState {
     private static func migrated(
         _ state: ObjectState, _ told: ReconstructedObject, _ source: any LogSource,
         _ history: ObjectHistory,
-        _ top: UInt64, _ names: TodaysNames
+        _ top: UInt64, _ names: CurrentNames
     ) throws -> ObjectState {
         guard let model = told.model, let rowAt = told.rowAt,
             let newest = try source.newestModel(), model.version < newest.version
@@ -89,7 +89,7 @@ struct ObjectState {
     }
 
     init(
-        _ id: ObjectID, _ names: TodaysNames, _ model: CompiledModel, changedAt: UInt64,
+        _ id: ObjectID, _ names: CurrentNames, _ model: CompiledModel, changedAt: UInt64,
         isComplete: Bool, _ properties: [Property]
     ) {
         (self.id, self.names, self.model) = (id, names, model)
@@ -97,7 +97,7 @@ struct ObjectState {
         self.properties = properties.sorted { $0.name < $1.name }
     }
 
-    private init(_ id: ObjectID, _ stored: StoredObjectState, _ names: TodaysNames) {
+    private init(_ id: ObjectID, _ stored: StoredObjectState, _ names: CurrentNames) {
         self.init(
             id, names, stored.model, changedAt: stored.version, isComplete: true, stored.properties)
     }

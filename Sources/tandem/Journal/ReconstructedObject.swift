@@ -42,7 +42,7 @@ struct ReconstructedObject {
     var rowAt: UInt64? { last?.entry.transaction.position }
 
     /// Returns the state under current names, or nil if the journal no longer has a row of it.
-    func state(_ names: TodaysNames) -> ObjectState? {
+    func state(_ names: CurrentNames) -> ObjectState? {
         guard let last, let entity = last.entity, let row = last.change.row,
             let model = last.entry.model
         else { return nil }
@@ -61,7 +61,7 @@ struct ReconstructedObject {
     }
 
     /// Returns the known members by relationship, in their order.
-    private func members(_ names: TodaysNames) -> [String: [ObjectReference]] {
+    private func members(_ names: CurrentNames) -> [String: [ObjectReference]] {
         var places: [String: [ObjectReference: Rank?]] = [:]
         for step in steps.reversed() {
             guard let entity = step.entity, let model = step.entry.model else { continue }

@@ -25,7 +25,7 @@ final class LogRun {
         if cursors.isWanted, !output.hasPager { try cursors.watchSignals() }
         source = options.source()
         var filter = try options.wanted.filter(options.range, isUTC: options.utc)
-        if filter.asksForNames { filter.names = NewestNames(newest: try source.newestModel()) }
+        if filter.asksForNames { filter.names = TransactionNames(newest: try source.newestModel()) }
         self.filter = filter
         var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
         if options.wanted.isShow { look.nameOf = ObjectNames(source).name }

@@ -55,7 +55,7 @@ struct Blame {
 
     private(set) var items: [Item]
     private let oldest: UInt64
-    private let names: TodaysNames
+    private let names: CurrentNames
 
     /// Reads backwards until the origin of every property is found, or the object's insertion.
     init(
@@ -63,7 +63,7 @@ struct Blame {
     ) throws {
         let history = try ObjectHistory(object, source)
         let top = try at.map { try SourceOptions.number($0, source) }
-        let names = try TodaysNames(source)
+        let names = try CurrentNames(source)
         self.names = names
         let installed = try source.installations().filter { $0.position <= top ?? .max }
         var walk = BlameWalk(property, installed, names)

@@ -6,13 +6,13 @@ struct BlameWalk {
     /// The requested property; nil for all.
     let property: String?
     let installed: [Installation]
-    let names: TodaysNames
+    let names: CurrentNames
     /// The requested properties that exist.
     private(set) var wanted: [String] = []
     private(set) var found: [String: Blame.Setter] = [:]
     private var origins: PropertyOrigins?
 
-    init(_ property: String?, _ installed: [Installation], _ names: TodaysNames) {
+    init(_ property: String?, _ installed: [Installation], _ names: CurrentNames) {
         (self.property, self.installed, self.names) = (property, installed, names)
     }
 

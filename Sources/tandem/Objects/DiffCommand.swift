@@ -74,8 +74,8 @@ struct DiffCommand: ParsableCommand {
     ) throws -> [NetObjectChange] {
         var filter = LogFilter()
         filter.entities = entity
-        filter.names = NewestNames(newest: try source.newestModel())
-        let names = try TodaysNames(source)
+        filter.names = TransactionNames(newest: try source.newestModel())
+        let names = try CurrentNames(source)
         var objects: [ObjectNumber: NetObjectChange] = [:]
         try LogReader(source: source, filter: filter).forwards(after: floor, through: top) {
             entry in

@@ -36,7 +36,7 @@ struct NetObjectChange {
 
     /// Adds a later change.
     mutating func add(
-        _ change: Change, _ entity: CompiledEntity, _ model: CompiledModel, _ names: TodaysNames
+        _ change: Change, _ entity: CompiledEntity, _ model: CompiledModel, _ names: CurrentNames
     ) {
         let text = { (value: Value) in names.json(value, model).text }
         let properties = names.properties(of: entity, model)

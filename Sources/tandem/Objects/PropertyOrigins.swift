@@ -14,7 +14,7 @@ struct PropertyOrigins {
     /// If no installation is known, `model` is the only model.
     init(
         of tag: EntityTag, _ installed: [Installation], else model: CompiledModel,
-        _ names: TodaysNames
+        _ names: CurrentNames
     ) {
         let known = { (model: CompiledModel) in
             model.entity(tagged: tag).map { names.properties(of: $0, model) } ?? []

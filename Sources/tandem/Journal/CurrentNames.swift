@@ -4,7 +4,7 @@ import Tandem
 ///
 /// A comparison of two times needs one name for each thing; the current one is the best known. An
 /// entity or property that is no longer in the newest model keeps its last name.
-final class TodaysNames {
+final class CurrentNames {
     private let source: any LogSource
     private let newest: CompiledModel?
     /// The names of an entity's properties by slot, for each model.

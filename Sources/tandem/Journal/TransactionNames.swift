@@ -4,7 +4,7 @@ import Tandem
 ///
 /// A search for `Club` also finds transactions that were saved while it was called `Team`. An
 /// entity keeps its tag when it is renamed; a property's former name is in the model.
-struct NewestNames {
+struct TransactionNames {
     /// The newest model, whose names are used in searches; nil if it is unknown.
     var newest: CompiledModel?
     /// The model of the transaction.
@@ -14,7 +14,7 @@ struct NewestNames {
     init(newest: CompiledModel? = nil) { self.newest = newest }
 
     /// Returns these names together with the model of a transaction.
-    func beside(_ model: CompiledModel?) -> NewestNames {
+    func beside(_ model: CompiledModel?) -> TransactionNames {
         var names = self
         names.ofItsTime = model
         return names
