@@ -3,14 +3,14 @@ import Tandem
 /// The journal as read from the daemon, in pages.
 final class DaemonSource: LogSource {
     let container: PersistentContainer
-    private var book: ModelBook?
+    private var timeline: ModelTimeline?
     private var end: Position?
     private static let pageTransactions: UInt32 = 1_000
 
     init(_ container: PersistentContainer) { self.container = container }
 
     /// Discards the known log and models, because another daemon may have others.
-    func startAnew() { (book, end) = (nil, nil) }
+    func startAnew() { (timeline, end) = (nil, nil) }
 
     /// Returns the last durable position, whose log and epoch all other positions share.
     func lastPosition() throws -> Position {
@@ -61,26 +61,28 @@ final class DaemonSource: LogSource {
     // MARK: Models
 
     func model(for transaction: Transaction) throws -> CompiledModel? {
-        var known = try book ?? ModelBook(latest: try container.storeModel())
+        var known = try timeline ?? ModelTimeline(latest: try container.storeModel())
         try known.note(transaction)
         if known.lacks(transaction) { try readModels(&known) }
-        book = known
+        timeline = known
         return known.model(for: transaction)
     }
 
-    func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
+    func models(after model: CompiledModel) -> [CompiledModel] {
+        timeline?.models(after: model) ?? []
+    }
 
     func installations() throws -> [Installation] {
         let newest = try container.storeModel()
         guard newest.version > 1 else { return [] }
-        var known = book ?? ModelBook(latest: newest)
+        var known = timeline ?? ModelTimeline(latest: newest)
         if !known.isComplete { try readModels(&known) }
-        book = known
+        timeline = known
         return known.installed
     }
 
     /// Reads all models in the journal; needed only for transactions before the last migration.
-    private func readModels(_ book: inout ModelBook) throws {
+    private func readModels(_ timeline: inout ModelTimeline) throws {
         let (first, top) = try bounds()
         var last = first - 1
         // The filter matches no objects: the author and number are unused. Models are always sent.
@@ -93,12 +95,12 @@ final class DaemonSource: LogSource {
         while last < top {
             let page = try container.history(after: last, through: top, nobody, limit: 1_000)
             for encoded in page.transactions where encoded.isModel {
-                try book.note(decode(encoded))
+                try timeline.note(decode(encoded))
             }
             guard page.position.number > last else { break }
             last = page.position.number
         }
-        book.complete()
+        timeline.complete()
     }
 
     private func decode(_ encoded: EncodedTransaction) throws -> Transaction {

@@ -15,7 +15,7 @@ final class FolderSource: LogSource {
     private let index = JournalIndex()
     /// The indexes by which irrelevant parts of sealed segments are skipped.
     private let indexes: SegmentIndexes
-    private var book: ModelBook?
+    private var timeline: ModelTimeline?
     /// Whether a transaction could not be read during the search for models.
     private var missesModels = false
     private var gaps: Set<Place> = []
@@ -134,17 +134,19 @@ final class FolderSource: LogSource {
         var known = try filledBook()
         note(transaction, &known)
         if known.lacks(transaction) { try readModels(&known) }
-        book = known
+        timeline = known
         return known.model(for: transaction)
     }
 
-    func models(after model: CompiledModel) -> [CompiledModel] { book?.models(after: model) ?? [] }
+    func models(after model: CompiledModel) -> [CompiledModel] {
+        timeline?.models(after: model) ?? []
+    }
 
     func installations() throws -> [Installation] {
         var known = try filledBook()
         guard let newest = known.newest, newest.version > 1 else { return [] }
         if !known.isComplete { try readModels(&known) }
-        book = known
+        timeline = known
         return known.installed
     }
 
@@ -152,16 +154,16 @@ final class FolderSource: LogSource {
     /// journal.
     ///
     /// If there is no store next to the journal, all models of the journal are read.
-    private func filledBook() throws -> ModelBook {
-        if let book { return book }
+    private func filledBook() throws -> ModelTimeline {
+        if let timeline { return timeline }
         let known = storeModel()
-        var made = ModelBook(latest: known?.model)
+        var made = ModelTimeline(latest: known?.model)
         if let known {
             try readModels(&made, from: max(try first(), known.position + 1))
         } else {
             try readModels(&made)
         }
-        book = made
+        timeline = made
         return made
     }
 
@@ -181,12 +183,12 @@ final class FolderSource: LogSource {
     }
 
     /// Reads every model of the journal.
-    private func readModels(_ book: inout ModelBook) throws {
-        try readModels(&book, from: try first())
-        book.complete()
+    private func readModels(_ timeline: inout ModelTimeline) throws {
+        try readModels(&timeline, from: try first())
+        timeline.complete()
     }
 
-    private func readModels(_ book: inout ModelBook, from position: UInt64) throws {
+    private func readModels(_ timeline: inout ModelTimeline, from position: UInt64) throws {
         let reader = reader(from: position)
         let walk = indexes.walk(.ofModels)
         while let item = try next(reader, walk, through: .max) {
@@ -194,7 +196,7 @@ final class FolderSource: LogSource {
             guard case .entry(let entry) = item else { continue }
             do {
                 let encoded = try EncodedTransaction(bytes: entry.payload)
-                if encoded.isModel { note(try encoded.decoded(), &book) }
+                if encoded.isModel { note(try encoded.decoded(), &timeline) }
             } catch {
                 missesModels = true
                 report(entry.position, "\(error)")
@@ -202,9 +204,9 @@ final class FolderSource: LogSource {
         }
     }
 
-    private func note(_ transaction: Transaction, _ book: inout ModelBook) {
+    private func note(_ transaction: Transaction, _ timeline: inout ModelTimeline) {
         do {
-            try book.note(transaction)
+            try timeline.note(transaction)
         } catch {
             report(transaction.position, "\(error)")
         }
@@ -227,7 +229,7 @@ final class FolderSource: LogSource {
         if !known.isComplete {
             guard indexes.tells(of: try first()) else { return nil }
             try readModels(&known)
-            book = known
+            timeline = known
         }
         return missesModels ? nil : known.models
     }

@@ -4,7 +4,7 @@ import Tandem
 /// time.
 ///
 /// A model change can move slots, so a row can't be read with another model.
-struct ModelBook {
+struct ModelTimeline {
     /// The recorded installations, oldest first.
     private(set) var installed: [Installation] = []
     /// The current model of the store.
