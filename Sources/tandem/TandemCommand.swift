@@ -160,7 +160,7 @@ struct TandemCommand: ParsableCommand {
             }
             let verbs = command.configuration.subcommands.map { $0._commandName }
             guard !verbs.isEmpty, !word.hasPrefix("-"), word != "help" else { return nil }
-            let near = NearWord.nearest(to: word, among: verbs)
+            let near = SpellingSuggestion.nearest(to: word, among: verbs)
             let text =
                 "there is no verb `\((known + [word.printable]).joined(separator: " "))`"
                 + (near.map { "; did you mean `\((known + [$0]).joined(separator: " "))`?" } ?? "")

@@ -1,5 +1,5 @@
 /// Spelling suggestions for mistyped words.
-enum NearWord {
+enum SpellingSuggestion {
     /// The maximum number of letters that are missing, wrong, superfluous or swapped.
     private static let mostEdits = 2
 
