@@ -5,7 +5,7 @@ import TandemIO
 /// Requests a daemon's status repeatedly on a separate thread, so that a hung daemon blocks only
 /// that thread.
 final class StatusFeed: Sendable {
-    private let latest: Locked<Result<TopLook, any Error>>
+    private let latest: Locked<Result<StatusSample, any Error>>
 
     /// Requests the status now and after every pause; throws the error of the first request.
     init(_ container: PersistentContainer, pause nanoseconds: UInt64) throws {
@@ -19,7 +19,7 @@ final class StatusFeed: Sendable {
     }
 
     /// Returns the newest status; throws the error that ended the requests, if any.
-    func look() throws -> TopLook { try latest.withLock { $0 }.get() }
+    func sample() throws -> StatusSample { try latest.withLock { $0 }.get() }
 
     private func refresh(_ container: PersistentContainer) -> Bool {
         let answer = Result { try Self.ask(container) }
@@ -28,7 +28,7 @@ final class StatusFeed: Sendable {
         return true
     }
 
-    private static func ask(_ container: PersistentContainer) throws -> TopLook {
-        TopLook(try JSON(parsing: try container.status()), SystemClock())
+    private static func ask(_ container: PersistentContainer) throws -> StatusSample {
+        StatusSample(try JSON(parsing: try container.status()), SystemClock())
     }
 }

@@ -51,10 +51,10 @@ struct TopCommand: AsyncParsableCommand {
     @MainActor private func print(_ container: PersistentContainer) async throws {
         let clock = SystemClock()
         var left = iterations ?? 1
-        var before = TopLook(try JSON(parsing: try container.status()), clock)
+        var before = StatusSample(try JSON(parsing: try container.status()), clock)
         while left > 0, !StandardStream.output.isClosed {
             try await Task.sleep(for: pause)
-            let now = TopLook(try JSON(parsing: try container.status()), clock)
+            let now = StatusSample(try JSON(parsing: try container.status()), clock)
             let frame = TopFrame(before: before, now: now)
             if output == .json {
                 printLine(frame.json.text)
@@ -75,14 +75,14 @@ struct TopCommand: AsyncParsableCommand {
     /// Draws each new status, and redraws if the terminal is resized or the daemon does not answer.
     @MainActor private func draw(_ container: PersistentContainer) async throws {
         let feed = try StatusFeed(container, pause: UInt64(delay * 1e9))
-        let first = try feed.look()
+        let first = try feed.sample()
         var screen = TopScreen(frame: TopFrame(before: first, now: first), style: style)
         StandardStream.output.write("\u{1b}[2J")
         screen.draw(secondsWithoutAnswer: nil)
         var left = iterations ?? Int.max
         while left > 0, !StandardStream.output.isClosed {
             try await Task.sleep(for: min(pause, .milliseconds(100)))
-            let now = try feed.look()
+            let now = try feed.sample()
             if now.time != screen.frame.now.time {
                 screen.frame = TopFrame(before: screen.frame.now, now: now)
                 left -= 1
@@ -93,8 +93,8 @@ struct TopCommand: AsyncParsableCommand {
     }
 
     /// Returns the whole seconds for which a status is overdue, or nil if it is not.
-    private func secondsWithoutAnswer(since look: TopLook) -> Int? {
-        let age = Double(SystemClock().monotonicNanoseconds - look.time) / 1e9
+    private func secondsWithoutAnswer(since sample: StatusSample) -> Int? {
+        let age = Double(SystemClock().monotonicNanoseconds - sample.time) / 1e9
         return age >= delay + 2 ? Int(age) : nil
     }
 }

@@ -2,7 +2,7 @@ import Tandem
 import TandemIO
 
 /// A sample of a daemon's status.
-struct TopLook {
+struct StatusSample {
     var status: JSON
     /// The time of the request, in nanoseconds of the monotonic clock.
     var time: UInt64
@@ -20,8 +20,8 @@ struct TopLook {
 
 /// The work of a daemon between two answers about its status.
 struct TopFrame {
-    let before: TopLook
-    let now: TopLook
+    let before: StatusSample
+    let now: StatusSample
 
     private var seconds: Double { max(0.001, Double(now.time - min(now.time, before.time)) / 1e9) }
 
@@ -29,8 +29,8 @@ struct TopFrame {
     ///
     /// Returns nil for a single answer, or if the counter fell because the daemon was replaced.
     private func rate(_ path: String...) -> Double? {
-        func number(_ look: TopLook) -> Double? {
-            path.reduce(look.status as JSON?) { $0?[$1] }?.number
+        func number(_ sample: StatusSample) -> Double? {
+            path.reduce(sample.status as JSON?) { $0?[$1] }?.number
         }
         guard before.time != now.time, let first = number(before), let last = number(now),
             last >= first
@@ -82,8 +82,8 @@ struct TopFrame {
     ///
     /// Returns nil if there were no values.
     func percentile(_ share: Double, of histogram: String) -> Int64? {
-        func counts(_ look: TopLook) -> [Int64] {
-            look.status["histograms"]?[histogram]?["counts"]?.array?.map { $0.int ?? 0 } ?? []
+        func counts(_ sample: StatusSample) -> [Int64] {
+            sample.status["histograms"]?[histogram]?["counts"]?.array?.map { $0.int ?? 0 } ?? []
         }
         let (old, new) = (counts(before), counts(now))
         let bounds = now.status["histograms"]?[histogram]?["boundsMicroseconds"]?.array ?? []
