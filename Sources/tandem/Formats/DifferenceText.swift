@@ -4,7 +4,7 @@ import Tandem
 /// target's name.
 struct DifferenceText {
     let entry: LogEntry
-    let look: LogLook
+    let logStyle: LogStyle
 
     /// A heading for each object, followed by a line for each property.
     var lines: [String] {
@@ -16,8 +16,8 @@ struct DifferenceText {
     }
 
     private func lines(_ change: Change) -> [String] {
-        let name = look.nameOf(name(change.object)).map { " \($0)" } ?? ""
-        let head = look.style.paint(
+        let name = logStyle.nameOf(name(change.object)).map { " \($0)" } ?? ""
+        let head = logStyle.style.paint(
             "\(change.kind) \(entry.id(change.object))", Style.Role(change.kind))
         guard let entity = entry.entity(of: change) else { return [head + name] }
         let details = values(change, entity) + links(change, entity)
@@ -67,7 +67,7 @@ struct DifferenceText {
         guard let model = entry.model else { return "?" }
         let text = ValueText.json(value, model).text
         guard let reference = value.reference else { return text }
-        let name = look.nameOf(name(reference)).map { " \($0)" } ?? ""
+        let name = logStyle.nameOf(name(reference)).map { " \($0)" } ?? ""
         return model.id(of: reference).description + name
     }
 

@@ -37,24 +37,25 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     var isRaw: Bool { self == .csv || self == .export }
 
     /// Returns the writer of the format.
-    func writer(_ look: LogLook) -> any EntryFormat {
+    func writer(_ logStyle: LogStyle) -> any EntryFormat {
         switch self {
         case .short, .shortISO:
             ShortFormat(
-                style: look.style, clock: WallClock(isUTC: look.isUTC), isISO: self == .shortISO,
-                width: look.width)
-        case .verbose: VerboseFormat(look)
-        case .json: JSONFormat(fields: look.fields)
-        case .jsonPretty: JSONPrettyFormat(line: JSONFormat(fields: look.fields))
-        case .csv: CSVFormat(fields: look.fields)
-        case .export: ExportFormat(fields: look.fields)
-        case .cat: CatFormat(style: look.style)
+                style: logStyle.style, clock: WallClock(isUTC: logStyle.isUTC),
+                isISO: self == .shortISO,
+                width: logStyle.width)
+        case .verbose: VerboseFormat(logStyle)
+        case .json: JSONFormat(fields: logStyle.fields)
+        case .jsonPretty: JSONPrettyFormat(line: JSONFormat(fields: logStyle.fields))
+        case .csv: CSVFormat(fields: logStyle.fields)
+        case .export: ExportFormat(fields: logStyle.fields)
+        case .cat: CatFormat(style: logStyle.style)
         }
     }
 }
 
 /// The formatting options that apply to any format.
-struct LogLook {
+struct LogStyle {
     var style = Style()
     var isUTC = false
     /// The width of the terminal to which lines are cut; nil for whole lines.

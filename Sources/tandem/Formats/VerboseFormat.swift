@@ -2,27 +2,27 @@ import Tandem
 
 /// A heading with time and position, the author and process, and the difference.
 struct VerboseFormat: EntryFormat {
-    private let look: LogLook
+    private let logStyle: LogStyle
     private var clock: WallClock
 
-    init(_ look: LogLook) {
-        self.look = look
-        clock = WallClock(isUTC: look.isUTC)
+    init(_ logStyle: LogStyle) {
+        self.logStyle = logStyle
+        clock = WallClock(isUTC: logStyle.isUTC)
     }
 
     mutating func append(_ entry: LogEntry, to bytes: inout [UInt8]) {
         let transaction = entry.transaction
         let place = entry.cursor?.description ?? String(transaction.position)
-        bytes.put(look.style.paint("\(clock.whole(transaction.time))  \(place)", .place), "\n")
-        let facts = facts(entry).filter { look.fields?.contains($0.key) ?? true }
+        bytes.put(logStyle.style.paint("\(clock.whole(transaction.time))  \(place)", .place), "\n")
+        let facts = facts(entry).filter { logStyle.fields?.contains($0.key) ?? true }
         if !facts.isEmpty {
             let words = facts.map { "\($0.key)=\($0.value)" }
             bytes.put("    ", words.joined(separator: " ").printable, "\n")
         }
-        guard look.fields.map({ $0.contains("changes") || $0.contains("model") }) ?? true else {
+        guard logStyle.fields.map({ $0.contains("changes") || $0.contains("model") }) ?? true else {
             return
         }
-        for line in DifferenceText(entry: entry, look: look).lines {
+        for line in DifferenceText(entry: entry, logStyle: logStyle).lines {
             bytes.put("    ", line, "\n")
         }
     }

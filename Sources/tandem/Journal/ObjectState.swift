@@ -148,15 +148,16 @@ struct ObjectState {
     }
 
     /// Returns a heading, and a line for each property.
-    func lines(_ look: LogLook) -> [String] {
+    func lines(_ logStyle: LogStyle) -> [String] {
         let width = properties.map(\.name.count).max() ?? 0
-        return [look.style.paint("\(id)", .name) + " as of \(changedAt)\(remark)"]
+        return [logStyle.style.paint("\(id)", .name) + " as of \(changedAt)\(remark)"]
             + properties.map { property in
                 let words =
                     property.isToMany
-                    ? property.members.map { text(.reference($0), look) }.joined(separator: ", ")
+                    ? property.members.map { text(.reference($0), logStyle) }.joined(
+                        separator: ", ")
                         + (isComplete ? "" : " …")
-                    : text(property.value, look)
+                    : text(property.value, logStyle)
                 return "    \(property.name.padded(to: width + 1))\(words)".trimmed.printable
             }
     }
@@ -178,9 +179,9 @@ struct ObjectState {
         return ""
     }
 
-    private func text(_ value: Value, _ look: LogLook) -> String {
+    private func text(_ value: Value, _ logStyle: LogStyle) -> String {
         guard let reference = value.reference else { return names.json(value, model).text }
-        let name = look.nameOf(ObjectName(object: reference, position: changedAt))
+        let name = logStyle.nameOf(ObjectName(object: reference, position: changedAt))
         return names.id(reference, model).description + (name.map { " \($0)" } ?? "")
     }
 }

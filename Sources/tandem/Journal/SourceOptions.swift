@@ -27,8 +27,8 @@ struct SourceOptions: ParsableArguments {
     }
 
     /// Returns the formatting options.
-    func look(_ source: any LogSource) -> LogLook {
-        LogLook(
+    func logStyle(_ source: any LogSource) -> LogStyle {
+        LogStyle(
             style: Style(isOn: color.isOn(StandardStream.output.descriptor)), isUTC: utc,
             nameOf: ObjectNames(source).name)
     }

@@ -27,11 +27,11 @@ final class LogRun {
         var filter = try options.wanted.filter(options.range, isUTC: options.utc)
         if filter.asksForNames { filter.names = TransactionNames(newest: try source.newestModel()) }
         self.filter = filter
-        var look = LogLook(style: style, isUTC: options.utc, fields: try options.shownFields())
-        if options.wanted.isShow { look.nameOf = ObjectNames(source).name }
+        var logStyle = LogStyle(style: style, isUTC: options.utc, fields: try options.shownFields())
+        if options.wanted.isShow { logStyle.nameOf = ObjectNames(source).name }
         // A pager scrolls sideways itself, and other outputs than terminals get whole lines.
-        if !options.full, !output.hasPager { look.width = output.terminalWidth }
-        format = options.output.writer(look)
+        if !options.full, !output.hasPager { logStyle.width = output.terminalWidth }
+        format = options.output.writer(logStyle)
     }
 
     func run() throws {
@@ -145,10 +145,10 @@ final class LogRun {
         let range = try LogRange(asked, source, filter)
         // Without a chosen format, the readable difference is printed.
         if options.chosenFormat == nil {
-            var look = LogLook(isUTC: options.utc)
-            look.style = Style(isOn: options.color.isOn(StandardStream.output.descriptor))
-            look.nameOf = ObjectNames(source).name
-            format = VerboseFormat(look)
+            var logStyle = LogStyle(isUTC: options.utc)
+            logStyle.style = Style(isOn: options.color.isOn(StandardStream.output.descriptor))
+            logStyle.nameOf = ObjectNames(source).name
+            format = VerboseFormat(logStyle)
         }
         output.write { format.begin(into: &$0) }
         try LogReader(source: source, filter: filter).forwards(

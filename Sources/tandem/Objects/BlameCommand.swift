@@ -33,7 +33,7 @@ struct BlameCommand: ParsableCommand {
         if output == .json {
             blame.items.forEach { lines.line(blame.json($0).text) }
         } else {
-            blame.table(options.look(source)).forEach(lines.styledLine)
+            blame.table(options.logStyle(source)).forEach(lines.styledLine)
         }
         try source.conclude()
     }
@@ -122,8 +122,8 @@ struct Blame {
     }
 
     /// Returns a line for each property.
-    func table(_ look: LogLook) -> [String] {
-        var clock = WallClock(isUTC: look.isUTC)
+    func table(_ logStyle: LogStyle) -> [String] {
+        var clock = WallClock(isUTC: logStyle.isUTC)
         let rows = items.map { item -> [String] in
             guard let setter = item.setter else {
                 return ["<\(oldest)", "", "", item.property, ""]
@@ -141,8 +141,8 @@ struct Blame {
         return rows.map { row in
             let cells = zip(row, widths).map { $0.padded(to: $1 + 2) }
             return
-                (look.style.paint(cells[0] + cells[1], .place)
-                + look.style.paint(cells[2], .name) + (cells[3] + row[4]).printable).trimmed
+                (logStyle.style.paint(cells[0] + cells[1], .place)
+                + logStyle.style.paint(cells[2], .name) + (cells[3] + row[4]).printable).trimmed
         }
     }
 }

@@ -38,7 +38,7 @@ struct DiffCommand: ParsableCommand {
         let objects = try net(source, floor, top)
         let lines = LineOutput()
         defer { lines.finish() }
-        let style = options.look(source).style
+        let style = options.logStyle(source).style
         for object in objects {
             if output == .json {
                 lines.line(object.json.text)

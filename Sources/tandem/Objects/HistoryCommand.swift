@@ -27,7 +27,7 @@ struct HistoryCommand: ParsableCommand {
         let history = try ObjectHistory(object, source)
         let lines = LineOutput(isRaw: output.isRaw)
         defer { lines.finish() }
-        var format = output.writer(options.look(source))
+        var format = output.writer(options.logStyle(source))
         lines.write { format.begin(into: &$0) }
         var shown = 0
         func show(_ step: ObjectHistory.Step) -> Bool {

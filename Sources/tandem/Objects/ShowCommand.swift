@@ -29,7 +29,7 @@ struct ShowCommand: ParsableCommand {
         if output == .json {
             lines.line(state.json.text)
         } else {
-            state.lines(options.look(source)).forEach(lines.styledLine)
+            state.lines(options.logStyle(source)).forEach(lines.styledLine)
         }
         try source.conclude()
     }
