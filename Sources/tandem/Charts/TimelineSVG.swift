@@ -6,7 +6,7 @@ import Tandem
 /// Names are cut to their space, in a monospaced font, so that nothing overlaps.
 struct TimelineSVG {
     let timeline: Timeline
-    let look: TimelineLook
+    let timelineStyle: TimelineStyle
     private var writer = SVGWriter()
     /// The vertical coordinate reached so far.
     private var y = 0.0
@@ -23,13 +23,13 @@ struct TimelineSVG {
     private static let nameCells = 21
     private static let subtitleCells = 120
 
-    init(_ timeline: Timeline, _ look: TimelineLook) {
-        (self.timeline, self.look) = (timeline, look)
+    init(_ timeline: Timeline, _ timelineStyle: TimelineStyle) {
+        (self.timeline, self.timelineStyle) = (timeline, timelineStyle)
     }
 
     /// Returns the picture's source, without panels if there are no transactions.
-    static func text(_ timeline: Timeline, _ look: TimelineLook) -> String {
-        var picture = TimelineSVG(timeline, look)
+    static func text(_ timeline: Timeline, _ timelineStyle: TimelineStyle) -> String {
+        var picture = TimelineSVG(timeline, timelineStyle)
         picture.draw()
         let height = SVGWriter.number(picture.y)
         var whole = SVGWriter()
@@ -39,8 +39,8 @@ struct TimelineSVG {
                 "xmlns": "http://www.w3.org/2000/svg", "viewBox": "0 0 960 \(height)",
                 "width": "960", "height": "\(height)", "role": "img",
             ])
-        whole.element("title", [:], look.title(timeline))
-        whole.element("desc", [:], look.subtitles(timeline).joined(separator: "; "))
+        whole.element("title", [:], timelineStyle.title(timeline))
+        whole.element("desc", [:], timelineStyle.subtitles(timeline).joined(separator: "; "))
         whole.style(Self.style)
         whole.element("rect", ["class": "ground", "width": "100%", "height": "100%"])
         return whole.text + picture.writer.text + "</svg>\n"
@@ -48,8 +48,8 @@ struct TimelineSVG {
 
     private mutating func draw() {
         y = Self.margin + 14
-        label(Self.margin, look.title(timeline), "title")
-        for line in look.subtitles(timeline) {
+        label(Self.margin, timelineStyle.title(timeline), "title")
+        for line in timelineStyle.subtitles(timeline) {
             y += 20
             label(Self.margin, line.cut(toCells: Self.subtitleCells), "quiet")
         }
@@ -88,7 +88,8 @@ struct TimelineSVG {
     private func ticks(_ columns: ClosedRange<Int64>) -> [Tick] {
         let width = timeline.grid.width
         let (start, end) = (columns.lowerBound * width, (columns.upperBound + 1) * width)
-        return TimeTicks(from: start, to: end, most: 7, isUTC: look.isUTC).ticks.map { tick in
+        return TimeTicks(from: start, to: end, most: 7, isUTC: timelineStyle.isUTC).ticks.map {
+            tick in
             let share = Double(tick.time - start) / Double(end - start)
             return (Self.left + share * (Self.right - Self.left), tick)
         }
@@ -150,7 +151,7 @@ struct TimelineSVG {
 
     /// Draws the percentiles of the durations on a logarithmic scale.
     private mutating func drawDurations() {
-        let save = look.durations
+        let save = timelineStyle.durations
         y += 34
         label(Self.margin, save.title, "heading")
         let marks = save.marks

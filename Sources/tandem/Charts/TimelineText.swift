@@ -3,7 +3,7 @@ import Tandem
 /// A timeline for a terminal, with a line of block characters for each lane.
 struct TimelineText {
     let timeline: Timeline
-    let look: TimelineLook
+    let timelineStyle: TimelineStyle
     var style = Style()
 
     /// The width of names, and of the numbers after the columns.
@@ -20,7 +20,7 @@ struct TimelineText {
         let room = Self.columns(width)
         guard let columns = timeline.shown(atLeast: min(20, room)) else { return [] }
         let wide = max(1, room / columns.count)
-        let head = [look.title(timeline)] + look.subtitles(timeline)
+        let head = [timelineStyle.title(timeline)] + timelineStyle.subtitles(timeline)
         let all = timeline.all(in: columns)
         let entities = section(
             "changes by entity", timeline.entities(Self.lanes, in: columns), wide)
@@ -54,7 +54,8 @@ struct TimelineText {
         let end = (columns.upperBound + 1) * timeline.grid.width
         let cells = columns.count * wide
         let ticks = TimeTicks(
-            from: start, to: end - 1, most: max(1, cells / Self.tickCells), isUTC: look.isUTC
+            from: start, to: end - 1, most: max(1, cells / Self.tickCells),
+            isUTC: timelineStyle.isUTC
         ).ticks
         var (times, days) = ("", "")
         for tick in ticks {
@@ -68,7 +69,7 @@ struct TimelineText {
     }
 
     private func durations(_ width: Int) -> [String] {
-        let save = look.durations
+        let save = timelineStyle.durations
         let marks = save.marks
         guard !marks.isEmpty else { return ["\(save.title): none"] }
         let text = marks.map { "\($0.label) \(SaveDurations.text($0))" }.joined(separator: ", ")

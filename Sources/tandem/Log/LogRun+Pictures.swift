@@ -34,12 +34,12 @@ extension LogRun {
         var timeline = Timeline(
             columns: isFile ? TimelineSVG.columns : TimelineText.columns(Self.terminalWidth))
         try each(range) { timeline.note($0) }
-        let look = TimelineLook(
+        let timelineStyle = TimelineStyle(
             isUTC: options.utc, selection: options.wanted.words, durations: durations(timeline))
         if case .file(let path) = target {
-            try write(TimelineSVG.text(timeline, look), path)
+            try write(TimelineSVG.text(timeline, timelineStyle), path)
         } else {
-            TimelineText(timeline: timeline, look: look, style: style)
+            TimelineText(timeline: timeline, timelineStyle: timelineStyle, style: style)
                 .lines(width: Self.terminalWidth).forEach(output.styledLine)
         }
         try conclude(range)

@@ -87,9 +87,9 @@ import Testing
                 longest: 90_000_000_000))
         var save = SaveDurations(between: durations)
         save.note = String(repeating: "note ", count: 18)
-        let look = TimelineLook(
+        let timelineStyle = TimelineStyle(
             isUTC: true, selection: String(repeating: "-t <someone> ", count: 40), durations: save)
-        return TimelineSVG.text(timeline, look)
+        return TimelineSVG.text(timeline, timelineStyle)
     }
 
     @Test func `no text overlaps another one or lies outside the chart, for any names`() throws {

@@ -52,9 +52,12 @@ import Testing
         for times in [wild, wild.reversed(), [.max], [.min]] {
             let timeline = try MadeEntries.timeline(
                 limit, times.map { ($0, "a", "E", 1) })
-            let look = TimelineLook(isUTC: true, durations: SaveDurations(between: timeline.gaps))
-            #expect(TimelineSVG.text(timeline, look).hasSuffix("</svg>\n"))
-            #expect(TimelineText(timeline: timeline, look: look).lines(width: 80).count > 5)
+            let timelineStyle = TimelineStyle(
+                isUTC: true, durations: SaveDurations(between: timeline.gaps))
+            #expect(TimelineSVG.text(timeline, timelineStyle).hasSuffix("</svg>\n"))
+            #expect(
+                TimelineText(timeline: timeline, timelineStyle: timelineStyle).lines(width: 80)
+                    .count > 5)
             let columns = try #require(timeline.shown(atLeast: 1))
             #expect(timeline.all(in: columns).total == times.count)
         }

@@ -1,5 +1,5 @@
 /// The formatting options and additional content of a timeline.
-struct TimelineLook {
+struct TimelineStyle {
     var isUTC = false
     /// The selecting options as they were written; empty if there are none.
     var selection = ""
