@@ -15,7 +15,7 @@ import TandemIO
     /// The objects of `$alias` names.
     var aliases: [String: BridgeAlias] = [:]
     /// The models that took effect while the bridge listened and were not reported yet.
-    private let news = Locked(BridgeNews())
+    private let news = Locked(PendingSchemaEvents())
     private let failures: MergeFailures
 
     init(container: PersistentContainer) {
@@ -180,7 +180,7 @@ import TandemIO
 }
 
 /// Model changes that were not reported yet.
-struct BridgeNews {
+struct PendingSchemaEvents {
     private var models: [(StableHash, Position)] = []
     /// The position of the last model change.
     private(set) var last: UInt64 = 0

@@ -49,7 +49,7 @@ struct WatchList: Equatable {
         ["\(position): \(title): \(count)"]
             + sections.flatMap { section in
                 section.rows.enumerated().map { index, row in
-                    let place = WatchNews.place(section.name, index, hasSections)
+                    let place = WatchChange.place(section.name, index, hasSections)
                     return "\(position): \(place): \(row.id) \(row.text)".trimmed
                 }
             }

@@ -18,7 +18,7 @@ struct WatchScreen {
 
     /// Returns at most a screen of lines: the title, the last changes, and the rows around a
     /// change.
-    func lines(_ content: Content, _ news: WatchNews) -> [String] {
+    func lines(_ content: Content, _ news: WatchChange) -> [String] {
         let lag = news.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
         let head = [
             cut("\(content.title): \(content.count), position \(news.position)\(lag)"),

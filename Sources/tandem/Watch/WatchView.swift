@@ -17,7 +17,7 @@ import TandemIO
     private var controller: FetchedResultsController?
     private var lagAskedAt: UInt64 = 0
     /// The content of the terminal, and the size for which it was drawn.
-    private var shown: (news: WatchNews, size: (columns: Int, rows: Int))?
+    private var shown: (news: WatchChange, size: (columns: Int, rows: Int))?
     /// The error after which the list is no longer updated.
     private(set) var failure: CommandFailure?
 
@@ -39,7 +39,7 @@ import TandemIO
         controller.delegate = self
         if isTerminal {
             StandardStream.output.write("\u{1b}[2J")
-            draw(controller, WatchNews(position: controller.position?.number ?? 0))
+            draw(controller, WatchChange(position: controller.position?.number ?? 0))
         } else if isJSON {
             lines.line(list(controller).json.text)
         } else {
@@ -97,7 +97,7 @@ import TandemIO
 
     private func changed(_ change: ControllerChange) {
         guard let controller, !change.change.isEmpty else { return }
-        var news = WatchNews(change, rows: rows(of: change, controller))
+        var news = WatchChange(change, rows: rows(of: change, controller))
         news.sectionNames = controller.sections.map(\.name)
         if isTerminal || isJSON { news.lagMicroseconds = lag(change.position.number) }
         if isTerminal {
@@ -169,7 +169,7 @@ import TandemIO
         ThisProcess.terminalSize(StandardStream.output.descriptor) ?? (80, 24)
     }
 
-    private func draw(_ controller: FetchedResultsController, _ news: WatchNews) {
+    private func draw(_ controller: FetchedResultsController, _ news: WatchChange) {
         let size = Self.terminalSize
         shown = (news, size)
         let sections = controller.sections.map { ($0.name, $0.numberOfObjects) }

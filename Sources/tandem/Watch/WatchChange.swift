@@ -1,7 +1,7 @@
 import Tandem
 
 /// The effect of one change on a watched list.
-struct WatchNews {
+struct WatchChange {
     var position: UInt64
     /// The time between the save and its display, if known.
     var lagMicroseconds: Int64?
