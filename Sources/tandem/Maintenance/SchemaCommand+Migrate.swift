@@ -27,7 +27,7 @@ extension SchemaCommand {
         func run() throws {
             let model = try file.model()
             let container = global.container()
-            let report = try Waiting.shown("look what it would do") {
+            let report = try ElapsedTimeIndicator.shown("look what it would do") {
                 try container.preview(of: model)
             }
             show(report)
@@ -41,7 +41,10 @@ extension SchemaCommand {
             try Confirmation.ask(
                 "migrate the store, losing \(report.lost) values or objects?", unless: yes)
             let rewritten = "migrate, \(report.rewritten) objects written anew"
-            try say(try Waiting.shown(rewritten) { try container.migrate(to: model).position })
+            try say(
+                try ElapsedTimeIndicator.shown(rewritten) {
+                    try container.migrate(to: model).position
+                })
         }
 
         private func say(_ position: Position) throws {

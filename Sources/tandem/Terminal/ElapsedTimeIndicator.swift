@@ -3,8 +3,8 @@ import TandemIO
 
 /// Shows the elapsed time of a call that reports no progress, such as one request to the daemon.
 ///
-///     let answer = try Waiting.shown("migrate") { try container.migrate(to: model) }
-enum Waiting {
+///     let answer = try ElapsedTimeIndicator.shown("migrate") { try container.migrate(to: model) }
+enum ElapsedTimeIndicator {
     private static let nanoseconds: UInt64 = 200_000_000
 
     /// Calls `body`, and shows the elapsed time after the first second.
