@@ -15,31 +15,31 @@ extension ImportLink {
     /// Reads `"Team/3"` or `{"id": "Team/3", "key": {"name": "Qatar"}}`.
     init(
         _ json: JSON, _ property: CompiledProperty, _ model: CompiledModel
-    ) throws(ImportValues.Misfit) {
+    ) throws(ImportValues.RowError) {
         let text = json.string ?? json["id"]?.string
         guard let id = text.flatMap({ ObjectID($0) }),
             let destination = property.relationship?.destination
         else {
-            throw ImportValues.Misfit(
+            throw ImportValues.RowError(
                 reason: "\(property.name) leads to objects such as Team/3, not \(json.text)")
         }
         guard let entity = model.entity(named: id.entity),
             entity.tag == destination || entity.ancestors.contains(destination)
         else {
             let expected = model.entity(tagged: destination)?.name ?? ""
-            throw ImportValues.Misfit(
+            throw ImportValues.RowError(
                 reason: "\(property.name) leads to objects of \(expected), not to \(id)")
         }
         self.id = id
         self.json = json
-        key = try json["key"].map { json throws(ImportValues.Misfit) in
+        key = try json["key"].map { json throws(ImportValues.RowError) in
             try Self.key(json, entity, property)
         }
     }
 
     private static func key(
         _ json: JSON, _ entity: CompiledEntity, _ property: CompiledProperty
-    ) throws(ImportValues.Misfit) -> UniqueKey {
+    ) throws(ImportValues.RowError) -> UniqueKey {
         let names = Set((json.object ?? [:]).keys)
         let constraint = UniqueKey.constraints(of: entity).first { Set($0.properties) == names }
         let key = constraint.flatMap { constraint in
@@ -49,7 +49,7 @@ extension ImportLink {
             }
         }
         guard let key else {
-            throw ImportValues.Misfit(
+            throw ImportValues.RowError(
                 reason: "\(property.name): \(json.text) is no unique key of \(entity.name)")
         }
         return key

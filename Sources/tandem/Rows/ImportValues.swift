@@ -3,18 +3,18 @@ import Tandem
 /// Reads the values and links of rows.
 enum ImportValues {
     /// The reason why a row does not fit its entity.
-    struct Misfit: Error {
+    struct RowError: Error {
         var reason: String
     }
 
     /// Returns the values of a row, and its links by relationship.
     ///
-    /// Throws ``Misfit`` for a name or value that the entity does not have.
+    /// Throws ``RowError`` for a name or value that the entity does not have.
     static func read(
         _ row: ImportRow, of entity: CompiledEntity, _ model: CompiledModel
-    ) throws(Misfit) -> (values: BatchValues, links: [String: [ImportLink]]) {
-        if let problem = row.problem { throw Misfit(reason: problem) }
-        do throws(Misfit) {
+    ) throws(RowError) -> (values: BatchValues, links: [String: [ImportLink]]) {
+        if let problem = row.problem { throw RowError(reason: problem) }
+        do throws(RowError) {
             return try read(row.fields, isCopy: row.isCopy, of: entity, model)
         } catch {
             // Sorted, so that every run reports the same one of several problems.
@@ -26,14 +26,16 @@ enum ImportValues {
     private static func read(
         _ fields: some Sequence<(key: String, value: ImportRow.Field)>, isCopy: Bool,
         of entity: CompiledEntity, _ model: CompiledModel
-    ) throws(Misfit) -> (values: BatchValues, links: [String: [ImportLink]]) {
+    ) throws(RowError) -> (values: BatchValues, links: [String: [ImportLink]]) {
         var values = BatchValues([:])
         var links: [String: [ImportLink]] = [:]
         for (name, field) in fields {
             guard let property = entity.property(named: name) else {
-                throw Misfit(reason: "\(entity.name) has no property \(name)")
+                throw RowError(reason: "\(entity.name) has no property \(name)")
             }
-            if let problem = property.settingProblem { throw Misfit(reason: "\(name): \(problem)") }
+            if let problem = property.settingProblem {
+                throw RowError(reason: "\(name): \(problem)")
+            }
             if let type = property.attribute?.type {
                 values.attributes[name] = try value(field, type, property, isCopy: isCopy)
             } else {
@@ -46,14 +48,14 @@ enum ImportValues {
     private static func value(
         _ field: ImportRow.Field, _ type: AttributeType, _ property: CompiledProperty,
         isCopy: Bool
-    ) throws(Misfit) -> Value {
+    ) throws(RowError) -> Value {
         let value =
             switch field {
             case .json(let json): Value(json: json, type: type)
             case .text(let text): cell(text, type, isCopy: isCopy)
             }
         guard let value, property.accepts(value) else {
-            throw Misfit(
+            throw RowError(
                 reason: "\(property.name) needs a value of type \(type.rawValue), not "
                     + field.json.text + (field.isCell ? CellValue.forms(type) : ""))
         }
@@ -83,7 +85,7 @@ enum ImportValues {
     /// Returns the links of a field; a cell has JSON, or ids separated by spaces.
     private static func links(
         _ field: ImportRow.Field, _ property: CompiledProperty, _ model: CompiledModel
-    ) throws(Misfit) -> [ImportLink] {
+    ) throws(RowError) -> [ImportLink] {
         let json: JSON
         switch field {
         case .json(let field): json = field
@@ -96,8 +98,8 @@ enum ImportValues {
         }
         let links = json == .null ? [] : json.array ?? [json]
         guard property.isToMany || links.count <= 1 else {
-            throw Misfit(reason: "\(property.name) has no place for \(links.count) objects")
+            throw RowError(reason: "\(property.name) has no place for \(links.count) objects")
         }
-        return try links.map { link throws(Misfit) in try ImportLink(link, property, model) }
+        return try links.map { link throws(RowError) in try ImportLink(link, property, model) }
     }
 }

@@ -77,7 +77,7 @@ actor TableFile {
             }
             if start.rejected.contains(record.line) { continue }
             bytes += record.bytes.count
-            do throws(ImportValues.Misfit) {
+            do throws(ImportValues.RowError) {
                 let values = try values(record, start)
                 chunk.rows.append(Row(line: record.line, values: values))
                 count += 1
@@ -98,10 +98,10 @@ actor TableFile {
     /// have been deleted.
     private func values(
         _ record: CSVTable.Record, _ start: Start
-    ) throws(ImportValues.Misfit) -> BatchValues {
+    ) throws(ImportValues.RowError) -> BatchValues {
         var values = BatchValues([:])
         if count >= start.inserted {
-            if let problem = record.problem { throw ImportValues.Misfit(reason: problem) }
+            if let problem = record.problem { throw ImportValues.RowError(reason: problem) }
             values = try plan.values(record.cells, start.targets)
         }
         values.identity = plan.identity(record.bytes)

@@ -101,11 +101,11 @@ struct TablePlan: Sendable {
 
     /// Returns the values of a row.
     ///
-    /// Throws a ``ImportValues/Misfit`` if a cell is not a value of its attribute, or if a link has
-    /// no target.
+    /// Throws a ``ImportValues/RowError`` if a cell is not a value of its attribute, or if a link
+    /// has no target.
     func values(
         _ cells: [String?], _ targets: [LinkTargets]
-    ) throws(ImportValues.Misfit) -> BatchValues {
+    ) throws(ImportValues.RowError) -> BatchValues {
         var values = BatchValues([:])
         values.attributes.reserveCapacity(attributes.count)
         for attribute in attributes {
@@ -121,7 +121,7 @@ struct TablePlan: Sendable {
             if let id = targets[key] {
                 values.objects[link.property.name] = [id]
             } else if link.missing != .nil {
-                throw ImportValues.Misfit(
+                throw ImportValues.RowError(
                     reason: "\(link.property.name): there is no \(link.destination.name) whose "
                         + "\(link.key.name) is \(key.value.json.text)")
             }
@@ -132,7 +132,7 @@ struct TablePlan: Sendable {
 
 extension TablePlan.Attribute {
     /// Returns the attribute's value in a row.
-    fileprivate func value(_ cells: [String?]) throws(ImportValues.Misfit) -> Value {
+    fileprivate func value(_ cells: [String?]) throws(ImportValues.RowError) -> Value {
         let value: Value
         switch source {
         case .constant(let constant): value = constant
@@ -143,20 +143,20 @@ extension TablePlan.Attribute {
         }
         if value.isNull, hasDefault { return value }
         if let problem = property.problem(with: value, content: { _ in nil }) {
-            throw ImportValues.Misfit(reason: "\(property.name): \(problem)")
+            throw ImportValues.RowError(reason: "\(property.name): \(problem)")
         }
         return value
     }
 
     private func cell(
         _ text: String?, _ values: [String: Value], _ nulls: TablePlan.NullTexts
-    ) throws(ImportValues.Misfit) -> Value {
+    ) throws(ImportValues.RowError) -> Value {
         let text = text ?? ""
         if nulls.contains(text) { return .null }
         if !values.isEmpty, let value = values[text] { return value }
         if text.isEmpty { return .null }
         guard let value = CellValue.read(text, type), property.accepts(value) else {
-            throw ImportValues.Misfit(
+            throw ImportValues.RowError(
                 reason: "\(property.name) needs a value of type \(type.rawValue), not "
                     + JSON.string(text).text + CellValue.forms(type))
         }
@@ -167,14 +167,14 @@ extension TablePlan.Attribute {
     private func date(
         _ parts: [(part: ImportMap.DatePart, column: Int)], _ partial: ImportMap.Partial,
         _ nulls: TablePlan.NullTexts, _ cells: [String?]
-    ) throws(ImportValues.Misfit) -> Value {
+    ) throws(ImportValues.RowError) -> Value {
         var time = CivilTime(year: 0)
         let missing = parts.filter { isMissing(cells[$0.column], nulls) }.map(\.part)
         if missing.contains(.year) { return .null }
         if !missing.isEmpty {
             if partial == .nil { return .null }
             guard partial == .first else {
-                throw ImportValues.Misfit(
+                throw ImportValues.RowError(
                     reason: "\(property.name): the date lacks its "
                         + missing.map(\.rawValue).joined(separator: ", ")
                         + "; the map can say `partial`: nil or first")
@@ -183,14 +183,14 @@ extension TablePlan.Attribute {
         for (part, column) in parts where !missing.contains(part) {
             let text = cells[column] ?? ""
             guard let number = CellValue.whole(text) else {
-                throw ImportValues.Misfit(
+                throw ImportValues.RowError(
                     reason: "\(property.name): its \(part) is no number: \(JSON.string(text).text)")
             }
             time.set(part, number)
         }
         guard let seconds = time.seconds else {
             let cells = parts.map { "\($0.part) \(cells[$0.column] ?? "")" }
-            throw ImportValues.Misfit(
+            throw ImportValues.RowError(
                 reason: "\(property.name): there is no such time: " + cells.joined(separator: ", "))
         }
         return .date(seconds)
@@ -221,10 +221,10 @@ extension TablePlan.Link {
     /// Returns the key of a row's target, or nil if the row has none.
     func key(
         _ cells: [String?], _ nulls: TablePlan.NullTexts
-    ) throws(ImportValues.Misfit) -> LinkKey? {
+    ) throws(ImportValues.RowError) -> LinkKey? {
         guard let text = cells[column], !text.isEmpty, !nulls.contains(text) else { return nil }
         guard let value = CellValue.read(text, type) else {
-            throw ImportValues.Misfit(
+            throw ImportValues.RowError(
                 reason: "\(property.name): a \(key.name) is of type \(type.rawValue), not "
                     + JSON.string(text).text)
         }
@@ -232,9 +232,9 @@ extension TablePlan.Link {
     }
 
     /// Throws if a row needs a target but has none.
-    fileprivate func leadNowhere() throws(ImportValues.Misfit) {
+    fileprivate func leadNowhere() throws(ImportValues.RowError) {
         guard property.needsValue else { return }
-        throw ImportValues.Misfit(
+        throw ImportValues.RowError(
             reason: "\(property.name): \(CompiledProperty.leadsNowhere)")
     }
 

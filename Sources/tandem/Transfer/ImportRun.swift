@@ -94,7 +94,7 @@ struct ImportSettings {
         var failures = UniformFailures(settings.keepsGoing)
         while let row = try reader.next() {
             progress.update(reader.place.offset, of: size)
-            do throws(ImportValues.Misfit) {
+            do throws(ImportValues.RowError) {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
                 targets.record(row, values, links, of: entity)
@@ -115,13 +115,13 @@ struct ImportSettings {
 
     private static let rejectsHeld = 1_000
 
-    private func entity(of row: ImportRow) throws(ImportValues.Misfit) -> CompiledEntity {
-        if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
+    private func entity(of row: ImportRow) throws(ImportValues.RowError) -> CompiledEntity {
+        if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
         guard let name = row.entity ?? settings.entity else {
-            throw ImportValues.Misfit(reason: "it does not say its entity; give --entity")
+            throw ImportValues.RowError(reason: "it does not say its entity; give --entity")
         }
         guard let entity = model.entity(named: name) else {
-            throw ImportValues.Misfit(reason: model.unknownEntity(name).message)
+            throw ImportValues.RowError(reason: model.unknownEntity(name).message)
         }
         return entity
     }
@@ -162,7 +162,7 @@ struct ImportSettings {
                 guard let entity = (row.entity ?? settings.entity).flatMap(model.entity) else {
                     continue
                 }
-                do throws(ImportValues.Misfit) {
+                do throws(ImportValues.RowError) {
                     let links = try ImportValues.read(row, of: entity, model).links
                     return LinkSetting.Row(row: row, entity: entity, links: links)
                 } catch {
@@ -244,7 +244,7 @@ final class ImportBatch: ImportedRows {
             lines.entity(of: $0) == entity.tag && !start.refused.contains($0)
         }) {
             var reject = RejectFile.Reject(line: row.line, raw: row.raw, reason: "")
-            do throws(ImportValues.Misfit) {
+            do throws(ImportValues.RowError) {
                 var values = try values(of: row)
                 values.identity = Array(row.raw.utf8)
                 onRow?(reader.place)
@@ -263,7 +263,7 @@ final class ImportBatch: ImportedRows {
     ///
     /// For a row that is inserted already, links are omitted: its identity is enough for the
     /// daemon. Its links may not all be set, so they are set again at the end.
-    private func values(of row: ImportRow) throws(ImportValues.Misfit) -> BatchValues {
+    private func values(of row: ImportRow) throws(ImportValues.RowError) -> BatchValues {
         var (values, links) = try ImportValues.read(row, of: entity, model)
         if count < start.inserted {
             if !start.isOver, !links.isEmpty { pending.insert(row.line) }

@@ -167,10 +167,11 @@ final class ImportTargets {
     /// so that no link waits for later rows.
     ///
     /// If the inverse relationship is to-one, objects that this import did not insert are left out,
-    /// because they may be linked already. Throws ``ImportValues/Misfit`` if a link has no target.
+    /// because they may be linked already. Throws ``ImportValues/RowError`` if a link has no
+    /// target.
     func targets(
         _ links: [ImportLink], _ property: CompiledProperty, of row: ImportRow
-    ) throws(ImportValues.Misfit) -> (objects: [ObjectID], isComplete: Bool) {
+    ) throws(ImportValues.RowError) -> (objects: [ObjectID], isComplete: Bool) {
         let isExclusive = property.relationship?.inverseToMany == false
         var found: [ObjectID] = []
         var isComplete = true
@@ -179,7 +180,7 @@ final class ImportTargets {
             case .pending:
                 if followsFromOther(property, link, of: row) { continue }
                 guard row.id.map({ !repeated.contains(FileID($0)) }) ?? true else {
-                    throw ImportValues.Misfit(
+                    throw ImportValues.RowError(
                         reason: "\(property.name): several rows have the id of this one")
                 }
                 isComplete = false
@@ -192,7 +193,7 @@ final class ImportTargets {
                 found.append(object)
             case .missing(let reason):
                 if row.id != nil, isExclusive { continue }
-                throw ImportValues.Misfit(reason: "\(property.name): \(reason)")
+                throw ImportValues.RowError(reason: "\(property.name): \(reason)")
             }
         }
         return (found, isComplete)

@@ -74,7 +74,7 @@ import Tandem
     }
 
     private func add(_ row: Row) throws {
-        do throws(ImportValues.Misfit) {
+        do throws(ImportValues.RowError) {
             guard let resolved = try resolved(row), !resolved.links.isEmpty else { return }
             if resolved.needsObjects {
                 ordered.append(resolved)
@@ -90,8 +90,8 @@ import Tandem
     }
 
     /// Returns the targets of a row's links, or nil if the row is not an object of this import.
-    private func resolved(_ row: Row) throws(ImportValues.Misfit) -> Resolved? {
-        if let problem = row.problem { throw ImportValues.Misfit(reason: problem) }
+    private func resolved(_ row: Row) throws(ImportValues.RowError) -> Resolved? {
+        if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
         // An object from before is subject to the import's policy; its links are not set.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(
