@@ -3,7 +3,7 @@ import Tandem
 /// Saves: all ops of a request are one transaction, or none is applied.
 extension Bridge {
     func save(_ request: BridgeRequest) throws -> Answer {
-        let options = try SaveOptions(request)
+        let options = try SaveRequestOptions(request)
         let context = try context(request)
         var ops = SaveOps(context: context, id: id)
         do {
@@ -33,7 +33,7 @@ extension Bridge {
 
     /// Returns the receipt of an earlier save with the same id and content, or nil.
     private func receipt(
-        _ options: SaveOptions, _ hash: StableHash?, _ context: ManagedObjectContext
+        _ options: SaveRequestOptions, _ hash: StableHash?, _ context: ManagedObjectContext
     ) throws -> SaveReceipt? {
         guard let id = options.saveID, let hash else { return nil }
         return try context.receipt(ofSave: id, contentHash: hash)
@@ -49,7 +49,7 @@ extension Bridge {
     ///
     /// Only the receipt is used, so a retry has the same answer as the first save. An insert that
     /// the save deleted again has no id, and its alias is unbound.
-    private func answer(_ options: SaveOptions, _ receipt: SaveReceipt) -> Answer {
+    private func answer(_ options: SaveRequestOptions, _ receipt: SaveReceipt) -> Answer {
         var objects: [String: ObjectID] = [:]
         var named: Set<String> = []
         let inserts = options.ops.filter { $0["insert"] != nil }
@@ -99,7 +99,7 @@ struct BridgeAlias {
 }
 
 /// The parameters of a `save` request.
-struct SaveOptions {
+struct SaveRequestOptions {
     let ops: [JSON]
     let policy: MergePolicy?
     let saveID: [UInt8]?

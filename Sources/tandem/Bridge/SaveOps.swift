@@ -137,8 +137,8 @@ import Tandem
         _ target: ManagedObject, _ name: String, _ relationship: CompiledRelationship,
         of object: ManagedObject
     ) throws(TandemError) {
-        let isFit = target.entity.ancestors.contains(relationship.destination)
-        guard isFit || target.entity.tag == relationship.destination else {
+        let isUsable = target.entity.ancestors.contains(relationship.destination)
+        guard isUsable || target.entity.tag == relationship.destination else {
             throw TandemError(
                 .usage,
                 "\(object.entityName).\(name) leads to "
