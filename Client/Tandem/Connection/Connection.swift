@@ -19,7 +19,7 @@ final class Connection: Sendable {
     let state: Locked<ConnectionState>
     let clock: any Clock
     let payloads: PayloadHub
-    private let latches = LatchPool()
+    private let semaphores = SemaphorePool()
 
     init(
         transport: Transport, author: String, model: Model?, limits: ClientLimits,
@@ -56,7 +56,7 @@ final class Connection: Sendable {
 
     /// Returns the session; blocks until there is a connection.
     func session() throws(TandemError) -> Session {
-        try requestSession().wait(with: latches).get()
+        try requestSession().wait(with: semaphores).get()
     }
 
     nonisolated(nonsending) func sessionAsync() async throws(TandemError) -> Session {
@@ -101,7 +101,7 @@ final class Connection: Sendable {
         of reply: Reply<Answer>, spins: Bool = false
     ) -> Result<Answer, TandemError> {
         read(until: reply, spins: spins)
-        return reply.wait(with: latches)
+        return reply.wait(with: semaphores)
     }
 
     /// Returns the next chunk of an answer that has begun, or nil at the end; blocks.

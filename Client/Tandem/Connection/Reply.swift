@@ -6,7 +6,7 @@ final class Reply<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, TandemError>
 
     private enum Waiter {
-        case thread(Latch)
+        case thread(ThreadSemaphore)
         case task(CheckedContinuation<Void, Never>)
     }
 
@@ -29,23 +29,23 @@ final class Reply<Value: Sendable>: Sendable {
         }
         switch waiter {
         case nil: break
-        case .thread(let latch): latch.signal()
+        case .thread(let semaphore): semaphore.signal()
         case .task(let continuation): continuation.resume()
         }
     }
 
     /// Blocks the calling thread until the promise is resolved.
-    func wait(with pool: LatchPool) -> Outcome {
+    func wait(with pool: SemaphorePool) -> Outcome {
         if let outcome { return outcome }
         do throws(TandemError) {
-            let latch = try pool.take()
+            let semaphore = try pool.acquire()
             let mustWait = state.withLock { state -> Bool in
                 guard case .open = state else { return false }
-                state = .waiting(.thread(latch))
+                state = .waiting(.thread(semaphore))
                 return true
             }
-            if mustWait { latch.wait() }
-            pool.give(back: latch)
+            if mustWait { semaphore.wait() }
+            pool.release(semaphore)
         } catch {
             return .failure(error)
         }

@@ -4,7 +4,7 @@ import TandemModel
 /// A reusable counting semaphore for one waiting thread, made of a socket pair.
 ///
 /// Waiting costs one system call, and so does signalling.
-final class Latch: Sendable {
+final class ThreadSemaphore: Sendable {
     private let waiting: Socket
     private let waking: Socket
 
@@ -32,16 +32,16 @@ final class Latch: Sendable {
 }
 
 /// The unused semaphores of a connection.
-final class LatchPool: Sendable {
-    private let idle = Locked<[Latch]>([])
+final class SemaphorePool: Sendable {
+    private let idle = Locked<[ThreadSemaphore]>([])
 
-    func take() throws(TandemError) -> Latch {
-        if let latch = idle.withLock({ $0.popLast() }) { return latch }
-        return try Latch()
+    func acquire() throws(TandemError) -> ThreadSemaphore {
+        if let semaphore = idle.withLock({ $0.popLast() }) { return semaphore }
+        return try ThreadSemaphore()
     }
 
     /// Returns a semaphore whose signal was consumed.
-    func give(back latch: Latch) {
-        idle.withLock { if $0.count < 16 { $0.append(latch) } }
+    func release(_ semaphore: ThreadSemaphore) {
+        idle.withLock { if $0.count < 16 { $0.append(semaphore) } }
     }
 }
