@@ -40,7 +40,7 @@ import Testing
 
     /// Returns the policy by which the next caller waits for an answer.
     private func policy(_ connection: Connection) throws -> SpinPolicy {
-        try #require(connection.state.withLock { $0.intake }).spin
+        try #require(connection.state.withLock { $0.inbound }).spin
     }
 
     private func save() -> ClientMessage {

@@ -30,9 +30,9 @@ extension Inbox {
 
 extension Connection {
     /// Sends the hello on a new socket, with the position to resume at.
-    func greet(on intake: Intake) throws(TandemError) {
+    func greet(on inbound: InboundReader) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
-            state.intake = intake
+            state.inbound = inbound
             state.outbox.removeAll()
             state.daemonLimits = SessionLimits()
             if state.phase != .closed { state.phase = .greeting }
@@ -312,7 +312,7 @@ extension Connection {
         let (event, givenUp) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
             let wasReady = state.phase == .ready
             if state.phase != .closed { state.phase = .connecting }
-            state.intake = nil
+            state.inbound = nil
             state.lastError = error
             state.gatheredAt = 0
             let givenUp = state.requeue(deadline: end, attempts: attempts)

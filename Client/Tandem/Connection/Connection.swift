@@ -123,21 +123,21 @@ final class Connection: Sendable {
     ///
     /// Returns at once if another thread is reading.
     private func read<Answer>(until reply: Reply<Answer>, spins: Bool) {
-        let found = state.withLock { $0.phase == .ready ? ($0.intake, $0.wake) : (nil, nil) }
-        guard case (let intake?, let wake) = found else { return }
-        guard intake.beginTurn() else { return intake.demand() }
+        let found = state.withLock { $0.phase == .ready ? ($0.inbound, $0.wake) : (nil, nil) }
+        guard case (let inbound?, let wake) = found else { return }
+        guard inbound.beginTurn() else { return inbound.demand() }
         var isOver = false
         while !isOver, !reply.isSettled {
             do {
                 let wait = timeout()
-                let result = try intake.receive(self, milliseconds: wait, spins: spins)
+                let result = try inbound.receive(self, milliseconds: wait, spins: spins)
                 if result == .wouldBlock || wait == 0 { expire() }
                 isOver = result == .closed
             } catch {
                 isOver = true
             }
         }
-        intake.endTurn(isQuiet: isQuiet)
+        inbound.endTurn(isQuiet: isQuiet)
         // The connection's thread detects the end as well, and reconnects.
         if isOver { wake?.signal() }
     }
@@ -146,7 +146,7 @@ final class Connection: Sendable {
     private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.
-    func listen() { state.withLock { $0.intake }?.demand() }
+    func listen() { state.withLock { $0.inbound }?.demand() }
 
     /// Sends a request and awaits its answer.
     nonisolated(nonsending) func answerAsync(
@@ -267,7 +267,7 @@ final class Connection: Sendable {
         let (requests, waiters) = state.withLock { state in
             if state.phase != .closed { state.closedError = error }
             state.phase = .closed
-            state.intake?.socket.shutdown()
+            state.inbound?.socket.shutdown()
             state.wake?.signal()
             let requests = state.requests.removeAll() + state.queue
             let waiters = state.sessionWaiters.map(\.reply)

@@ -43,7 +43,7 @@ struct ConnectionState: Sendable {
     enum Phase { case idle, connecting, greeting, installing, ready, closed }
 
     var phase = Phase.idle
-    var intake: Intake?
+    var inbound: InboundReader?
     var wake: WakeUp?
     /// Bytes that the socket has not accepted yet.
     var outbox: [UInt8] = []
@@ -88,7 +88,7 @@ struct ConnectionState: Sendable {
 
     /// Writes as much as the socket accepts; if bytes remain, wakes the thread to write them later.
     mutating func flush() {
-        guard let socket = intake?.socket, !outbox.isEmpty else { return }
+        guard let socket = inbound?.socket, !outbox.isEmpty else { return }
         let result = outbox.withUnsafeBytes { try? socket.write($0, waits: false) }
         switch result {
         case .bytes(let count) where count == outbox.count:

@@ -49,13 +49,13 @@ final class ConnectionThread {
             let socket = try connect()
             defer { socket.shutdown() }
             try socket.setNonBlocking(false)
-            let intake = try Intake(socket, poller, token: 1)
+            let inbound = try InboundReader(socket, poller, token: 1)
             defer {
                 try? poller.remove(socket.descriptor)
-                if intake.isProven { backoff.reset() }
+                if inbound.isProven { backoff.reset() }
             }
-            try connection.greet(on: intake)
-            try read(intake, poller)
+            try connection.greet(on: inbound)
+            try read(inbound, poller)
         } catch let error as TandemError {
             return error
         } catch {
@@ -81,11 +81,11 @@ final class ConnectionThread {
         }
     }
 
-    private func read(_ intake: Intake, _ poller: Poller) throws {
+    private func read(_ inbound: InboundReader, _ poller: Poller) throws {
         var events: [Poller.Event] = []
         let greetingEnds = connection.deadline(after: connection.limits.connectMilliseconds)
         while !isClosed {
-            intake.setWaitsForRoom(connection.state.withLock { !$0.outbox.isEmpty })
+            inbound.setWaitsForRoom(connection.state.withLock { !$0.outbox.isEmpty })
             try poller.wait(timeoutMilliseconds: connection.timeout(), into: &events)
             for event in events {
                 if event.token == 0 { wake.clear() }
@@ -93,7 +93,7 @@ final class ConnectionThread {
                 // A caller that reads the end of the stream wakes this thread, which then detects
                 // it as well.
                 guard event.token == 0 || event.isReadable else { continue }
-                guard try intake.drain(connection) else { return }
+                guard try inbound.drain(connection) else { return }
             }
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()

@@ -8,7 +8,7 @@ import TandemWire
 /// which saves a thread switch. The reading thread dispatches all messages, in order, under one
 /// lock. If only callers' own answers are expected, the connection's thread does not watch the
 /// socket at all. A save then costs one write and one read.
-final class Intake: Sendable {
+final class InboundReader: Sendable {
     private struct Reading {
         var decoder = DaemonMessageDecoder()
         var failure: (any Error)?
@@ -19,7 +19,7 @@ final class Intake: Sendable {
         var spin = SpinPolicy(cores: ThisProcess.cores)
     }
 
-    private struct Turn {
+    private struct ReaderRole {
         var isCallers = false
         var waitsForRoom = false
         /// Whether nothing more was expected when the last caller stopped reading.
@@ -43,7 +43,7 @@ final class Intake: Sendable {
     let socket: Socket
     private let watch: Poller.Watch
     private let reading = Locked(Reading())
-    private let turn = Locked(Turn())
+    private let turn = Locked(ReaderRole())
     // Guard: the turn. The connection's thread uses the buffer with `reading` locked while no
     // caller has the turn; a caller uses it during its own turn.
     nonisolated(unsafe) private let room: UnsafeMutableRawBufferPointer
@@ -120,7 +120,7 @@ final class Intake: Sendable {
     /// Updates the poller's interest.
     ///
     /// An error is ignored: it means that the connection has ended, which the next read detects.
-    private func show(_ turn: inout Turn) {
+    private func show(_ turn: inout ReaderRole) {
         guard turn.interest != turn.shown else { return }
         turn.shown = turn.interest
         try? watch.set(turn.shown)
