@@ -38,7 +38,7 @@ final class BatchInserting {
     private var bytes = 0
     /// The object numbers of the first rows in `rows`; the later rows have none yet.
     var numbers: [ObjectNumber] = []
-    private var underWay: [Reply<DaemonMessage>] = []
+    private var underWay: [ReplyPromise<DaemonMessage>] = []
     /// The number of consecutive chunks that failed because the model had changed.
     var modelAttempts = 0
     private var known: (rows: Int, hash: StableHash)?
@@ -195,14 +195,14 @@ final class BatchInserting {
     }
 
     /// Records that `count` rows of the next chunk were sent, with the reply of their answer.
-    func noteSent(_ count: Int, _ reply: Reply<DaemonMessage>) {
+    func noteSent(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
         underWay.append(reply)
         sent += count
         makePart()
     }
 
     /// Removes and returns the reply of the first chunk in flight.
-    func takeReply() -> Reply<DaemonMessage>? {
+    func takeReply() -> ReplyPromise<DaemonMessage>? {
         underWay.isEmpty ? nil : underWay.removeFirst()
     }
 

@@ -17,10 +17,10 @@ package struct LinkUpdate {
 
 /// A save of links that was sent and may still be unanswered.
 package struct LinkSave {
-    private let reply: Reply<DaemonMessage>
+    private let reply: ReplyPromise<DaemonMessage>
     private let connection: Connection
 
-    fileprivate init(_ reply: Reply<DaemonMessage>, _ connection: Connection) {
+    fileprivate init(_ reply: ReplyPromise<DaemonMessage>, _ connection: Connection) {
         self.reply = reply
         self.connection = connection
     }

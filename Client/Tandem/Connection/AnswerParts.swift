@@ -25,10 +25,10 @@ final class AnswerParts: Sendable {
         /// Whether that error was the loss of the connection.
         var isLost = false
         /// The promise awaited by the consumer of the next chunk.
-        var waiter: Reply<Void>?
+        var waiter: ReplyPromise<Void>?
 
         /// Removes and returns the awaited promise.
-        mutating func takeWaiter() -> Reply<Void>? {
+        mutating func takeWaiter() -> ReplyPromise<Void>? {
             defer { waiter = nil }
             return waiter
         }
@@ -47,7 +47,7 @@ final class AnswerParts: Sendable {
     enum Next {
         case part(FetchedChunk)
         case end
-        case wait(Reply<Void>)
+        case wait(ReplyPromise<Void>)
     }
 
     // MARK: Adding chunks
@@ -66,7 +66,7 @@ final class AnswerParts: Sendable {
     /// objects than the head announced.
     func add(_ part: FetchedChunk) throws(TandemError) -> Bool {
         let (waiter, isWanted) = try guarded.withLock {
-            guarded throws(TandemError) -> (Reply<Void>?, Bool) in
+            guarded throws(TandemError) -> (ReplyPromise<Void>?, Bool) in
             guard let left = guarded.left else { return (nil, false) }
             let rest = left - part.count
             guard part.count > 0, rest >= 0, part.hasMore == (rest > 0), guarded.fits(part) else {
@@ -76,18 +76,18 @@ final class AnswerParts: Sendable {
             guarded.left = rest
             return (guarded.takeWaiter(), true)
         }
-        waiter?.settle(.success(()))
+        waiter?.resolve(.success(()))
         return isWanted
     }
 
     /// Ends the answer with an error; after the loss of the connection the consumer may ask again.
     func breakOff(_ error: TandemError, isLost: Bool = false) {
-        let waiter = guarded.withLock { guarded -> Reply<Void>? in
+        let waiter = guarded.withLock { guarded -> ReplyPromise<Void>? in
             guard let left = guarded.left, left > 0 else { return nil }
             (guarded.error, guarded.isLost) = (error, isLost)
             return guarded.takeWaiter()
         }
-        waiter?.settle(.failure(error))
+        waiter?.resolve(.failure(error))
     }
 
     // MARK: Taking chunks
@@ -106,7 +106,7 @@ final class AnswerParts: Sendable {
             if let error = guarded.error { throw error }
             if !guarded.parts.isEmpty { return .part(guarded.parts.removeFirst()) }
             guard let left = guarded.left, left > 0 else { return .end }
-            let waiter = Reply<Void>()
+            let waiter = ReplyPromise<Void>()
             guarded.waiter = waiter
             return .wait(waiter)
         }

@@ -18,7 +18,7 @@ extension Connection {
         return await withTaskCancellationHandler {
             await reply.value()
         } onCancel: {
-            reply.settle(.failure(.givenUp))
+            reply.resolve(.failure(.givenUp))
             state.withLock { $0.cancel(reply) }
         }
     }

@@ -5,9 +5,10 @@ import TandemWire
 /// The effects of the messages of one read, dispatched after the connection's lock is released.
 struct Inbox {
     /// Answers, with the promises to resolve.
-    var answers: [(reply: Reply<DaemonMessage>, outcome: Reply<DaemonMessage>.Outcome)] = []
+    var answers:
+        [(reply: ReplyPromise<DaemonMessage>, outcome: ReplyPromise<DaemonMessage>.Outcome)] = []
     /// Promises of callers that wait for a session.
-    var sessions: [Reply<Session>] = []
+    var sessions: [ReplyPromise<Session>] = []
     /// The received transactions, in order.
     var transactions: [Transaction] = []
     /// Whether the last known position changed.
@@ -69,9 +70,9 @@ extension Connection {
         if let event = inbox.event { payloads.publish(event) }
         for event in inbox.abilities { payloads.publish(event) }
         if let (hash, position) = inbox.model { payloads.notify(.model(hash, position)) }
-        for answer in inbox.answers { answer.reply.settle(answer.outcome) }
+        for answer in inbox.answers { answer.reply.resolve(answer.outcome) }
         if !inbox.sessions.isEmpty, let session = knownSession {
-            for reply in inbox.sessions { reply.settle(.success(session)) }
+            for reply in inbox.sessions { reply.resolve(.success(session)) }
         }
         guard inbox.moved else { return }
         for link in state.withLock({ $0.links }) { link.signal() }
@@ -347,7 +348,7 @@ extension Connection {
         }
         for request in late.requests { request.fail(tooLate(request, reason)) }
         let error = reason ?? TandemError(.disconnected, noAnswer)
-        for session in late.sessions { session.settle(.failure(error)) }
+        for session in late.sessions { session.resolve(.failure(error)) }
     }
 
     /// The error message for a connected daemon that does not answer.

@@ -69,17 +69,17 @@ final class Connection: Sendable {
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    private func requestSession() -> Reply<Session> {
-        let reply = Reply<Session>()
+    private func requestSession() -> ReplyPromise<Session> {
+        let reply = ReplyPromise<Session>()
         let deadline = deadline(after: limits.connectMilliseconds)
-        let outcome = state.withLock { state -> Reply<Session>.Outcome? in
+        let outcome = state.withLock { state -> ReplyPromise<Session>.Outcome? in
             if state.phase == .closed { return .failure(state.closedError) }
             if state.phase == .ready, let session = state.session { return .success(session) }
             state.sessionWaiters.append((reply, deadline))
             state.wake?.signal()
             return nil
         }
-        if let outcome { reply.settle(outcome) } else { startIfIdle() }
+        if let outcome { reply.resolve(outcome) } else { startIfIdle() }
         return reply
     }
 
@@ -98,7 +98,7 @@ final class Connection: Sendable {
     /// With `spins`, the thread polls without sleeping if recent answers came early. Saves don't
     /// spin, because the disk takes longer.
     func answer<Answer>(
-        of reply: Reply<Answer>, spins: Bool = false
+        of reply: ReplyPromise<Answer>, spins: Bool = false
     ) -> Result<Answer, TandemError> {
         read(until: reply, spins: spins)
         return reply.wait(with: semaphores)
@@ -122,12 +122,12 @@ final class Connection: Sendable {
     /// Reads on the calling thread until a reply is resolved or the connection ends.
     ///
     /// Returns at once if another thread is reading.
-    private func read<Answer>(until reply: Reply<Answer>, spins: Bool) {
+    private func read<Answer>(until reply: ReplyPromise<Answer>, spins: Bool) {
         let found = state.withLock { $0.phase == .ready ? ($0.inbound, $0.wake) : (nil, nil) }
         guard case (let inbound?, let wake) = found else { return }
         guard inbound.beginTurn() else { return inbound.demand() }
         var isOver = false
-        while !isOver, !reply.isSettled {
+        while !isOver, !reply.isResolved {
             do {
                 let wait = timeout()
                 let result = try inbound.receive(self, milliseconds: wait, spins: spins)
@@ -156,14 +156,16 @@ final class Connection: Sendable {
     }
 
     /// Sends a request whose answer the connection's thread reads.
-    func submit(_ message: ClientMessage) -> Reply<DaemonMessage> {
+    func submit(_ message: ClientMessage) -> ReplyPromise<DaemonMessage> {
         defer { listen() }
         return send(message)
     }
 
     /// Sends a request; to get the answer, read on this thread or call ``listen()``.
-    func send(_ message: ClientMessage, into parts: AnswerParts? = nil) -> Reply<DaemonMessage> {
-        let reply = Reply<DaemonMessage>()
+    func send(_ message: ClientMessage, into parts: AnswerParts? = nil) -> ReplyPromise<
+        DaemonMessage
+    > {
+        let reply = ReplyPromise<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
             if state.phase == .closed { return (state.closedError, false) }
             let wait = patience(for: message, state.phase == .ready)
@@ -172,7 +174,7 @@ final class Connection: Sendable {
                     message: message, reply: reply, deadline: deadline(after: wait), parts: parts))
             return (nil, state.phase == .idle)
         }
-        if let refusal { reply.settle(.failure(refusal)) }
+        if let refusal { reply.resolve(.failure(refusal)) }
         if isIdle { startIfIdle() }
         return reply
     }
@@ -276,7 +278,7 @@ final class Connection: Sendable {
             return (requests, waiters)
         }
         for request in requests { request.fail(tooLate(request, error)) }
-        for waiter in waiters { waiter.settle(.failure(error)) }
+        for waiter in waiters { waiter.resolve(.failure(error)) }
         payloads.finish()
     }
 

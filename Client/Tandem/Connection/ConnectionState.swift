@@ -6,7 +6,7 @@ import TandemWire
 /// A request that has no answer yet.
 struct PendingRequest: Sendable {
     var message: ClientMessage
-    var reply: Reply<DaemonMessage>
+    var reply: ReplyPromise<DaemonMessage>
     /// The deadline, in nanoseconds of the monotonic clock.
     var deadline: UInt64
     /// The number of times the connection was lost while the request was in flight.
@@ -26,14 +26,14 @@ struct PendingRequest: Sendable {
 
     /// Fails the request, or ends the answer whose head was delivered.
     func fail(_ error: TandemError) {
-        if isTold { parts?.breakOff(error) } else { reply.settle(.failure(error)) }
+        if isTold { parts?.breakOff(error) } else { reply.resolve(.failure(error)) }
     }
 
     /// Fails the request because the connection was lost.
     ///
     /// A caller that has received the head of the answer may ask again.
     func lose(_ error: TandemError) {
-        guard isTold else { return reply.settle(.failure(error)) }
+        guard isTold else { return reply.resolve(.failure(error)) }
         parts?.breakOff(error, isLost: true)
     }
 }
@@ -53,7 +53,7 @@ struct ConnectionState: Sendable {
     var queue: Deque<PendingRequest> = []
     var lastID: UInt32 = 0
     var session: Session?
-    var sessionWaiters: [(reply: Reply<Session>, deadline: UInt64)] = []
+    var sessionWaiters: [(reply: ReplyPromise<Session>, deadline: UInt64)] = []
     var ring: TransactionRing
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
@@ -138,7 +138,7 @@ struct ConnectionState: Sendable {
     }
 
     /// Cancels a request: removes it from the queue, or notifies the daemon if it is in flight.
-    mutating func cancel(_ reply: Reply<DaemonMessage>) {
+    mutating func cancel(_ reply: ReplyPromise<DaemonMessage>) {
         if let index = queue.firstIndex(where: { $0.reply === reply }) {
             queue.remove(at: index)
         } else if let id = requests.cancel(reply) {
@@ -185,7 +185,7 @@ struct ConnectionState: Sendable {
     /// Removes and returns the requests and session promises whose deadline has passed.
     mutating func expired(
         at now: UInt64
-    ) -> (requests: [PendingRequest], sessions: [Reply<Session>]) {
+    ) -> (requests: [PendingRequest], sessions: [ReplyPromise<Session>]) {
         var late = requests.remove { $0.deadline <= now }
         late += queue.filter { $0.deadline <= now }
         queue.removeAll { $0.deadline <= now }

@@ -32,7 +32,7 @@ struct SentRequests: Sendable {
     ///
     /// Returns the promise to resolve with the head if the request has a chunk reader. Otherwise
     /// the answer is assembled here, and the result is nil.
-    mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> Reply<DaemonMessage>? {
+    mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> ReplyPromise<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         guard let parts = items[index].request.parts else {
             items[index].request.gathered = head
@@ -85,7 +85,7 @@ struct SentRequests: Sendable {
     /// Marks a request as cancelled; its id stays in use until the daemon answers.
     ///
     /// Returns the id, or nil if the request is unknown or already cancelled.
-    mutating func cancel(_ reply: Reply<DaemonMessage>) -> UInt32? {
+    mutating func cancel(_ reply: ReplyPromise<DaemonMessage>) -> UInt32? {
         guard let index = items.firstIndex(where: { $0.request.reply === reply }),
             !items[index].request.isCancelled
         else { return nil }

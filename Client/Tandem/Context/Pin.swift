@@ -62,7 +62,7 @@ extension ConnectionState {
     var repeatedPins: [PendingRequest] {
         pins.sorted { $0.key < $1.key }.map { lease, position in
             PendingRequest(
-                message: .pin(PinRequest(lease: lease, position: position)), reply: Reply(),
+                message: .pin(PinRequest(lease: lease, position: position)), reply: ReplyPromise(),
                 deadline: 0)
         }
     }

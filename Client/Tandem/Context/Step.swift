@@ -20,9 +20,9 @@ enum Step<Output> {
         ClientMessage, into: AnswerParts? = nil,
         (Result<DaemonMessage, TandemError>) throws -> Step)
     /// Sends a message whose answer is awaited later.
-    case send(ClientMessage, (Reply<DaemonMessage>) throws -> Step)
+    case send(ClientMessage, (ReplyPromise<DaemonMessage>) throws -> Step)
     /// Needs the answer to a message that was sent before.
-    case await(Reply<DaemonMessage>, (Result<DaemonMessage, TandemError>) throws -> Step)
+    case await(ReplyPromise<DaemonMessage>, (Result<DaemonMessage, TandemError>) throws -> Step)
 
     /// Continues with the output of this operation.
     func then<Next>(_ next: @escaping (Output) throws -> Step<Next>) throws -> Step<Next> {

@@ -2,7 +2,7 @@ import TandemIO
 import TandemModel
 
 /// A one-shot promise of a request's outcome, awaited by a thread or by a task.
-final class Reply<Value: Sendable>: Sendable {
+final class ReplyPromise<Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, TandemError>
 
     private enum Waiter {
@@ -14,16 +14,16 @@ final class Reply<Value: Sendable>: Sendable {
         case open
         case waiting(Waiter)
         // Indirect, because an outcome is large: the state is copied by reference.
-        indirect case settled(Outcome)
+        indirect case resolved(Outcome)
     }
 
     private let state = Locked<State>(.open)
 
     /// Resolves the promise; only the first call has an effect.
-    func settle(_ outcome: Outcome) {
+    func resolve(_ outcome: Outcome) {
         let waiter = state.withLock { state -> Waiter? in
-            if case .settled = state { return nil }
-            defer { state = .settled(outcome) }
+            if case .resolved = state { return nil }
+            defer { state = .resolved(outcome) }
             if case .waiting(let waiter) = state { return waiter }
             return nil
         }
@@ -55,12 +55,12 @@ final class Reply<Value: Sendable>: Sendable {
     /// Suspends the calling task until the promise is resolved.
     nonisolated(nonsending) func value() async -> Outcome {
         await withCheckedContinuation { continuation in
-            let isSettled = state.withLock { state -> Bool in
-                if case .settled = state { return true }
+            let isResolved = state.withLock { state -> Bool in
+                if case .resolved = state { return true }
                 state = .waiting(.task(continuation))
                 return false
             }
-            if isSettled { continuation.resume() }
+            if isResolved { continuation.resume() }
         }
         // Read under the lock: the thread sanitizer does not see the order that a continuation
         // establishes if it is resumed before the task has suspended.
@@ -72,9 +72,9 @@ final class Reply<Value: Sendable>: Sendable {
     }
 
     /// Whether the promise is resolved.
-    var isSettled: Bool { state.withLock { if case .settled = $0 { true } else { false } } }
+    var isResolved: Bool { state.withLock { if case .resolved = $0 { true } else { false } } }
 
     private var outcome: Outcome? {
-        state.withLock { if case .settled(let outcome) = $0 { outcome } else { nil } }
+        state.withLock { if case .resolved(let outcome) = $0 { outcome } else { nil } }
     }
 }
