@@ -235,10 +235,10 @@ extension Connection {
             if case .failure(let error) = message {
                 // Otherwise no further lease would ever be requested.
                 if case .lease = request.message { state.leases.isAsking = false }
-                if request.isTold { request.fail(error) }
+                if request.deliveredHead { request.fail(error) }
                 inbox.answers.append((request.reply, .failure(error)))
             } else {
-                if request.isTold { request.fail(Self.otherAnswer) }
+                if request.deliveredHead { request.fail(Self.otherAnswer) }
                 inbox.answers.append((request.reply, .success(message)))
             }
             state.dispatchQueue()

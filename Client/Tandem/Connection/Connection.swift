@@ -88,7 +88,7 @@ final class Connection: Sendable {
     /// Sends a request and blocks until its answer arrives, or its head if `parts` takes the
     /// chunks.
     func answer(
-        _ message: ClientMessage, into parts: AnswerParts? = nil
+        _ message: ClientMessage, into parts: ChunkReader? = nil
     ) -> Result<DaemonMessage, TandemError> {
         answer(of: send(message, into: parts), spins: message.isQuestion)
     }
@@ -107,8 +107,8 @@ final class Connection: Sendable {
     /// Returns the next chunk of an answer that has begun, or nil at the end; blocks.
     ///
     /// Throws the error that ended the answer early. After the loss of the connection
-    /// (``AnswerParts/isLost``), ask again.
-    func next(of parts: AnswerParts) throws(TandemError) -> FetchedChunk? {
+    /// (``ChunkReader/isLost``), ask again.
+    func next(of parts: ChunkReader) throws(TandemError) -> FetchedChunk? {
         while true {
             switch try parts.next() {
             case .part(let part): return part
@@ -162,7 +162,7 @@ final class Connection: Sendable {
     }
 
     /// Sends a request; to get the answer, read on this thread or call ``listen()``.
-    func send(_ message: ClientMessage, into parts: AnswerParts? = nil) -> ReplyPromise<
+    func send(_ message: ClientMessage, into parts: ChunkReader? = nil) -> ReplyPromise<
         DaemonMessage
     > {
         let reply = ReplyPromise<DaemonMessage>()
@@ -171,7 +171,8 @@ final class Connection: Sendable {
             let wait = patience(for: message, state.phase == .ready)
             state.submit(
                 PendingRequest(
-                    message: message, reply: reply, deadline: deadline(after: wait), parts: parts))
+                    message: message, reply: reply, deadline: deadline(after: wait),
+                    chunkReader: parts))
             return (nil, state.phase == .idle)
         }
         if let refusal { reply.resolve(.failure(refusal)) }

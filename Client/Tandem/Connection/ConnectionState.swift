@@ -18,23 +18,23 @@ struct PendingRequest: Sendable {
     /// Whether the request was cancelled and the daemon was notified.
     var isCancelled = false
     /// The reader of the answer's chunks, if the caller passed one.
-    weak var parts: AnswerParts?
+    weak var chunkReader: ChunkReader?
     /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
     var gathered: FetchAnswer?
     /// Whether the answer's head was delivered to the caller and chunks follow.
-    var isTold = false
+    var deliveredHead = false
 
     /// Fails the request, or ends the answer whose head was delivered.
     func fail(_ error: TandemError) {
-        if isTold { parts?.breakOff(error) } else { reply.resolve(.failure(error)) }
+        if deliveredHead { chunkReader?.breakOff(error) } else { reply.resolve(.failure(error)) }
     }
 
     /// Fails the request because the connection was lost.
     ///
     /// A caller that has received the head of the answer may ask again.
     func lose(_ error: TandemError) {
-        guard isTold else { return reply.resolve(.failure(error)) }
-        parts?.breakOff(error, isLost: true)
+        guard deliveredHead else { return reply.resolve(.failure(error)) }
+        chunkReader?.breakOff(error, isLost: true)
     }
 }
 
@@ -162,7 +162,7 @@ struct ConnectionState: Sendable {
         }
         outbox.removeAll()
         func goesOn(_ request: PendingRequest) -> Bool {
-            request.losses < attempts && !request.isTold
+            request.losses < attempts && !request.deliveredHead
         }
         queue.insert(contentsOf: unanswered.filter(goesOn), at: 0)
         return unanswered.filter { !goesOn($0) }

@@ -34,12 +34,12 @@ struct SentRequests: Sendable {
     /// the answer is assembled here, and the result is nil.
     mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> ReplyPromise<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
-        guard let parts = items[index].request.parts else {
+        guard let chunkReader = items[index].request.chunkReader else {
             items[index].request.gathered = head
             return nil
         }
-        parts.begin(head)
-        items[index].request.isTold = true
+        chunkReader.begin(head)
+        items[index].request.deliveredHead = true
         return items[index].request.reply
     }
 
@@ -64,7 +64,7 @@ struct SentRequests: Sendable {
     ) throws(TandemError) -> Gathering {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return .goesOn }
         items[index].request.deadline = deadline
-        if items[index].request.isTold { return try addTold(part, at: index) }
+        if items[index].request.deliveredHead { return try deliver(part, at: index) }
         guard items[index].request.gathered?.append(part) ?? false else {
             throw TandemError(.storage, "the daemon sent a part that belongs to no answer")
         }
@@ -72,10 +72,10 @@ struct SentRequests: Sendable {
         return .isWhole(answer)
     }
 
-    private mutating func addTold(
+    private mutating func deliver(
         _ part: FetchedChunk, at index: Int
     ) throws(TandemError) -> Gathering {
-        let isWanted = try items[index].request.parts?.add(part) ?? false
+        let isWanted = try items[index].request.chunkReader?.add(part) ?? false
         if !part.hasMore { return .isTaken }
         guard !isWanted, !items[index].request.isCancelled else { return .goesOn }
         items[index].request.isCancelled = true

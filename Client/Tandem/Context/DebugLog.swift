@@ -106,7 +106,7 @@ extension ManagedObjectContext {
     ///
     /// Such a request is for rows that a list lacks, or for verdicts.
     func toldAsk<Output>(
-        _ message: ClientMessage, into parts: AnswerParts? = nil,
+        _ message: ClientMessage, into parts: ChunkReader? = nil,
         _ next: @escaping (Result<DaemonMessage, TandemError>) throws -> Step<Output>
     ) -> Step<Output> {
         guard let debug, debug.tells(.fetch) else { return .ask(message, into: parts, next) }

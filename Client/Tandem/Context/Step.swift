@@ -17,7 +17,7 @@ enum Step<Output> {
     /// In a blocking run, only the head of a chunked answer is passed on, and `into` receives the
     /// chunks.
     case ask(
-        ClientMessage, into: AnswerParts? = nil,
+        ClientMessage, into: ChunkReader? = nil,
         (Result<DaemonMessage, TandemError>) throws -> Step)
     /// Sends a message whose answer is awaited later.
     case send(ClientMessage, (ReplyPromise<DaemonMessage>) throws -> Step)
@@ -76,7 +76,7 @@ enum Step<Output> {
     ///
     /// Throws the error of a failed request.
     static func ask<Answer>(
-        _ message: ClientMessage, into parts: AnswerParts? = nil,
+        _ message: ClientMessage, into parts: ChunkReader? = nil,
         _ read: @escaping (DaemonMessage) -> Answer?,
         then next: @escaping (Answer) throws -> Step
     ) -> Step {

@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     func fetchedStep(
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
-        into parts: AnswerParts? = nil
+        into parts: ChunkReader? = nil
     ) throws -> Step<FetchAnswer> {
         if let parent {
             sweep()
@@ -124,7 +124,7 @@ extension ManagedObjectContext {
     private func askedStep(
         _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
         _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool,
-        _ parts: AnswerParts?
+        _ parts: ChunkReader?
     ) throws -> Step<FetchAnswer> {
         try sessionStep().then { session in
             let entity = try session.entity(of: request)
@@ -199,7 +199,7 @@ extension ManagedObjectContext {
     /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
     /// caller takes them from the reader.
     func pickedStep(
-        _ request: FetchRequest, into parts: AnswerParts? = nil
+        _ request: FetchRequest, into parts: ChunkReader? = nil
     ) throws -> Step<Picked> {
         guard parent == nil else { return try objectsStep(request) }
         return try sessionStep().then { session in

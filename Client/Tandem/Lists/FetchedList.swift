@@ -22,7 +22,7 @@ struct FetchedList {
     /// The chunks are consumed on the calling thread. The list is built from one chunk while the
     /// next is in flight. Throws the error that ended the answer early.
     init(
-        _ head: FetchAnswer, of fetch: Fetch, _ parts: AnswerParts?, from connection: Connection
+        _ head: FetchAnswer, of fetch: Fetch, _ parts: ChunkReader?, from connection: Connection
     ) throws(TandemError) {
         self.init(head, of: fetch)
         guard head.hasMore, let parts else { return }

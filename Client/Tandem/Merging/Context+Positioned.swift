@@ -10,7 +10,7 @@ extension ManagedObjectContext {
     /// `timeout` is thrown. An answer at another position than the context's is never used. A
     /// chunked answer is used when its head arrives, if there is a chunk reader.
     func positionedStep<Answer, Output>(
-        _ part: PiggybackedRead, into parts: AnswerParts? = nil,
+        _ part: PiggybackedRead, into parts: ChunkReader? = nil,
         _ read: @escaping (PiggybackedAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
@@ -38,7 +38,7 @@ extension ManagedObjectContext {
     ///
     /// `generation` is the generation of the session when the request was sent.
     func placedStep<Answer, Output>(
-        _ answer: PiggybackedAnswer, to part: PiggybackedRead, into parts: AnswerParts? = nil,
+        _ answer: PiggybackedAnswer, to part: PiggybackedRead, into parts: ChunkReader? = nil,
         from generation: Int?,
         _ read: @escaping (PiggybackedAnswer) -> Answer?,
         use: @escaping (Answer) throws -> Output

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
         _ participant: any ResultsParticipant, _ fetch: Fetch, _ target: UInt64, attempt: Int
     ) -> Step<Void> {
         let generation = session?.generation
-        let parts = fetch.kind == .list ? AnswerParts() : nil
+        let parts = fetch.kind == .list ? ChunkReader() : nil
         return toldAsk(.fetch(fetch), into: parts) { result in
             guard self.session?.generation == generation, self.standing.pin == nil else {
                 parts?.giveUp()
@@ -48,7 +48,7 @@ extension ManagedObjectContext {
 
     /// Assembles the answer to a fetch; throws for an answer of another kind.
     private func fetchedList(
-        _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: AnswerParts?
+        _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: ChunkReader?
     ) throws -> Result<FetchedList, TandemError> {
         switch result {
         case .success(.fetched(let head)):

@@ -11,7 +11,7 @@ import TandemModel
 final class LentObjects {
     private var picked: ManagedObjectContext.Picked
     private let context: ManagedObjectContext
-    private let parts: AnswerParts?
+    private let parts: ChunkReader?
     private let rows: PassingRows
     /// The objects that still have to be loaded, in order, after the visited ones.
     private(set) var rest: [ManagedObject] = []
@@ -22,7 +22,7 @@ final class LentObjects {
 
     init(
         _ picked: ManagedObjectContext.Picked, _ context: ManagedObjectContext,
-        _ parts: AnswerParts? = nil
+        _ parts: ChunkReader? = nil
     ) {
         (self.picked, self.context, self.parts) = (picked, context, parts)
         rows = PassingRows(context)

@@ -183,7 +183,7 @@ extension ManagedObjectContext {
         }
         core.learn(type)
         valueFailure = nil
-        let parts = AnswerParts()
+        let parts = ChunkReader()
         return LentObjects(
             try pickedStep(request, into: parts).run(on: connection), self, parts)
     }

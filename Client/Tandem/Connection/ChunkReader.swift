@@ -11,7 +11,7 @@ import TandemWire
 /// and takes the chunks from the reader: rows, or placements of a list's objects. The thread that
 /// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer in one
 /// message does not change the reader.
-final class AnswerParts: Sendable {
+final class ChunkReader: Sendable {
     private struct Guarded {
         /// The chunks that arrived and were not taken.
         var parts: Deque<FetchedChunk> = []
