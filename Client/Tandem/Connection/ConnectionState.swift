@@ -48,7 +48,7 @@ struct ConnectionState: Sendable {
     /// Bytes that the socket has not accepted yet.
     var outbox: [UInt8] = []
     /// The requests in flight.
-    var requests = SentRequests()
+    var requests = InFlightRequests()
     /// Requests that wait for a connection or for room, in order.
     var queue: Deque<PendingRequest> = []
     var lastID: UInt32 = 0

@@ -3,7 +3,7 @@ import TandemWire
 /// The requests in flight, in sending order.
 ///
 /// Stored in an array, because there is usually only one.
-struct SentRequests: Sendable {
+struct InFlightRequests: Sendable {
     private var items: [(id: UInt32, request: PendingRequest)] = []
 
     var count: Int { items.count }
