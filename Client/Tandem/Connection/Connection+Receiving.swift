@@ -83,7 +83,7 @@ extension Connection {
     ///
     /// A context that awaits such an answer has to stay at its position to be able to use it.
     func keepsBack(at position: UInt64) -> Bool {
-        state.withLock { $0.requests.isGathering || $0.gatheredAt >= position }
+        state.withLock { $0.requests.isAssembling || $0.gatheredAt >= position }
     }
 
     // MARK: Pushes
@@ -229,7 +229,7 @@ extension Connection {
             if let position = WireCoding.announcedPosition(message) { state.announce(position) }
             if id == Self.installID { return try installed(message, &state, &inbox) }
             if case .lease(let lease) = message { state.leases.add(lease) }
-            guard let message = try gathered(message, id, &state, &inbox) else { return }
+            guard let message = try assembled(message, id, &state, &inbox) else { return }
             // The answer of a cancelled request has no receiver.
             guard let request = state.requests.remove(id) else { return }
             if case .failure(let error) = message {
@@ -252,7 +252,7 @@ extension Connection {
     /// Returns the answer that a message completes.
     ///
     /// Returns nil if more chunks follow, or if the request's chunk reader takes them.
-    private func gathered(
+    private func assembled(
         _ message: DaemonMessage, _ id: UInt32, _ state: inout ConnectionState, _ inbox: inout Inbox
     ) throws(TandemError) -> DaemonMessage? {
         switch message {
@@ -264,16 +264,16 @@ extension Connection {
         case .part(let part):
             let deadline = deadline(after: limits.answerMilliseconds)
             switch try state.requests.add(part, id, deadline: deadline) {
-            case .goesOn: return nil
-            case .isUnwanted:
+            case .incomplete: return nil
+            case .abandoned:
                 // A few bytes always fit; the loss of the connection ends the request anyway.
                 try? state.send(.cancel, id: id)
                 return nil
-            case .isTaken:
+            case .delivered:
                 _ = state.requests.remove(id)
                 state.dispatchQueue()
                 return nil
-            case .isWhole(let answer):
+            case .assembled(let answer):
                 state.gatheredAt = answer.position
                 return .fetched(answer)
             }

@@ -20,7 +20,7 @@ struct PendingRequest: Sendable {
     /// The reader of the answer's chunks, if the caller passed one.
     weak var chunkReader: ChunkReader?
     /// The answer assembled so far, if chunks of it arrived and there is no chunk reader.
-    var gathered: FetchAnswer?
+    var assembled: FetchAnswer?
     /// Whether the answer's head was delivered to the caller and chunks follow.
     var deliveredHead = false
 
@@ -157,7 +157,7 @@ struct ConnectionState: Sendable {
             var request = sent
             request.deadline = min(request.deadline, deadline)
             request.losses += 1
-            request.gathered = nil
+            request.assembled = nil
             return request
         }
         outbox.removeAll()

@@ -11,7 +11,7 @@ struct InFlightRequests: Sendable {
     var isEmpty: Bool { items.isEmpty }
 
     /// Whether an answer is being assembled from chunks.
-    var isGathering: Bool { items.contains { $0.request.gathered != nil } }
+    var isAssembling: Bool { items.contains { $0.request.assembled != nil } }
 
     /// The earliest deadline of all requests, or nil if there are none.
     var earliestDeadline: UInt64? {
@@ -35,7 +35,7 @@ struct InFlightRequests: Sendable {
     mutating func begin(_ head: FetchAnswer, _ id: UInt32) -> ReplyPromise<DaemonMessage>? {
         guard let index = items.firstIndex(where: { $0.id == id }) else { return nil }
         guard let chunkReader = items[index].request.chunkReader else {
-            items[index].request.gathered = head
+            items[index].request.assembled = head
             return nil
         }
         chunkReader.begin(head)
@@ -44,15 +44,15 @@ struct InFlightRequests: Sendable {
     }
 
     /// The effect of one chunk on its answer.
-    enum Gathering {
+    enum ChunkOutcome {
         /// More chunks follow.
-        case goesOn
+        case incomplete
         /// More chunks follow, but their reader is gone; the request was not cancelled before.
-        case isUnwanted
+        case abandoned
         /// The last chunk was handed to the chunk reader.
-        case isTaken
+        case delivered
         /// The last chunk completed this answer.
-        case isWhole(FetchAnswer)
+        case assembled(FetchAnswer)
     }
 
     /// Adds a chunk to its answer, and moves the request's deadline.
@@ -61,25 +61,25 @@ struct InFlightRequests: Sendable {
     /// that the chunk could belong to.
     mutating func add(
         _ part: FetchedChunk, _ id: UInt32, deadline: UInt64
-    ) throws(TandemError) -> Gathering {
-        guard let index = items.firstIndex(where: { $0.id == id }) else { return .goesOn }
+    ) throws(TandemError) -> ChunkOutcome {
+        guard let index = items.firstIndex(where: { $0.id == id }) else { return .incomplete }
         items[index].request.deadline = deadline
         if items[index].request.deliveredHead { return try deliver(part, at: index) }
-        guard items[index].request.gathered?.append(part) ?? false else {
+        guard items[index].request.assembled?.append(part) ?? false else {
             throw TandemError(.storage, "the daemon sent a part that belongs to no answer")
         }
-        guard !part.hasMore, let answer = items[index].request.gathered else { return .goesOn }
-        return .isWhole(answer)
+        guard !part.hasMore, let answer = items[index].request.assembled else { return .incomplete }
+        return .assembled(answer)
     }
 
     private mutating func deliver(
         _ part: FetchedChunk, at index: Int
-    ) throws(TandemError) -> Gathering {
+    ) throws(TandemError) -> ChunkOutcome {
         let isWanted = try items[index].request.chunkReader?.add(part) ?? false
-        if !part.hasMore { return .isTaken }
-        guard !isWanted, !items[index].request.isCancelled else { return .goesOn }
+        if !part.hasMore { return .delivered }
+        guard !isWanted, !items[index].request.isCancelled else { return .incomplete }
         items[index].request.isCancelled = true
-        return .isUnwanted
+        return .abandoned
     }
 
     /// Marks a request as cancelled; its id stays in use until the daemon answers.
