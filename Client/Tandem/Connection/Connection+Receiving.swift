@@ -3,7 +3,7 @@ import TandemModel
 import TandemWire
 
 /// The effects of the messages of one read, dispatched after the connection's lock is released.
-struct Inbox {
+struct ReceivedBatch {
     /// Answers, with the promises to resolve.
     var answers:
         [(reply: ReplyPromise<DaemonMessage>, outcome: ReplyPromise<DaemonMessage>.Outcome)] = []
@@ -23,7 +23,7 @@ struct Inbox {
     var model: (hash: StableHash, position: Position)?
 }
 
-extension Inbox {
+extension ReceivedBatch {
     fileprivate mutating func noteModel(_ state: ConnectionState) {
         model = state.session.map { ($0.model.hash, $0.position($0.position)) }
     }
@@ -50,31 +50,33 @@ extension Connection {
     var isReady: Bool { state.withLock { $0.phase == .ready } }
 
     /// Handles a message; throws if the daemon violates the protocol or rejects this client.
-    func receive(_ message: DaemonMessage, id: UInt32, _ inbox: inout Inbox) throws(TandemError) {
+    func receive(_ message: DaemonMessage, id: UInt32, _ received: inout ReceivedBatch)
+        throws(TandemError)
+    {
         switch message {
-        case .welcome(let welcome): try welcomed(welcome, &inbox)
-        case .transaction(let push): try pushed(push, &inbox)
-        case .progress(let push): try progressed(push, &inbox)
-        case .state(let push): stated(push, &inbox)
+        case .welcome(let welcome): try welcomed(welcome, &received)
+        case .transaction(let push): try pushed(push, &received)
+        case .progress(let push): try progressed(push, &received)
+        case .state(let push): stated(push, &received)
         case .failure(let error) where id == 0: throw error
-        default: try answered(message, id: id, &inbox)
+        default: try answered(message, id: id, &received)
         }
     }
 
     /// Dispatches the effects of received messages.
-    func deliver(_ inbox: Inbox) {
-        if inbox.isInterrupted { payloads.interrupt() }
-        if !inbox.transactions.isEmpty, let model = knownSession?.model {
-            for transaction in inbox.transactions { payloads.publish(transaction, model) }
+    func deliver(_ received: ReceivedBatch) {
+        if received.isInterrupted { payloads.interrupt() }
+        if !received.transactions.isEmpty, let model = knownSession?.model {
+            for transaction in received.transactions { payloads.publish(transaction, model) }
         }
-        if let event = inbox.event { payloads.publish(event) }
-        for event in inbox.abilities { payloads.publish(event) }
-        if let (hash, position) = inbox.model { payloads.notify(.model(hash, position)) }
-        for answer in inbox.answers { answer.reply.resolve(answer.outcome) }
-        if !inbox.sessions.isEmpty, let session = knownSession {
-            for reply in inbox.sessions { reply.resolve(.success(session)) }
+        if let event = received.event { payloads.publish(event) }
+        for event in received.abilities { payloads.publish(event) }
+        if let (hash, position) = received.model { payloads.notify(.model(hash, position)) }
+        for answer in received.answers { answer.reply.resolve(answer.outcome) }
+        if !received.sessions.isEmpty, let session = knownSession {
+            for reply in received.sessions { reply.resolve(.success(session)) }
         }
-        guard inbox.moved else { return }
+        guard received.moved else { return }
         for link in state.withLock({ $0.links }) { link.signal() }
     }
 
@@ -88,7 +90,9 @@ extension Connection {
 
     // MARK: Pushes
 
-    private func pushed(_ push: TransactionPush, _ inbox: inout Inbox) throws(TandemError) {
+    private func pushed(_ push: TransactionPush, _ received: inout ReceivedBatch)
+        throws(TandemError)
+    {
         let encoded = push.transaction
         let transaction: Transaction
         do {
@@ -102,32 +106,35 @@ extension Connection {
             state.dropMerged()
             state.ring.append(transaction, bytes: encoded.bytes.count)
             state.session?.position = encoded.position
-            if case .model = transaction.content { inbox.noteModel(state) }
+            if case .model = transaction.content { received.noteModel(state) }
         }
-        inbox.transactions.append(transaction)
-        inbox.moved = true
+        received.transactions.append(transaction)
+        received.moved = true
     }
 
-    private func progressed(_ push: ProgressPush, _ inbox: inout Inbox) throws(TandemError) {
+    private func progressed(_ push: ProgressPush, _ received: inout ReceivedBatch)
+        throws(TandemError)
+    {
         try state.withLock { state throws(TandemError) in
             try state.checkPush(from: push.previous, to: push.position)
             state.session?.position = push.position
         }
-        inbox.moved = true
+        received.moved = true
     }
 
-    private func stated(_ push: StatePush, _ inbox: inout Inbox) {
-        state.withLock { note(isReadOnly: push.isReadOnly, push.reason, &$0, &inbox) }
+    private func stated(_ push: StatePush, _ received: inout ReceivedBatch) {
+        state.withLock { note(isReadOnly: push.isReadOnly, push.reason, &$0, &received) }
     }
 
     private func note(
-        isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState, _ inbox: inout Inbox
+        isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState,
+        _ received: inout ReceivedBatch
     ) {
         guard state.isReadOnly || isReadOnly else { return }
         state.isReadOnly = isReadOnly
         guard var event = event(isReadOnly ? .readOnly : .writable, state) else { return }
         event.reason = reason
-        inbox.abilities.append(event)
+        received.abilities.append(event)
     }
 
     /// Validates the changes of a transaction; a new model takes effect for all later messages.
@@ -161,7 +168,7 @@ extension Connection {
 
     // MARK: Welcome and answers
 
-    private func welcomed(_ welcome: Welcome, _ inbox: inout Inbox) throws(TandemError) {
+    private func welcomed(_ welcome: Welcome, _ received: inout ReceivedBatch) throws(TandemError) {
         var model: CompiledModel?
         if let bytes = welcome.model { model = try Self.model(bytes) }
         try state.withLock { state throws(TandemError) in
@@ -173,7 +180,7 @@ extension Connection {
                 model = known
             }
             let goesOn = welcome.resumed && before != nil
-            inbox.isInterrupted = before != nil && !goesOn
+            received.isInterrupted = before != nil && !goesOn
             if !goesOn { state.ring.restart(at: welcome.position) }
             // Positions of another log or epoch can't be compared.
             if before?.log != welcome.log || before?.epoch != welcome.epoch {
@@ -187,12 +194,12 @@ extension Connection {
             state.leases.add(welcome.lease)
             state.daemonLimits = welcome.limits
             // If the daemon is read-only, its next push gives the reason.
-            if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &inbox) }
+            if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &received) }
             let error = TandemError(
                 .unknownOutcome,
                 "the save may or may not have happened: the daemon no longer knows its id")
             for request in state.forgotten(below: welcome.saveIDFloor) {
-                inbox.answers.append((request.reply, .failure(error)))
+                received.answers.append((request.reply, .failure(error)))
             }
             if model == nil, let declared = declaredModel {
                 state.phase = .installing
@@ -200,20 +207,20 @@ extension Connection {
                     .schema(SchemaRequest(model: declared.json.text)), id: Self.installID)
                 return
             }
-            becomeReady(&state, &inbox)
+            becomeReady(&state, &received)
             guard let before else { return }
-            inbox.event = event(.restored, state)
-            if before.model.hash != state.session?.model.hash { inbox.noteModel(state) }
+            received.event = event(.restored, state)
+            if before.model.hash != state.session?.model.hash { received.noteModel(state) }
         }
     }
 
-    private func becomeReady(_ state: inout ConnectionState, _ inbox: inout Inbox) {
+    private func becomeReady(_ state: inout ConnectionState, _ received: inout ReceivedBatch) {
         guard state.phase != .closed else { return }
         state.phase = .ready
         state.lastError = nil
-        inbox.sessions += state.sessionWaiters.map(\.reply)
+        received.sessions += state.sessionWaiters.map(\.reply)
         state.sessionWaiters.removeAll()
-        inbox.moved = true
+        received.moved = true
         state.queue.insert(contentsOf: state.repeatedPins, at: 0)
         for index in state.queue.indices {
             state.queue[index].deadline = deadline(
@@ -223,23 +230,23 @@ extension Connection {
     }
 
     private func answered(
-        _ message: DaemonMessage, id: UInt32, _ inbox: inout Inbox
+        _ message: DaemonMessage, id: UInt32, _ received: inout ReceivedBatch
     ) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
             if let position = WireCoding.announcedPosition(message) { state.announce(position) }
-            if id == Self.installID { return try installed(message, &state, &inbox) }
+            if id == Self.installID { return try installed(message, &state, &received) }
             if case .lease(let lease) = message { state.leases.add(lease) }
-            guard let message = try assembled(message, id, &state, &inbox) else { return }
+            guard let message = try assembled(message, id, &state, &received) else { return }
             // The answer of a cancelled request has no receiver.
             guard let request = state.requests.remove(id) else { return }
             if case .failure(let error) = message {
                 // Otherwise no further lease would ever be requested.
                 if case .lease = request.message { state.leases.isAsking = false }
                 if request.deliveredHead { request.fail(error) }
-                inbox.answers.append((request.reply, .failure(error)))
+                received.answers.append((request.reply, .failure(error)))
             } else {
                 if request.deliveredHead { request.fail(Self.otherAnswer) }
-                inbox.answers.append((request.reply, .success(message)))
+                received.answers.append((request.reply, .success(message)))
             }
             state.dispatchQueue()
         }
@@ -253,12 +260,13 @@ extension Connection {
     ///
     /// Returns nil if more chunks follow, or if the request's chunk reader takes them.
     private func assembled(
-        _ message: DaemonMessage, _ id: UInt32, _ state: inout ConnectionState, _ inbox: inout Inbox
+        _ message: DaemonMessage, _ id: UInt32, _ state: inout ConnectionState,
+        _ received: inout ReceivedBatch
     ) throws(TandemError) -> DaemonMessage? {
         switch message {
         case .fetched(let head) where head.hasMore:
             if let reply = state.requests.begin(head, id) {
-                inbox.answers.append((reply, .success(message)))
+                received.answers.append((reply, .success(message)))
             }
             return nil
         case .part(let part):
@@ -282,13 +290,13 @@ extension Connection {
     }
 
     private func installed(
-        _ message: DaemonMessage, _ state: inout ConnectionState, _ inbox: inout Inbox
+        _ message: DaemonMessage, _ state: inout ConnectionState, _ received: inout ReceivedBatch
     ) throws(TandemError) {
         switch message {
         case .failure(let error): throw error
         case .schema(let answer):
             if let bytes = answer.model { state.session?.model = try Self.model(bytes) }
-            becomeReady(&state, &inbox)
+            becomeReady(&state, &received)
         default: throw TandemError(.storage, "the daemon did not answer about its model")
         }
     }

@@ -195,14 +195,16 @@ final class InboundReader: Sendable {
     private func take(_ count: Int, _ connection: Connection, _ reading: inout Reading) throws {
         reading.decoder.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
         reading.bytes += count
-        var inbox = Inbox()
+        var received = ReceivedBatch()
         defer {
-            if !inbox.answers.isEmpty || !inbox.transactions.isEmpty { reading.isProven = true }
-            connection.deliver(inbox)
+            if !received.answers.isEmpty || !received.transactions.isEmpty {
+                reading.isProven = true
+            }
+            connection.deliver(received)
         }
         do {
             while let (id, message) = try WireCoding.next(&reading.decoder) {
-                try connection.receive(message, id: id, &inbox)
+                try connection.receive(message, id: id, &received)
             }
         } catch {
             reading.failure = error
