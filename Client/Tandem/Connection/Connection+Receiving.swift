@@ -8,7 +8,7 @@ struct ReceivedBatch {
     var answers:
         [(reply: ReplyPromise<DaemonMessage>, outcome: ReplyPromise<DaemonMessage>.Outcome)] = []
     /// Promises of callers that wait for a session.
-    var sessions: [ReplyPromise<Session>] = []
+    var sessions: [ReplyPromise<ServerState>] = []
     /// The received transactions, in order.
     var transactions: [Transaction] = []
     /// Whether the last known position changed.
@@ -186,7 +186,7 @@ extension Connection {
             if before?.log != welcome.log || before?.epoch != welcome.epoch {
                 state.pins.removeAll()
             }
-            state.session = Session(
+            state.session = ServerState(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
                 epoch: welcome.epoch,
                 generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),

@@ -55,24 +55,24 @@ final class Connection: Sendable {
     // MARK: Sessions
 
     /// Returns the session; blocks until there is a connection.
-    func session() throws(TandemError) -> Session {
+    func session() throws(TandemError) -> ServerState {
         try requestSession().wait(with: semaphores).get()
     }
 
-    nonisolated(nonsending) func sessionAsync() async throws(TandemError) -> Session {
+    nonisolated(nonsending) func sessionAsync() async throws(TandemError) -> ServerState {
         try await requestSession().value().get()
     }
 
     /// The session as last known; nil before the first connection.
-    var knownSession: Session? { state.withLock { $0.session } }
+    var knownSession: ServerState? { state.withLock { $0.session } }
 
     /// The generation of the last known session.
     var knownGeneration: Int? { state.withLock { $0.session?.generation } }
 
-    private func requestSession() -> ReplyPromise<Session> {
-        let reply = ReplyPromise<Session>()
+    private func requestSession() -> ReplyPromise<ServerState> {
+        let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
-        let outcome = state.withLock { state -> ReplyPromise<Session>.Outcome? in
+        let outcome = state.withLock { state -> ReplyPromise<ServerState>.Outcome? in
             if state.phase == .closed { return .failure(state.closedError) }
             if state.phase == .ready, let session = state.session { return .success(session) }
             state.sessionWaiters.append((reply, deadline))
@@ -203,7 +203,7 @@ final class Connection: Sendable {
         /// The position is before the held transactions, which begin after `floor`.
         case behind(floor: UInt64)
         /// The stream was interrupted; start again in this session.
-        case interrupted(Session)
+        case interrupted(ServerState)
     }
 
     /// Returns the transactions of interest after `low`, up to `high`.

@@ -52,8 +52,8 @@ struct ConnectionState: Sendable {
     /// Requests that wait for a connection or for room, in order.
     var queue: Deque<PendingRequest> = []
     var lastID: UInt32 = 0
-    var session: Session?
-    var sessionWaiters: [(reply: ReplyPromise<Session>, deadline: UInt64)] = []
+    var session: ServerState?
+    var sessionWaiters: [(reply: ReplyPromise<ServerState>, deadline: UInt64)] = []
     var ring: TransactionRing
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
@@ -185,7 +185,7 @@ struct ConnectionState: Sendable {
     /// Removes and returns the requests and session promises whose deadline has passed.
     mutating func expired(
         at now: UInt64
-    ) -> (requests: [PendingRequest], sessions: [ReplyPromise<Session>]) {
+    ) -> (requests: [PendingRequest], sessions: [ReplyPromise<ServerState>]) {
         var late = requests.remove { $0.deadline <= now }
         late += queue.filter { $0.deadline <= now }
         queue.removeAll { $0.deadline <= now }

@@ -51,7 +51,8 @@ extension PersistentContainer {
         return try connection.session().position(objects.position)
     }
 
-    static func following(_ entities: [String]?, _ session: Session) throws(TandemError) -> Read {
+    static func following(_ entities: [String]?, _ session: ServerState) throws(TandemError) -> Read
+    {
         var tags: Set<EntityTag> = []
         for name in entities ?? session.model.entities.map(\.name) {
             guard let entity = session.model.entity(named: name) else {

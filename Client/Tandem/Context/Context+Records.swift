@@ -40,7 +40,7 @@ extension ManagedObjectContext {
         }
     }
 
-    func reference(_ id: ObjectID, _ session: Session) throws(TandemError) -> ObjectReference {
+    func reference(_ id: ObjectID, _ session: ServerState) throws(TandemError) -> ObjectReference {
         guard let reference = session.model.reference(to: id) else {
             throw TandemError(.unknownEntity, "there is no entity `\(id.entity)` for \(id)")
         }

@@ -168,7 +168,7 @@ public final class ManagedObjectContext {
     }
 
     /// Returns the session after making sure that the context has a position in it.
-    func sessionStep() throws -> Step<Session> {
+    func sessionStep() throws -> Step<ServerState> {
         if let failure = faultFailure {
             faultFailure = nil
             throw failure

@@ -17,7 +17,7 @@ public struct SaveReceipt: Hashable, Sendable {
     /// Nil for an insert that the same save deleted.
     public var inserted: [ObjectID?]
 
-    init(_ saved: SaveAnswer, _ session: Session) {
+    init(_ saved: SaveAnswer, _ session: ServerState) {
         position = session.position(saved.position)
         wrote = saved.wrote
         isRepeat = saved.isRepeat

@@ -3,7 +3,7 @@ import TandemModel
 /// The position, pin and pause state that a root context shares with its descendants.
 final class Standing {
     /// The connection's log and model as known to the context, or nil before its first use.
-    var session: Session? { didSet { moves += 1 } }
+    var session: ServerState? { didSet { moves += 1 } }
     /// The position up to which everything is merged.
     var merged: UInt64 = 0 {
         didSet {
@@ -77,7 +77,7 @@ struct ObserverNotice {
 }
 
 extension ManagedObjectContext {
-    var session: Session? {
+    var session: ServerState? {
         get { standing.session }
         set { standing.session = newValue }
     }

@@ -11,7 +11,7 @@ enum Step<Output> {
     /// Needs a connection with a model; without `orElse`, the error of a missing connection is
     /// thrown.
     case connect(
-        (Session) throws -> Step, orElse: ((TandemError) throws -> Step)? = nil)
+        (ServerState) throws -> Step, orElse: ((TandemError) throws -> Step)? = nil)
     /// Needs the daemon's answer to a message.
     ///
     /// In a blocking run, only the head of a chunked answer is passed on, and `into` receives the
@@ -94,7 +94,7 @@ enum Step<Output> {
             switch step {
             case .done(let output): return output
             case .connect(let more, let orElse):
-                let session: Session
+                let session: ServerState
                 do throws(TandemError) {
                     session = try connection.session()
                 } catch {
@@ -119,10 +119,10 @@ enum Step<Output> {
 
     /// Returns the next step after waiting for a connection.
     private nonisolated(nonsending) static func connected(
-        _ connection: Connection, _ more: (Session) throws -> Step,
+        _ connection: Connection, _ more: (ServerState) throws -> Step,
         _ orElse: ((TandemError) throws -> Step)?
     ) async throws -> Step {
-        let session: Session
+        let session: ServerState
         do throws(TandemError) {
             session = try await connection.sessionAsync()
         } catch {

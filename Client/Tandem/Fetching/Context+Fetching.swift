@@ -274,7 +274,7 @@ extension ManagedObjectContext {
     }
 }
 
-extension Session {
+extension ServerState {
     /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
     func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: request.entity) { return entity }

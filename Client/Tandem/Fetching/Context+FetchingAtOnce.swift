@@ -40,7 +40,7 @@ extension ManagedObjectContext {
 
     /// Returns whether nothing has to be merged up to a position, neither for the context nor for a
     /// waiting participant.
-    private func isAt(_ position: UInt64, _ session: Session) -> Bool {
+    private func isAt(_ position: UInt64, _ session: ServerState) -> Bool {
         merged == position && connection.knownGeneration == session.generation
             && !isAnyoneWaiting
     }

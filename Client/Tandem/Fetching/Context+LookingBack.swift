@@ -87,7 +87,7 @@ extension ManagedObjectContext {
     func pastStep<Output>(
         _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position,
         columns: FetchColumns? = nil,
-        use: @escaping (FetchAnswer, Session) throws -> Step<Output>
+        use: @escaping (FetchAnswer, ServerState) throws -> Step<Output>
     ) throws -> Step<Output> {
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
@@ -107,7 +107,7 @@ extension ManagedObjectContext {
     private func pastAnswerStep(
         _ request: FetchRequest, _ kind: Fetch.Kind, _ columns: FetchColumns?,
         at position: Position
-    ) throws -> Step<(FetchAnswer, Session)> {
+    ) throws -> Step<(FetchAnswer, ServerState)> {
         try behindStep(position).then { session in
             let fetch = Fetch(
                 request: request, kind: kind, at: position.number, columns: columns)
@@ -125,7 +125,7 @@ extension ManagedObjectContext {
     /// Returns the session after the context has merged up to a position.
     ///
     /// A pinned context does not move; for it, the journal only has to reach the position.
-    private func behindStep(_ position: Position) throws -> Step<Session> {
+    private func behindStep(_ position: Position) throws -> Step<ServerState> {
         try sessionStep().then { session in
             if position.isComparable(with: session.position(0)), position.number <= self.merged {
                 return .done(session)
@@ -139,7 +139,7 @@ extension ManagedObjectContext {
     /// Returns the members of to-many relationships of some objects at a position, by name.
     private static func membersStep(
         _ names: [String], _ entity: String, _ objects: [ObjectReference], at position: Position,
-        _ session: Session
+        _ session: ServerState
     ) throws -> Step<[ObjectID: [String: [ObjectID]]]> {
         let model = session.model
         for name in names

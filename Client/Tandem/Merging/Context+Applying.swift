@@ -142,7 +142,7 @@ extension ManagedObjectContext {
 
     /// Restarts the context at a position of the session: drops all loaded data and keeps the
     /// edits.
-    func restart(in now: Session, at position: UInt64) {
+    func restart(in now: ServerState, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
         for participant in participants { participant.value?.noteLoss() }
@@ -171,7 +171,7 @@ extension ManagedObjectContext {
     /// Returns the saves that a restart at a position skips, or nil if it skips none.
     ///
     /// The installation of a model does not count as a save.
-    private func missed(_ now: Session, at position: UInt64) -> MissedSaves? {
+    private func missed(_ now: ServerState, at position: UInt64) -> MissedSaves? {
         guard let session else { return nil }
         let all = MissedSaves(after: session.position(merged), through: now.position(position))
         if isHere(now), position <= merged { return nil }

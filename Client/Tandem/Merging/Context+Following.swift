@@ -122,7 +122,7 @@ extension ManagedObjectContext {
     }
 
     private func reachStep(
-        _ number: UInt64, _ session: Session, _ timeout: Double
+        _ number: UInt64, _ session: ServerState, _ timeout: Double
     ) throws -> Step<Position> {
         if merged >= number {
             // The position is reached only after all lists are fetched, including those of a merge

@@ -27,7 +27,8 @@ extension ManagedObjectContext {
     /// collection therefore ends however often others save. If the context moved meanwhile, it
     /// merges up to the target from its new position.
     private func collectStep(
-        after low: UInt64, through target: UInt64, _ earlier: [Transaction], in session: Session,
+        after low: UInt64, through target: UInt64, _ earlier: [Transaction],
+        in session: ServerState,
         use: @escaping ([Transaction]) throws -> Step<Void>
     ) throws -> Step<Void> {
         let floor: UInt64

@@ -130,7 +130,7 @@ extension ManagedObjectContext {
     }
 
     /// Waits until the journal reaches a position, without merging anything.
-    func waitStep(for position: Position, _ session: Session) throws -> Step<Session> {
+    func waitStep(for position: Position, _ session: ServerState) throws -> Step<ServerState> {
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
         }
@@ -170,7 +170,9 @@ extension ManagedObjectContext {
     }
 
     /// Returns whether a session has the log and epoch of the context.
-    func isHere(_ now: Session) -> Bool { now.log == session?.log && now.epoch == session?.epoch }
+    func isHere(_ now: ServerState) -> Bool {
+        now.log == session?.log && now.epoch == session?.epoch
+    }
 }
 
 extension ClientLimits {

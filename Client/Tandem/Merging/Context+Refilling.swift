@@ -105,7 +105,7 @@ extension ManagedObjectContext {
     }
 
     /// Restarts the context, and fetches its lists again.
-    func restartStep(in now: Session, at position: UInt64? = nil) throws -> Step<Void> {
+    func restartStep(in now: ServerState, at position: UInt64? = nil) throws -> Step<Void> {
         restart(in: now, at: position ?? now.position)
         return try mergeStep(through: merged)
     }

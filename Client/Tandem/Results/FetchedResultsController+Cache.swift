@@ -15,7 +15,7 @@ extension FetchedResultsController {
     }
 
     /// Returns the cached list, or nil if there is no usable cache.
-    func cached(_ plan: ResultsPlan, in session: Session) -> SectionCache? {
+    func cached(_ plan: ResultsPlan, in session: ServerState) -> SectionCache? {
         guard let cacheName, self.plan == nil, !plan.isWindow, sumProperties.isEmpty,
             // A pinned context does not move, so a cached list could not be brought forward.
             source.pinnedPosition == nil, let found = cache?.load(cacheName),

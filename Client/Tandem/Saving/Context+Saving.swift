@@ -112,7 +112,7 @@ extension ManagedObjectContext {
     }
 
     private func request(
-        _ session: Session, _ options: SaveOptions, _ records: [ObjectRecord]
+        _ session: ServerState, _ options: SaveOptions, _ records: [ObjectRecord]
     ) -> SaveRequest {
         let policy = options.policy ?? mergePolicy
         let builder = SaveBuilder(
@@ -140,7 +140,7 @@ extension ManagedObjectContext {
     }
 
     private func putInFlight(
-        _ request: SaveRequest, _ records: [ObjectRecord], _ session: Session, hasOwnID: Bool
+        _ request: SaveRequest, _ records: [ObjectRecord], _ session: ServerState, hasOwnID: Bool
     ) {
         undoStack.clear()
         for record in records {

@@ -43,7 +43,7 @@ extension ManagedObjectContext {
         noteEndOfEdits(of: records)
     }
 
-    private func error(_ conflicts: [ObjectRecord], _ session: Session) -> TandemError {
+    private func error(_ conflicts: [ObjectRecord], _ session: ServerState) -> TandemError {
         let names = conflicts.map { session.model.id(of: $0.reference).description }
         var error = TandemError(
             .conflict,

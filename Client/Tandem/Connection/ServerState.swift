@@ -1,7 +1,7 @@
 public import TandemModel
 
 /// The daemon's state as known to a connection.
-struct Session: Sendable {
+struct ServerState: Sendable {
     /// The store's model.
     var model: CompiledModel
     /// The log's random id.
