@@ -38,7 +38,7 @@ final class Connection: Sendable {
         self.limits = limits
         self.clock = clock
         payloads = PayloadHub(limits)
-        let ring = TransactionRing(
+        let ring = RecentTransactions(
             floor: 0, maximumCount: limits.recentTransactions, maximumBytes: limits.recentBytes)
         state = Locked(ConnectionState(ring: ring))
     }

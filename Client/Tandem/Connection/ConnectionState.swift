@@ -54,7 +54,7 @@ struct ConnectionState: Sendable {
     var lastID: UInt32 = 0
     var session: ServerState?
     var sessionWaiters: [(reply: ReplyPromise<ServerState>, deadline: UInt64)] = []
-    var ring: TransactionRing
+    var ring: RecentTransactions
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
     /// The time since which no daemon has listened on the socket; nil while one does.

@@ -6,7 +6,7 @@ import TandemModel
 ///
 /// The ring is complete for the connection's interests after ``floor``. Older transactions have
 /// to be requested as history.
-struct TransactionRing: Sendable {
+struct RecentTransactions: Sendable {
     /// The position after which every transaction of interest, up to the cursor, is in the ring.
     private(set) var floor: UInt64
     private var items: Deque<Item> = []
