@@ -136,7 +136,7 @@ public final class FetchedResultsController {
     let feeds = ResultsFeeds()
     /// The observer that receives every change before the delegate does.
     weak var follower: (any ResultsFollower)?
-    private var place: ControllerPlace?
+    private var slot: ControllerSlot?
 
     /// Creates a controller; nothing is fetched yet.
     ///
@@ -186,8 +186,8 @@ public final class FetchedResultsController {
     ///
     /// Throws `noSortDescriptors`, `unknownEntity`, `unknownProperty`, `invalidPredicate`,
     /// `outOfOrderSection`, `disconnected`, `limitExceeded`, or `timeout` if the list could not be
-    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the list and what it follows
-    /// are unchanged.
+    /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the list and what it
+    /// follows are unchanged.
     public func performFetch() throws {
         defer { opening = nil }
         try openStep().run(on: source.connection)
@@ -210,7 +210,7 @@ public final class FetchedResultsController {
     func openStep() throws -> Step<Void> {
         try ResultsPlan.check(fetchRequest)
         return try source.sessionStep().then { session in
-            if self.place == nil { self.place = try ControllerPlace(self.source.connection) }
+            if self.slot == nil { self.slot = try ControllerSlot(self.source.connection) }
             let plan = try self.makePlan(session.model)
             self.openingSums = try ResultsSums(self.sumProperties, of: plan.compiled.entity)
             let cached = self.cached(plan, in: session)

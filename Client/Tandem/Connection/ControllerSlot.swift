@@ -3,7 +3,7 @@ import TandemModel
 /// One of the controllers that a connection may have open; freed when it is released.
 ///
 /// The daemon keeps no state for a controller, so the limit in its welcome is enforced here.
-final class ControllerPlace: Sendable {
+final class ControllerSlot: Sendable {
     private let connection: Connection
 
     /// Acquires a slot; throws `limitExceeded` if all slots are in use.
