@@ -161,11 +161,11 @@ struct ConnectionState: Sendable {
             return request
         }
         outbox.removeAll()
-        func goesOn(_ request: PendingRequest) -> Bool {
+        func shouldRetry(_ request: PendingRequest) -> Bool {
             request.losses < attempts && !request.deliveredHead
         }
-        queue.insert(contentsOf: unanswered.filter(goesOn), at: 0)
-        return unanswered.filter { !goesOn($0) }
+        queue.insert(contentsOf: unanswered.filter(shouldRetry), at: 0)
+        return unanswered.filter { !shouldRetry($0) }
     }
 
     /// Removes and returns the saves and batches whose ids the daemon may have forgotten.
