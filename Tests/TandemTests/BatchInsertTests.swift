@@ -193,7 +193,7 @@ import Testing
             Model {
                 Content.entity; Bucket.entity
             })
-        let work = BatchInserting(
+        let work = BatchInsertSender(
             entity: "Content", policy: .error, id: [1], mayBeRepeat: false, author: nil,
             context: "c")
         func fill() throws { while work.wantsMore { try work.add(["size": 1]) } }
@@ -212,7 +212,7 @@ import Testing
         #expect(!work.canSend && !work.wantsMore && work.heldRows == 2_001)
         // The answer to the first chunk makes room for another.
         _ = work.takeReply()
-        try work.settle(
+        try work.handle(
             BatchInsertAnswer(
                 position: 1, rows: 1_000, hash: try #require(first.rows.last).hash,
                 hasEnded: false))
@@ -264,7 +264,7 @@ import Testing
             Model {
                 Content.entity; Bucket.entity
             })
-        let work = BatchInserting(
+        let work = BatchInsertSender(
             entity: "Content", policy: .error, id: [1], mayBeRepeat: false, author: nil,
             context: "c")
         let text = String(repeating: "x", count: 3_000)
@@ -282,7 +282,7 @@ import Testing
             message.encode(into: &writer)
             (bytes, messages) = (max(bytes, writer.count), messages + 1)
             let done = message.first + UInt64(message.rows.count)
-            try work.settle(
+            try work.handle(
                 BatchInsertAnswer(
                     position: done, rows: done, hash: message.rows.last?.hash ?? message.before,
                     hasEnded: message.isLast))

@@ -81,7 +81,7 @@ extension ManagedObjectContext {
     }
 
     private nonisolated(nonsending) func insert<Rows: AsyncSequence>(
-        _ rows: Rows, _ work: BatchInserting
+        _ rows: Rows, _ work: BatchInsertSender
     ) async throws where Rows.Element == BatchValues {
         var rows = rows.makeAsyncIterator()
         while !work.isDone {
@@ -99,7 +99,7 @@ extension ManagedObjectContext {
     /// Merges the inserted objects, and traces the batch like a save.
     @discardableResult
     private nonisolated(nonsending) func finish(
-        _ work: BatchInserting, _ error: TandemError?
+        _ work: BatchInsertSender, _ error: TandemError?
     ) async throws -> BatchResult {
         let connection = connection
         return try await toldBatch("insert", work.entity) {

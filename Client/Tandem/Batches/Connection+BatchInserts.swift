@@ -4,7 +4,7 @@ import TandemWire
 extension Connection {
     /// Returns an operation that inserts the rows of a sequence, chunk after chunk, to its end.
     func insertStep(
-        _ work: BatchInserting, _ next: @escaping () -> BatchValues?
+        _ work: BatchInsertSender, _ next: @escaping () -> BatchValues?
     ) throws -> Step<BatchResult> {
         while work.wantsMore {
             if let row = next() { try work.add(row) } else { try work.end() }
@@ -14,18 +14,18 @@ extension Connection {
     }
 
     /// Returns the result of a batch insert up to now.
-    func result(_ work: BatchInserting) throws(TandemError) -> BatchResult {
+    func result(_ work: BatchInsertSender) throws(TandemError) -> BatchResult {
         try batchResult(work.position ?? 0, work.count)
     }
 
     /// Returns an operation that sends the next chunk or waits for the answer to the first in
     /// flight.
-    func partStep(_ work: BatchInserting) -> Step<Void> {
+    func partStep(_ work: BatchInsertSender) -> Step<Void> {
         work.canSend ? sendStep(work) : .answerStep(work, self)
     }
 
     /// Sends the next chunk, or asks for the progress of an earlier attempt.
-    private func sendStep(_ work: BatchInserting) -> Step<Void> {
+    private func sendStep(_ work: BatchInsertSender) -> Step<Void> {
         .connect { session in
             while work.lacksNumber {
                 guard let number = self.nextNumber() else { return self.leaseStep(work) }
@@ -46,15 +46,15 @@ extension Connection {
     }
 
     /// Awaits the answers to all chunks in flight, and ignores their errors.
-    func quietStep(_ work: BatchInserting) -> Step<Void> {
+    func quietStep(_ work: BatchInsertSender) -> Step<Void> {
         guard let reply = work.takeReply() else { return .done(()) }
         return .await(reply) { result in
-            if case .success(.inserted(let answer)) = result { try? work.settle(answer) }
+            if case .success(.inserted(let answer)) = result { try? work.handle(answer) }
             return self.quietStep(work)
         }
     }
 
-    private func leaseStep(_ work: BatchInserting) -> Step<Void> {
+    private func leaseStep(_ work: BatchInsertSender) -> Step<Void> {
         .ask(.lease(count: leaseCount)) { result in
             _ = try result.get()
             return self.sendStep(work)
@@ -62,7 +62,7 @@ extension Connection {
     }
 
     /// Returns the error with the result of the rows inserted before.
-    func failure(_ error: TandemError, of work: BatchInserting) -> TandemError {
+    func failure(_ error: TandemError, of work: BatchInsertSender) -> TandemError {
         guard work.count > 0, let done = try? result(work) else { return error }
         return error.after(done)
     }
@@ -78,7 +78,8 @@ extension Step<Void> {
     ///
     /// If that chunk was not inserted completely, the chunks sent after it can't have begun. Their
     /// answers are awaited and ignored.
-    fileprivate static func answerStep(_ work: BatchInserting, _ connection: Connection) -> Step {
+    fileprivate static func answerStep(_ work: BatchInsertSender, _ connection: Connection) -> Step
+    {
         guard let reply = work.takeReply() else { return .done(()) }
         return .await(reply) { result in
             var refused: [BatchRefusal] = []
@@ -87,7 +88,7 @@ extension Step<Void> {
                     throw unexpected(try result.get())
                 }
                 refused = answer.refused
-                try work.settle(answer)
+                try work.handle(answer)
                 return .done(())
             } catch let error as TandemError {
                 return try connection.quietStep(work).then {
@@ -101,7 +102,7 @@ extension Step<Void> {
     ///
     /// The batch continues without the rejected rows, or under the current model.
     private static func goOnStep(
-        _ work: BatchInserting, behind error: TandemError, without refused: [BatchRefusal],
+        _ work: BatchInsertSender, behind error: TandemError, without refused: [BatchRefusal],
         _ connection: Connection
     ) throws -> Step {
         if try work.leaveOut(refused) { return .done(()) }

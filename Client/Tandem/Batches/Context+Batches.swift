@@ -119,8 +119,8 @@ extension ManagedObjectContext {
         _ entity: String, _ policy: MergePolicy, _ id: [UInt8], mayBeRepeat: Bool,
         _ author: String?, refusing: ((BatchRefusals) throws -> Void)? = nil,
         numbering: ((BatchNumbers) throws -> Void)? = nil
-    ) -> BatchInserting {
-        BatchInserting(
+    ) -> BatchInsertSender {
+        BatchInsertSender(
             entity: entity, policy: policy, id: id, mayBeRepeat: mayBeRepeat, author: author,
             context: name, partBytes: connection.partBytes, refusing: refusing,
             numbering: numbering)

@@ -15,7 +15,7 @@ import TandemWire
 /// - `sent`, `underWay`: the number of those rows that were sent, and the replies of their chunks.
 /// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
 /// - `known`: the daemon's progress, while it is ahead of the rows that have arrived here.
-final class BatchInserting {
+final class BatchInsertSender {
     let entity: String
     private let policy: MergePolicy
     private let id: [UInt8]
@@ -221,7 +221,7 @@ final class BatchInserting {
     ///
     /// Throws the error that the answer contains. Also throws `unknownOutcome` if the daemon has
     /// fewer rows than before, and `usage` if it has other rows.
-    func settle(_ answer: BatchInsertAnswer) throws(TandemError) {
+    func handle(_ answer: BatchInsertAnswer) throws(TandemError) {
         asks = false
         let reached = Int(clamping: answer.rows)
         guard reached >= count else {
