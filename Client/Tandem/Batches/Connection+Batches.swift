@@ -3,7 +3,7 @@ import TandemQuery
 import TandemWire
 
 /// A batch delete or update, described by names, so that it is valid under every model.
-struct BatchOrder {
+struct BatchDescription {
     let id: [UInt8]
     let author: String?
     let context: String
@@ -47,7 +47,7 @@ extension Connection {
     /// Returns an operation that has the daemon process a batch.
     ///
     /// The message is built and sent again if the model changed before it arrived.
-    func batchStep(_ order: BatchOrder, attempt: Int = 1) -> Step<BatchResult> {
+    func batchStep(_ order: BatchDescription, attempt: Int = 1) -> Step<BatchResult> {
         .connect { session in
             .ask(.batch(try order.message(session.model))) { result in
                 let answer: BatchAnswer

@@ -79,8 +79,8 @@ extension ManagedObjectContext {
 
     private func order(
         _ request: FetchRequest, _ values: BatchValues?, _ id: [UInt8]?, _ author: String?
-    ) -> BatchOrder {
-        BatchOrder(
+    ) -> BatchDescription {
+        BatchDescription(
             id: batchID(id), author: author, context: name, request: request, values: values)
     }
 
@@ -92,7 +92,7 @@ extension ManagedObjectContext {
         return id
     }
 
-    private func executeStep(_ order: BatchOrder) throws -> Step<BatchResult> {
+    private func executeStep(_ order: BatchDescription) throws -> Step<BatchResult> {
         let kind = order.values == nil ? "delete" : "update"
         return try toldBatch(kind, order.request.entity) {
             try self.mergedStep { self.connection.batchStep(order) }
