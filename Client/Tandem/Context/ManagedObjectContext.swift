@@ -22,8 +22,8 @@ public final class ManagedObjectContext {
     public var mergePolicy = MergePolicy.error
     /// Whether automatic merging is paused with ``pause()``.
     public internal(set) var isPaused: Bool {
-        get { standing.isPaused }
-        set { standing.isPaused = newValue }
+        get { familyState.isPaused }
+        set { familyState.isPaused = newValue }
     }
     /// The error of a failed load when a property was read.
     ///
@@ -41,7 +41,7 @@ public final class ManagedObjectContext {
     let core: ContainerCore
     let connection: Connection
     let link: ContextLink
-    let standing: Standing
+    let familyState: ContextFamilyState
     var children: [WeakContext] = []
     var records = RecordTable()
     /// The number of repeated reads during which nothing is merged automatically.
@@ -97,7 +97,7 @@ public final class ManagedObjectContext {
         parent = nil
         connection = core.connection
         link = ContextLink(actor: actor)
-        standing = Standing(link)
+        familyState = ContextFamilyState(link)
         undoStack = UndoStack(limit: core.limits.undoSteps)
         sweepAt = core.limits.cachedRows
         blobs = BlobCache(limit: core.limits.blobCacheBytes)
@@ -112,7 +112,7 @@ public final class ManagedObjectContext {
         self.parent = parent
         mergesAutomatically = parent.mergesAutomatically
         mergePolicy = parent.mergePolicy
-        standing = parent.standing
+        familyState = parent.familyState
         connection = core.connection
         link = parent.link
         undoStack = UndoStack(limit: core.limits.undoSteps)

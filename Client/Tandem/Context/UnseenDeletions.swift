@@ -39,7 +39,7 @@ struct UnseenDeletions {
 extension ManagedObjectContext {
     /// Records that others deleted an object, if this was merged while a property was being read.
     func recordDeletion(of record: ObjectRecord) {
-        guard standing.loads > 0 else { return }
+        guard familyState.loads > 0 else { return }
         let root = root
         if root.unseenDeletions.isEmpty {
             root.postpone { [weak root] in root?.unseenDeletions.endJob() }

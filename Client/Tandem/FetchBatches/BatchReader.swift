@@ -109,7 +109,7 @@ final class BatchReader {
     }
 
     private func renewStep() throws -> Step<Void> {
-        guard let pin = reader.standing.pin, reader.merged == position else {
+        guard let pin = reader.familyState.pin, reader.merged == position else {
             throw TandemError(
                 .usage,
                 "the context of the objects of a loop was moved, by a save or by unpin(), before "
@@ -163,9 +163,9 @@ extension ManagedObjectContext {
     /// The read has to restart because the stream lacks transactions of entities that the session
     /// subscribed to only while it read at the pin.
     fileprivate func leavePin() {
-        guard standing.pin != nil else { return }
-        standing.pin = nil
-        standing.session?.generation = -1
+        guard familyState.pin != nil else { return }
+        familyState.pin = nil
+        familyState.session?.generation = -1
     }
 
     /// Retains a context while its objects are in use, because they have no values without it.

@@ -211,7 +211,7 @@ extension ManagedObjectContext {
                 return .done(
                     .rows(
                         RowsAnswer(
-                            objects: answer.objects, model: model, moves: self.standing.moves,
+                            objects: answer.objects, model: model, moves: self.familyState.moves,
                             count: Int(clamping: answer.count))))
             }
         }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     /// It is needed if the context has a parent, a pin or edits, has no position yet, or has an
     /// error to throw or a debug trace to write.
     func fetchAtOnce(_ request: FetchRequest) throws -> [ManagedObject]? {
-        guard parent == nil, standing.pin == nil, !hasEdits, faultFailure == nil, debug == nil,
+        guard parent == nil, familyState.pin == nil, !hasEdits, faultFailure == nil, debug == nil,
             let session, request.limit ?? 0 >= 0, request.offset >= 0
         else { return nil }
         try core.checkClasses(session.model)

@@ -131,7 +131,7 @@ extension ManagedObjectContext {
                 return .done(session)
             }
             // A pinned context must not move.
-            if self.root.standing.pin != nil { return try self.waitStep(for: position, session) }
+            if self.root.familyState.pin != nil { return try self.waitStep(for: position, session) }
             return try self.reachStep(position, 10).then { _ in try self.sessionStep() }
         }
     }

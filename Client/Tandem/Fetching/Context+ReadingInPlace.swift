@@ -18,7 +18,7 @@ extension ManagedObjectContext {
 
     private func inPlaceStep(_ record: ObjectRecord, _ slot: Int) throws -> Step<Void> {
         let start = merged
-        guard parent == nil, standing.pin == nil, let session, start > 0, !record.isFault,
+        guard parent == nil, familyState.pin == nil, let session, start > 0, !record.isFault,
             !record.isInserted, record.members(slot) == nil
         else { return .done(()) }
         let member = MemberRequest(owner: record.reference, slot: slot)

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
         guard session != nil, group.to >= merged else { return }
         let start = debug?.now ?? 0
         touch(group, besides: unanswered)
-        standing.holdNotices()
+        familyState.holdNotices()
         advance(to: group.to)
         settleUnanswered(with: group)
         var touched: [ObserverNotice] = []
@@ -54,7 +54,7 @@ extension ManagedObjectContext {
     func advance(to position: UInt64) {
         guard let session, position >= merged else { return }
         merged = position
-        if position > session.position { standing.session?.position = position }
+        if position > session.position { familyState.session?.position = position }
     }
 
     private func finish(
@@ -68,13 +68,13 @@ extension ManagedObjectContext {
         // to follow these.
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
-            for transaction in group.transactions where transaction.position > standing.told {
+            for transaction in group.transactions where transaction.position > familyState.told {
                 payloads.publish(transaction, session.model)
             }
         }
-        standing.told = group.isOtherLog ? group.to : max(standing.told, group.to)
-        standing.tell(standing.drainNotices() + touched)
-        if standing.hasUnreportedNotices { postpone { [standing] in standing.tell([]) } }
+        familyState.told = group.isOtherLog ? group.to : max(familyState.told, group.to)
+        familyState.tell(familyState.drainNotices() + touched)
+        if familyState.hasUnreportedNotices { postpone { [familyState] in familyState.tell([]) } }
         processPendingChanges()
         deliver()
     }
@@ -149,10 +149,10 @@ extension ManagedObjectContext {
         let from = merged
         let isOtherLog = !isHere(now)
         let missed = missed(now, at: position)
-        if missed?.left(after: isOtherLog ? 0 : standing.told) != nil { payloads.interrupt() }
+        if missed?.left(after: isOtherLog ? 0 : familyState.told) != nil { payloads.interrupt() }
         for record in records where record.object != nil { touch(record, .invalidation) }
         let before = session?.model
-        standing.holdNotices()
+        familyState.holdNotices()
         session = now
         merged = position
         if let before, before !== now.model {

@@ -4,7 +4,7 @@ import TandemWire
 extension ManagedObjectContext {
     /// Merges received transactions if the context merges automatically.
     nonisolated(nonsending) func followPushes() async {
-        guard mergesAutomatically, !isPaused, standing.pin == nil, let session else { return }
+        guard mergesAutomatically, !isPaused, familyState.pin == nil, let session else { return }
         // Merging now would make a nearly complete answer unusable, and its request would have to
         // be repeated.
         guard readsHeld == 0, readsAwaited == 0 || !connection.keepsBack(at: merged) else {
@@ -20,8 +20,8 @@ extension ManagedObjectContext {
         do {
             try await mergeStep(
                 through: connection.knownSession?.position ?? session.position
-            ).runAsync(on: connection) { self.standing.pin == nil }
-            standing.isStale = false
+            ).runAsync(on: connection) { self.familyState.pin == nil }
+            familyState.isStale = false
         } catch {
             await recover(from: error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
@@ -34,19 +34,19 @@ extension ManagedObjectContext {
     /// others.
     private nonisolated(nonsending) func recover(from error: TandemError) async {
         reportFailedMerge(error)
-        guard !error.isPassing, standing.pin == nil, let now = connection.knownSession else {
+        guard !error.isPassing, familyState.pin == nil, let now = connection.knownSession else {
             return
         }
         do {
-            try await restartStep(in: now).runAsync(on: connection) { self.standing.pin == nil }
-            standing.isStale = false
+            try await restartStep(in: now).runAsync(on: connection) { self.familyState.pin == nil }
+            familyState.isStale = false
         } catch {
             reportFailedMerge(error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
     }
 
     private func reportFailedMerge(_ error: TandemError) {
-        standing.isStale = true
+        familyState.isStale = true
         if let debug { debug.tell(.merge, name, since: debug.now, [("error", "\(error)")]) }
         // The loss of the connection has its own event.
         guard error.code != .disconnected, let position else { return }
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     ///
     /// The next successful merge resets this to false. Fetches and saves merge first and throw the
     /// error; ``PersistentContainer/connectionEvents`` reports each failure.
-    public var isStale: Bool { standing.isStale }
+    public var isStale: Bool { familyState.isStale }
 
     /// Stops automatic merging; the context stays at its position until the next request.
     public func pause() { isPaused = true }

@@ -5,7 +5,7 @@ extension ManagedObjectContext {
     /// Merges everything up to a position as one group.
     func mergeStep(through target: UInt64) throws -> Step<Void> {
         if let parent { return try parent.mergeStep(through: target) }
-        if standing.pin != nil { return try pinnedMergeStep(through: target) }
+        if familyState.pin != nil { return try pinnedMergeStep(through: target) }
         guard let session, !isCurrent(through: target) || isAnyoneWaiting else {
             return .done(())
         }
@@ -44,7 +44,7 @@ extension ManagedObjectContext {
             limit: core.limits.historyBatch)
         return .ask(.history(request)) { result in
             guard self.merged == start, self.session?.generation == session.generation,
-                self.standing.pin == nil,
+                self.familyState.pin == nil,
                 self.connection.knownSession?.generation == session.generation
             else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
@@ -106,7 +106,7 @@ extension ManagedObjectContext {
         let request = VerdictRequest(from: merged, items: items)
         return toldAsk(.verdicts(request)) { result in
             guard self.merged == group.from, self.session?.generation == session.generation,
-                self.standing.pin == nil
+                self.familyState.pin == nil
             else { return try self.mergeStep(through: target) }
             if case .failure(let error) = result, error.code == .historyExpired {
                 guard let now = self.connection.knownSession else { return .done(()) }

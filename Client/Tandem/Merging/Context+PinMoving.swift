@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         guard merged != target, let now = connection.knownSession else { return try stayStep() }
         try checkAttempt(attempt)
         guard isHere(now) else {
-            standing.pin?.forget()
+            familyState.pin?.forget()
             return try restartStep(in: now)
         }
         let move = Move(self, to: target, isExact: isExact, attempt: attempt)
@@ -57,7 +57,7 @@ extension ManagedObjectContext {
     /// Reads at a pin do not change the position. But meanwhile a list may have been fetched with
     /// another request, or objects may have been read for which the group has no changes.
     func isUnderWay(_ move: Move) -> Bool {
-        guard merged == move.start, standing.pin === move.pin else { return false }
+        guard merged == move.start, familyState.pin === move.pin else { return false }
         if move.target == move.start { return true }
         return connection.interests == move.interests
             && move.questions.map { $0 == questions } ?? true
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
     /// Continues a move from the context's present position.
     func againStep(_ move: Move) throws -> Step<Void> {
         if move.target == move.start { return try mergeStep(through: merged) }
-        guard standing.pin != nil else { return try mergeStep(through: move.target) }
+        guard familyState.pin != nil else { return try mergeStep(through: move.target) }
         return try moveStep(to: move.target, isExact: move.isExact, attempt: move.attempt + 1)
     }
 
@@ -139,7 +139,7 @@ extension ManagedObjectContext {
             let asked = fetch
             return try (try pin?.takeStep(at: move.start) ?? .done(())).then { _ -> Step<Void> in
                 self.toldAsk(.fetch(asked)) { result in
-                    guard self.merged == move.start, self.standing.pin === move.pin else {
+                    guard self.merged == move.start, self.familyState.pin === move.pin else {
                         return try self.againStep(move)
                     }
                     switch result {
@@ -155,7 +155,7 @@ extension ManagedObjectContext {
                 }
             }
         }
-        if group.isBackward { standing.merged = group.to }
+        if group.isBackward { familyState.merged = group.to }
         apply(group, verdicts: verdicts, related: related)
         return .done(())
     }
@@ -195,7 +195,7 @@ struct Move {
         self.target = target ?? start
         self.isExact = isExact
         self.attempt = attempt
-        pin = context.standing.pin
+        pin = context.familyState.pin
         interests = context.connection.interests
     }
 

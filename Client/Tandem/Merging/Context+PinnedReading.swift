@@ -10,9 +10,9 @@ extension ManagedObjectContext {
     ) throws -> Step<Output> {
         try checkAttempt(attempt)
         let start = merged
-        func isHere() -> Bool { self.merged == start && self.standing.pin === pin }
+        func isHere() -> Bool { self.merged == start && self.familyState.pin === pin }
         func again() throws -> Step<Output> {
-            guard let pin = self.standing.pin else {
+            guard let pin = self.familyState.pin else {
                 return try self.positionedStep(part, read, use: use)
             }
             return try self.pinnedReadStep(pin, part, read, use: use, attempt: attempt + 1)

@@ -4,7 +4,7 @@ import TandemWire
 /// Contexts that stay at a position while others save: Core Data's query generations.
 extension ManagedObjectContext {
     /// The position of the pin, or nil if the context is not pinned.
-    public var pinnedPosition: Position? { standing.pin == nil ? nil : position }
+    public var pinnedPosition: Position? { familyState.pin == nil ? nil : position }
 
     /// Keeps the context, its children and its lists at a position until it is moved; blocks.
     ///
@@ -76,10 +76,10 @@ extension ManagedObjectContext {
                         "unsaved edits are of \(session.position(self.merged)): save them or roll "
                             + "back before going back to \(position)")
                 }
-                let before = self.standing.pin
+                let before = self.familyState.pin
                 let pin = before ?? Pin(self.connection)
                 return try self.heldStep(pin, towards: position.number).then { _ in
-                    self.standing.pin = pin
+                    self.familyState.pin = pin
                     guard let now = self.connection.knownSession, !self.isHere(now) else {
                         return try self.moveStep(to: position.number, isExact: true)
                     }
@@ -87,7 +87,7 @@ extension ManagedObjectContext {
                 }.then {
                     try pin.takeStep(at: position.number, isRenewed: true)
                 }.recover { error in
-                    if self.standing.pin === pin { self.standing.pin = before }
+                    if self.familyState.pin === pin { self.familyState.pin = before }
                     throw error
                 }.then { try self.connectStep() }
             }
@@ -107,7 +107,7 @@ extension ManagedObjectContext {
     private func unpinStep() throws -> Step<Position> {
         if let parent { return try parent.unpinStep() }
         forgetExpiry()
-        guard standing.pin != nil else { return try connectStep() }
+        guard familyState.pin != nil else { return try connectStep() }
         return .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) {
             if case .synced(let position) = $0 { position } else { nil }
         } then: { (end: UInt64) in
@@ -120,11 +120,11 @@ extension ManagedObjectContext {
 
     /// Returns the context to the stream of its connection.
     private func follow() {
-        standing.pin = nil
+        familyState.pin = nil
         // Everything up to here is merged, so earlier gaps in the stream do not matter; later ones
         // are requested as history.
         if let now = connection.knownSession, isHere(now) {
-            standing.session?.generation = now.generation
+            familyState.session?.generation = now.generation
         }
         link.signal()
     }
@@ -159,7 +159,7 @@ extension ManagedObjectContext {
 
     /// Discards the error of an expired pin, because moving the pin is the remedy.
     private func forgetExpiry() {
-        guard standing.pin != nil, faultFailure?.code == .historyExpired else { return }
+        guard familyState.pin != nil, faultFailure?.code == .historyExpired else { return }
         faultFailure = nil
     }
 

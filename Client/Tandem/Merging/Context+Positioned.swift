@@ -15,11 +15,11 @@ extension ManagedObjectContext {
         use: @escaping (Answer) throws -> Output
     ) throws -> Step<Output> {
         sweep()
-        if let pin = standing.pin { return try pinnedReadStep(pin, part, read, use: use) }
+        if let pin = familyState.pin { return try pinnedReadStep(pin, part, read, use: use) }
         let generation = session?.generation
         let awaited = AwaitedRead(self)
         return .ask(part.message, into: parts, { PiggybackedAnswer($0) }) { answer in
-            if let pin = self.standing.pin {
+            if let pin = self.familyState.pin {
                 awaited.end()
                 parts?.giveUp()
                 return try self.pinnedReadStep(pin, part, read, use: use)
@@ -94,7 +94,7 @@ extension ManagedObjectContext {
         let request = VerdictRequest(
             from: from, items: askers.compactMap(\.verdictItem), alongside: part)
         return toldAsk(.verdicts(request)) { result in
-            if let pin = self.standing.pin {
+            if let pin = self.familyState.pin {
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
             let merging: Step<Void>

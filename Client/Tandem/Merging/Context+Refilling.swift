@@ -26,7 +26,7 @@ extension ManagedObjectContext {
         let generation = session?.generation
         let parts = fetch.kind == .list ? ChunkReader() : nil
         return toldAsk(.fetch(fetch), into: parts) { result in
-            guard self.session?.generation == generation, self.standing.pin == nil else {
+            guard self.session?.generation == generation, self.familyState.pin == nil else {
                 parts?.giveUp()
                 return try self.mergeStep(through: target)
             }
@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     }
 
     /// Whether the context merges received transactions automatically.
-    var isFollowing: Bool { mergesAutomatically && !isPaused && standing.pin == nil }
+    var isFollowing: Bool { mergesAutomatically && !isPaused && familyState.pin == nil }
 
     /// Schedules a refill of windows that edits emptied.
     ///
@@ -88,13 +88,13 @@ extension ManagedObjectContext {
         else { return .done(()) }
         let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
         guard var fetch = short.refill(for: group, nil) else { return .done(()) }
-        let (start, pin) = (merged, standing.pin)
+        let (start, pin) = (merged, familyState.pin)
         (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
         let asked = fetch
         return try (try pin?.takeStep(at: start) ?? .done(())).then { _ -> Step<Void> in
             self.toldAsk(.fetch(asked)) { result in
                 guard case .fetched(let answer) = try result.get(), self.merged == start,
-                    self.standing.pin === pin, let now = self.connection.knownSession,
+                    self.familyState.pin === pin, let now = self.connection.knownSession,
                     self.isHere(now)
                 else { return .done(()) }
                 short.take(.success(FetchedList(answer, of: asked)), of: asked)

@@ -462,8 +462,8 @@ extension ManagedObjectContext {
     /// If the load causes a merge, observers of objects and of declared lists are notified after
     /// the reading code is done.
     func fire(_ step: (ManagedObjectContext) throws -> Step<Void>) {
-        standing.loads += 1
-        defer { standing.loads -= 1 }
+        familyState.loads += 1
+        defer { familyState.loads -= 1 }
         do {
             try step(self).run(on: connection)
         } catch let error as TandemError {

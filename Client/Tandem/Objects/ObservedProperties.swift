@@ -178,7 +178,7 @@ extension ManagedObjectContext {
     /// complete.
     func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
         guard hasObservers(of: number) else { return }
-        if standing.keeps(ObserverNotice(context: self, number: number, slots: slots)) { return }
+        if familyState.keeps(ObserverNotice(context: self, number: number, slots: slots)) { return }
         observed.willChange(number, slots)
         observed.didChange(number, slots)
         noteInChildren(number, slots)

@@ -36,7 +36,7 @@ final class PassingRows {
             defer { end() }
             var latest: PassingObject?
             for index in answer.objects.indices {
-                guard context.standing.moves == answer.moves else {
+                guard context.familyState.moves == answer.moves else {
                     return try context.objects(of: answer, from: index)
                 }
                 let (reference, version, row) = rows[index]

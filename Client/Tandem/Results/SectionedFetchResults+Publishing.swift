@@ -33,7 +33,7 @@ extension SectionedFetchResults: ResultsFollower {
 
     /// Whether an element is being made, or properties of an object are being loaded.
     private var isBeingRead: Bool {
-        reads > 0 || controller.map { $0.context.standing.loads > 0 } ?? false
+        reads > 0 || controller.map { $0.context.familyState.loads > 0 } ?? false
     }
 
     var needsOldList: Bool { isBeingRead && held == nil }

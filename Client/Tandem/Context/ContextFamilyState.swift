@@ -1,7 +1,7 @@
 import TandemModel
 
 /// The position, pin and pause state that a root context shares with its descendants.
-final class Standing {
+final class ContextFamilyState {
     /// The connection's log and model as known to the context, or nil before its first use.
     var session: ServerState? { didSet { moves += 1 } }
     /// The position up to which everything is merged.
@@ -78,12 +78,12 @@ struct ObserverNotice {
 
 extension ManagedObjectContext {
     var session: ServerState? {
-        get { standing.session }
-        set { standing.session = newValue }
+        get { familyState.session }
+        set { familyState.session = newValue }
     }
 
     var merged: UInt64 {
-        get { standing.merged }
-        set { standing.merged = newValue }
+        get { familyState.merged }
+        set { familyState.merged = newValue }
     }
 }
