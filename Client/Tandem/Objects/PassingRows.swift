@@ -15,7 +15,7 @@ final class PassingRows {
     let context: ManagedObjectContext
     /// The slot through which the context finds the bound flyweight.
     let passage: Passage
-    private let targets = PassingTargets()
+    private let targets = RelationshipTargetCache()
     /// The flyweights, one for each entity so far.
     private var passing: [PassingObject] = []
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Tandem
 
-@Suite(.ownThread) struct PassingTargetsTests {
+@Suite(.ownThread) struct RelationshipTargetCacheTests {
     private let entity: CompiledEntity
 
     init() throws {
@@ -18,7 +18,7 @@ import Testing
     /// Returns the object of a record as found while values are made, and whether it missed the
     /// cache.
     private func found(
-        _ record: ObjectRecord, _ targets: PassingTargets
+        _ record: ObjectRecord, _ targets: RelationshipTargetCache
     ) -> (object: ManagedObject, isMissed: Bool) {
         if let object = targets[record.reference] { return (object, false) }
         if let known = record.object {
@@ -37,7 +37,7 @@ import Testing
             var random = SplitMix(Seed.value(run))
             let records = (0..<400).map { record(UInt64($0 * 64)) }
             var held: [Int: ManagedObject] = [:]
-            var targets: PassingTargets? = PassingTargets()
+            var targets: RelationshipTargetCache? = RelationshipTargetCache()
             for _ in 0..<3_000 {
                 let at = random.next(records.count)
                 guard let object = targets.map({ found(records[at], $0).object }) else { break }
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `objects that rows refer to repeatedly become cached`() {
-        let targets = PassingTargets()
+        let targets = RelationshipTargetCache()
         let records = (0..<1_000).map { record(UInt64($0 * 100)) }
         let misses = (0..<30).map { _ in records.count { found($0, targets).isMissed } }
         #expect(misses.first == 1_000 && misses.last ?? 1_000 < 500, "\(misses)")

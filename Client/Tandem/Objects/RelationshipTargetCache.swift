@@ -9,7 +9,7 @@ import TandemModel
 /// The cache begins small, because consecutive rows mostly refer to the same objects. After four
 /// times as many evictions as it has slots it doubles, up to ``mostPlaces``. Creating an object
 /// costs more than all other work per row.
-final class PassingTargets {
+final class RelationshipTargetCache {
     private struct Target {
         let object: Unmanaged<ManagedObject>
         let record: Unmanaged<ObjectRecord>
@@ -20,7 +20,7 @@ final class PassingTargets {
     static let mostPlaces = 4_096
 
     // The following properties are read and assigned at once, and no other code runs meanwhile.
-    @exclusivity(unchecked) private var places = PassingTargets.room(64)
+    @exclusivity(unchecked) private var places = RelationshipTargetCache.room(64)
     /// The number of bits by which a product is shifted to get an index.
     @exclusivity(unchecked) private var shift: UInt64 = 58
     /// The number of evictions since the last resize.
