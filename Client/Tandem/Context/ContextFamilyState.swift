@@ -3,19 +3,19 @@ import TandemModel
 /// The position, pin and pause state that a root context shares with its descendants.
 final class ContextFamilyState {
     /// The connection's log and model as known to the context, or nil before its first use.
-    var session: ServerState? { didSet { moves += 1 } }
+    var session: ServerState? { didSet { repositionCount += 1 } }
     /// The position up to which everything is merged.
     var merged: UInt64 = 0 {
         didSet {
             link.merged = merged
             guard merged != oldValue else { return }
-            moves += 1
+            repositionCount += 1
             isStale = false
         }
     }
     /// The number of changes of position or session; data read before a change is of another
     /// position.
-    private(set) var moves = 0
+    private(set) var repositionCount = 0
     /// Whether automatic merging is paused.
     var isPaused = false
     /// Whether an automatic merge failed and nothing was merged since.

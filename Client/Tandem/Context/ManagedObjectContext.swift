@@ -48,7 +48,7 @@ public final class ManagedObjectContext {
     ///
     /// A read is repeated because the context had merged past its answer.
     var readsHeld = 0
-    /// The number of running reads (``AwaitedRead``).
+    /// The number of running reads (``RunningReadToken``).
     var readsAwaited = 0
     /// Whether ``readsHeld`` or ``readsAwaited`` has deferred a merge of received transactions.
     var hasHeldPushes = false

@@ -211,7 +211,8 @@ extension ManagedObjectContext {
                 return .done(
                     .rows(
                         RowsAnswer(
-                            objects: answer.objects, model: model, moves: self.familyState.moves,
+                            objects: answer.objects, model: model,
+                            repositionCount: self.familyState.repositionCount,
                             count: Int(clamping: answer.count))))
             }
         }

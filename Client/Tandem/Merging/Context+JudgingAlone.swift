@@ -8,14 +8,14 @@ extension ManagedObjectContext {
     ///
     /// A list whose request is refused again is fetched at that position; if the fetch is refused
     /// too, the list fails. The other lists continue in either case.
-    func judgeAloneStep(_ group: MergedGroup, _ move: Move) throws -> Step<Void> {
+    func judgeAloneStep(_ group: MergedGroup, _ move: Repositioning) throws -> Step<Void> {
         let askers = participants.compactMap(\.value).filter { $0.verdictItem != nil }
         return try judgeAloneStep(group, askers[...], [:], [], move)
     }
 
     private func judgeAloneStep(
         _ group: MergedGroup, _ askers: ArraySlice<any ResultsParticipant>,
-        _ verdicts: [ObjectIdentifier: [Verdict]], _ related: [StoredObject], _ move: Move
+        _ verdicts: [ObjectIdentifier: [Verdict]], _ related: [StoredObject], _ move: Repositioning
     ) throws -> Step<Void> {
         guard let asker = askers.first, let item = asker.verdictItem else {
             return try settleStep(group, verdicts, related, move)

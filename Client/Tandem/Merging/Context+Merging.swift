@@ -113,7 +113,8 @@ extension ManagedObjectContext {
                 return try self.restartStep(in: now)
             }
             if case .failure(let error) = result, !error.isPassing {
-                return try self.judgeAloneStep(group, Move(self, to: group.to).asking(self))
+                return try self.judgeAloneStep(
+                    group, Repositioning(self, to: group.to).asking(self))
             }
             guard case .verdicts(let answer) = try result.get() else {
                 throw TandemError(.storage, "the daemon gave no verdicts")

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     private func stayStep() throws -> Step<Void> {
         guard let session else { return .done(()) }
         let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
-        return try settleStep(group, [:], [], Move(self))
+        return try settleStep(group, [:], [], Repositioning(self))
     }
 
     /// Moves a pinned context to a position by applying or undoing the transactions in between.
@@ -31,7 +31,7 @@ extension ManagedObjectContext {
             familyState.pin?.forget()
             return try restartStep(in: now)
         }
-        let move = Move(self, to: target, isExact: isExact, attempt: attempt)
+        let move = Repositioning(self, to: target, isExact: isExact, attempt: attempt)
         let start = merged
         return try pastStep(after: min(start, target), through: max(start, target), []) {
             self.deliver()
@@ -56,7 +56,7 @@ extension ManagedObjectContext {
     ///
     /// Reads at a pin do not change the position. But meanwhile a list may have been fetched with
     /// another request, or objects may have been read for which the group has no changes.
-    func isUnderWay(_ move: Move) -> Bool {
+    func isUnderWay(_ move: Repositioning) -> Bool {
         guard merged == move.start, familyState.pin === move.pin else { return false }
         if move.target == move.start { return true }
         return connection.interests == move.interests
@@ -64,7 +64,7 @@ extension ManagedObjectContext {
     }
 
     /// Continues a move from the context's present position.
-    func againStep(_ move: Move) throws -> Step<Void> {
+    func againStep(_ move: Repositioning) throws -> Step<Void> {
         if move.target == move.start { return try mergeStep(through: merged) }
         guard familyState.pin != nil else { return try mergeStep(through: move.target) }
         return try moveStep(to: move.target, isExact: move.isExact, attempt: move.attempt + 1)
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
     }
 
     /// Requests verdicts for the lists that can't evaluate the group themselves, and continues.
-    private func judgeStep(_ group: MergedGroup, _ move: Move) throws -> Step<Void> {
+    private func judgeStep(_ group: MergedGroup, _ move: Repositioning) throws -> Step<Void> {
         let all = participants.compactMap(\.value)
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) })
         else { return try settleStep(group, [:], [], move) }
@@ -127,7 +127,7 @@ extension ManagedObjectContext {
     /// Fetches what the lists lack, one list after another, and applies the group.
     func settleStep(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
-        _ related: [StoredObject], _ move: Move
+        _ related: [StoredObject], _ move: Repositioning
     ) throws -> Step<Void> {
         let isMove = group.to != move.start
         guard isUnderWay(move), isMove || move.pin != nil else { return try againStep(move) }
@@ -177,7 +177,7 @@ private struct Question: Equatable {
 /// A repositioning of a context to an exact position, or a stay at its position.
 ///
 /// It includes the state of the context when the repositioning began.
-struct Move {
+struct Repositioning {
     let start: UInt64
     let target: UInt64
     let isExact: Bool
@@ -200,7 +200,7 @@ struct Move {
     }
 
     /// Returns a copy with the present verdict queries of the context.
-    func asking(_ context: ManagedObjectContext) -> Move {
+    func asking(_ context: ManagedObjectContext) -> Repositioning {
         var move = self
         move.questions = context.questions
         return move

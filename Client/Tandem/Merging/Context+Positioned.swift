@@ -17,17 +17,17 @@ extension ManagedObjectContext {
         sweep()
         if let pin = familyState.pin { return try pinnedReadStep(pin, part, read, use: use) }
         let generation = session?.generation
-        let awaited = AwaitedRead(self)
+        let runningRead = RunningReadToken(self)
         return .ask(part.message, into: parts, { PiggybackedAnswer($0) }) { answer in
             if let pin = self.familyState.pin {
-                awaited.end()
+                runningRead.end()
                 parts?.giveUp()
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
             return try self.placedStep(
                 answer, to: part, into: parts, from: generation, read
             ) {
-                awaited.end()
+                runningRead.end()
                 return try use($0)
             }
         }
@@ -162,7 +162,7 @@ extension ManagedObjectContext {
 ///
 /// The read ends with ``end()``, or when the token is released. The token is bound to the context's
 /// actor, like the steps that hold it.
-final class AwaitedRead {
+final class RunningReadToken {
     private var context: ManagedObjectContext?
 
     init(_ context: ManagedObjectContext) {

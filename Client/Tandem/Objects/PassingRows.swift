@@ -36,7 +36,7 @@ final class PassingRows {
             defer { end() }
             var latest: PassingObject?
             for index in answer.objects.indices {
-                guard context.familyState.moves == answer.moves else {
+                guard context.familyState.repositionCount == answer.repositionCount else {
                     return try context.objects(of: answer, from: index)
                 }
                 let (reference, version, row) = rows[index]
@@ -98,13 +98,13 @@ struct RowsAnswer {
     /// The model of the rows.
     let model: CompiledModel
     /// The context's reposition count at the time of the answer.
-    let moves: Int
+    let repositionCount: Int
     /// The number of rows in all, including those of later chunks.
     let count: Int
 
     /// Returns the answer with the rows of its next chunk.
     func part(_ objects: StoredObjects) -> RowsAnswer {
-        RowsAnswer(objects: objects, model: model, moves: moves, count: count)
+        RowsAnswer(objects: objects, model: model, repositionCount: repositionCount, count: count)
     }
 }
 
