@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         guard merged == move.start, familyState.pin === move.pin else { return false }
         if move.target == move.start { return true }
         return connection.interests == move.interests
-            && move.questions.map { $0 == questions } ?? true
+            && move.queries.map { $0 == queries } ?? true
     }
 
     /// Continues a move from the context's present position.
@@ -161,15 +161,15 @@ extension ManagedObjectContext {
     }
 
     /// The present verdict queries of the participants.
-    fileprivate var questions: [Question] {
+    fileprivate var queries: [VerdictQuery] {
         participants.compactMap(\.value).map {
-            Question(asker: ObjectIdentifier($0), item: $0.verdictItem)
+            VerdictQuery(asker: ObjectIdentifier($0), item: $0.verdictItem)
         }
     }
 }
 
 /// A participant's part of a verdict request.
-private struct Question: Equatable {
+private struct VerdictQuery: Equatable {
     var asker: ObjectIdentifier
     var item: VerdictItem?
 }
@@ -185,7 +185,7 @@ struct Repositioning {
     let pin: Pin?
     let interests: Set<EntityTag>
     /// The verdict queries at the time of the request; nil before it.
-    fileprivate var questions: [Question]?
+    fileprivate var queries: [VerdictQuery]?
 
     init(
         _ context: ManagedObjectContext, to target: UInt64? = nil, isExact: Bool = false,
@@ -202,7 +202,7 @@ struct Repositioning {
     /// Returns a copy with the present verdict queries of the context.
     func asking(_ context: ManagedObjectContext) -> Repositioning {
         var move = self
-        move.questions = context.questions
+        move.queries = context.queries
         return move
     }
 }
