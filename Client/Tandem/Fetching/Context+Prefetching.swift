@@ -36,27 +36,27 @@ extension ManagedObjectContext {
                 for path in keyPaths { try Self.check(prefetched: path, tag, session.model) }
             }
             return try self.loadStep(objects, members: []).then { _ in
-                let fronts = keyPaths.map { path in
-                    PrefetchFront(objects: objects, rest: path.split(separator: ".")[...])
+                let frontiers = keyPaths.map { path in
+                    PrefetchFrontier(objects: objects, rest: path.split(separator: ".")[...])
                 }
-                return try self.prefetchStep(fronts)
+                return try self.prefetchStep(frontiers)
             }
         }
     }
 
     /// Follows one hop from every frontier, and continues with the objects it reaches.
-    private func prefetchStep(_ fronts: [PrefetchFront]) throws -> Step<Void> {
-        let fronts = fronts.filter { !$0.rest.isEmpty && !$0.objects.isEmpty }
-        guard !fronts.isEmpty else { return .done(()) }
-        let hops = fronts.map { $0.hop(in: self) }
+    private func prefetchStep(_ frontiers: [PrefetchFrontier]) throws -> Step<Void> {
+        let frontiers = frontiers.filter { !$0.rest.isEmpty && !$0.objects.isEmpty }
+        guard !frontiers.isEmpty else { return .done(()) }
+        let hops = frontiers.map { $0.hop(in: self) }
         return try loadStep(
             Set(hops.flatMap(\.reached)).sorted(), members: hops.flatMap(\.lists), withRows: true
         ).then { _ in
-            let next = zip(fronts, hops).map { front, hop in
+            let next = zip(frontiers, hops).map { front, hop in
                 let members = hop.lists.flatMap { list in
                     self.members(of: self.record(list.owner), list.slot) ?? []
                 }
-                return PrefetchFront(
+                return PrefetchFrontier(
                     objects: Set(hop.reached).union(members).sorted(), rest: front.rest.dropFirst())
             }
             return try self.prefetchStep(next)
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
 }
 
 /// Objects whose remaining key path is still to be loaded.
-private struct PrefetchFront {
+private struct PrefetchFrontier {
     var objects: [ObjectReference]
     var rest: ArraySlice<Substring>
 
