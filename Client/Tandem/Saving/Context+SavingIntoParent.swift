@@ -23,8 +23,8 @@ extension ManagedObjectContext {
             let conflicts = records.filter { $0.isInConflict && !$0.pending.isPreview }
             let policy = options.policy ?? self.mergePolicy
             if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, session) }
-            let handover = Handover(parent: parent, policy: policy)
-            parent.undoGroup { handover.take(records) }
+            let parentSave = ParentSave(parent: parent, policy: policy)
+            parent.undoGroup { parentSave.take(records) }
             self.forgetEdits(of: records)
             return .done(session.position(self.merged))
         }
@@ -71,7 +71,7 @@ extension ObjectRecord {
 }
 
 /// Applies a child's edits to its parent, and resolves conflicts by a policy.
-private struct Handover {
+private struct ParentSave {
     let parent: ManagedObjectContext
     let policy: MergePolicy
 
