@@ -56,7 +56,7 @@ public final class ManagedObjectContext {
     let edited = EditedObjects()
     /// Edits that were dropped because the current model has no property for them; the next save
     /// reports them.
-    var lostEdits = LostEdits()
+    var droppedEdits = DroppedEdits()
     var failedReads = FailedReads()
     /// The last value that the type of its property can't represent, for code that makes values of
     /// rows.
@@ -130,7 +130,7 @@ public final class ManagedObjectContext {
 
     /// Whether there are edits to save, or dropped edits that the next save reports.
     public var hasChanges: Bool {
-        !lostEdits.isEmpty || failedReads.hasDropped || unseenDeletions.hasDropped
+        !droppedEdits.isEmpty || failedReads.hasDropped || unseenDeletions.hasDropped
             || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 

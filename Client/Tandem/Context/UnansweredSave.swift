@@ -6,7 +6,7 @@ final class UnansweredSave {
     var request: SaveRequest
     var records: [ObjectRecord]
     /// The edits that do not exist in a new model, to be reported if the save did not happen.
-    var lost = LostEdits()
+    var lost = DroppedEdits()
     /// The model to which the request's slots belong.
     var model: CompiledModel
     /// The last known position when the save was first sent.

@@ -69,7 +69,7 @@ extension ManagedObjectContext {
     /// Drops all pending edits: new objects disappear, and values return to the merged state.
     public func rollback() {
         undoStack.clear()
-        lostEdits = LostEdits()
+        droppedEdits = DroppedEdits()
         failedReads.forgetDropped()
         _ = unseenDeletions.drainDropped()
         for object in edited.objects {

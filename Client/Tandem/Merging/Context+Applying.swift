@@ -230,7 +230,7 @@ extension ManagedObjectContext {
         edited.remove(old)
         failedReads.move(old, to: record, translation)
         let lost = record.takeOver(old, translation)
-        lostEdits.note(lost.pending, in: place)
+        droppedEdits.note(lost.pending, in: place)
         unanswered?.lost.note(lost.inFlight, in: place)
         if !record.pending.isEmpty { edited.add(object(of: record)) }
     }
@@ -240,7 +240,7 @@ extension ManagedObjectContext {
     /// The edits are recorded as dropped, unless they delete the object.
     private func giveUp(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
-        if !old.pending.isEmpty, old.pending.kind != .delete { lostEdits.note(name, in: place) }
+        if !old.pending.isEmpty, old.pending.kind != .delete { droppedEdits.note(name, in: place) }
         if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
             unanswered?.lost.note(name, in: place)
         }

@@ -237,7 +237,7 @@ extension ManagedObjectContext {
         _ save: UnansweredSave, _ translation: ModelTranslation
     ) throws(TandemError) -> SaveRequest {
         do { return try translation.save(save.request) } catch {
-            defer { save.lost = LostEdits() }
+            defer { save.lost = DroppedEdits() }
             throw save.lost.error ?? error
         }
     }
@@ -262,7 +262,7 @@ extension ManagedObjectContext {
             }
         }
         let records = unanswered?.records ?? []
-        if let lost = unanswered?.lost { lostEdits.note(lost) }
+        if let lost = unanswered?.lost { droppedEdits.note(lost) }
         unanswered = nil
         for conflict in error.conflicts {
             self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion

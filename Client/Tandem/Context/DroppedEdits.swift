@@ -1,7 +1,7 @@
 import TandemModel
 
 /// The dropped edits, which the current model has no property for, until a save has reported them.
-struct LostEdits {
+struct DroppedEdits {
     /// The names of entities and properties, by the description of what they do not exist in.
     private var names: [String: Set<String>] = [:]
 
@@ -12,7 +12,7 @@ struct LostEdits {
         if !lost.isEmpty { names[place, default: []].formUnion(lost) }
     }
 
-    mutating func note(_ others: LostEdits) {
+    mutating func note(_ others: DroppedEdits) {
         for (place, lost) in others.names { note(lost, in: place) }
     }
 
@@ -33,8 +33,8 @@ extension ManagedObjectContext {
     /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
     /// others.
     func checkLostEdits() throws(TandemError) {
-        guard let error = lostEdits.error else { return }
-        lostEdits = LostEdits()
+        guard let error = droppedEdits.error else { return }
+        droppedEdits = DroppedEdits()
         throw error
     }
 }
