@@ -33,11 +33,11 @@ extension ManagedObjectContext {
     var lineage: [ManagedObjectContext] { [self] + (parent?.lineage ?? []) }
 
     /// Whether this context or an ancestor has edits.
-    var hasEdits: Bool { !edited.isEmpty || unanswered != nil || parent?.hasEdits ?? false }
+    var hasEdits: Bool { !edited.isEmpty || inFlightSave != nil || parent?.hasEdits ?? false }
 
     /// The records whose edits do not exist in the layer below.
     var editedRecords: [ObjectRecord] {
-        edited.objects.map(\.record) + (unanswered?.records ?? [])
+        edited.objects.map(\.record) + (inFlightSave?.records ?? [])
     }
 
     // MARK: Changes below

@@ -292,8 +292,8 @@ extension ManagedObjectContext {
             let right = record(reference)
             let place = "\(right.id), which was taken for \(wrong.id),"
             replace(wrong, by: right, ModelTranslation(from: model, to: model), in: place)
-            if let unanswered {
-                unanswered.records = unanswered.records.map { $0 === wrong ? right : $0 }
+            if let inFlightSave {
+                inFlightSave.records = inFlightSave.records.map { $0 === wrong ? right : $0 }
             }
         }
         noteEdit(reference)

@@ -72,7 +72,7 @@ public final class ManagedObjectContext {
     var participants: [WeakParticipant] = []
     /// Participants that have stepped and not delivered yet.
     var undelivered: [any ResultsParticipant] = []
-    var unanswered: UnansweredSave?
+    var inFlightSave: InFlightSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
     /// The objects that lists need to place edited objects, and that are not loaded.

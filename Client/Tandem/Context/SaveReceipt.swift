@@ -59,8 +59,8 @@ extension ManagedObjectContext {
     /// Its edits are dropped. Whether it happened becomes visible when the objects are read or its
     /// transaction is merged.
     public func forgetUnansweredSave() {
-        guard let save = unanswered, save.isUnknown else { return }
-        unanswered = nil
+        guard let save = inFlightSave, save.isUnknown else { return }
+        inFlightSave = nil
         let interests = connection.interests
         for record in save.records {
             clearInFlight(record, isHeld: interests.contains(record.reference.tag))

@@ -12,10 +12,10 @@ extension ManagedObjectContext {
         deliver()
         guard session != nil, group.to >= merged else { return }
         let start = debug?.now ?? 0
-        touch(group, besides: unanswered)
+        touch(group, besides: inFlightSave)
         familyState.holdNotices()
         advance(to: group.to)
-        settleUnanswered(with: group)
+        completeInFlightSave(from: group)
         var touched: [ObserverNotice] = []
         let changes = group.changes
         for at in changes.indices {
@@ -213,8 +213,8 @@ extension ManagedObjectContext {
             }
         }
         // The in-flight save has to refer to the new records.
-        if let records = unanswered?.records {
-            unanswered?.records = records.map { self.records[$0.reference.number] ?? $0 }
+        if let records = inFlightSave?.records {
+            inFlightSave?.records = records.map { self.records[$0.reference.number] ?? $0 }
         }
         for child in children { child.value?.rebind(translation) }
         withExtendedLifetime(held) {}
@@ -231,7 +231,7 @@ extension ManagedObjectContext {
         failedReads.move(old, to: record, translation)
         let lost = record.takeOver(old, translation)
         droppedEdits.note(lost.pending, in: place)
-        unanswered?.lost.note(lost.inFlight, in: place)
+        inFlightSave?.lost.note(lost.inFlight, in: place)
         if !record.pending.isEmpty { edited.add(object(of: record)) }
     }
 
@@ -242,7 +242,7 @@ extension ManagedObjectContext {
         let name: Set = [old.entity.name]
         if !old.pending.isEmpty, old.pending.kind != .delete { droppedEdits.note(name, in: place) }
         if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
-            unanswered?.lost.note(name, in: place)
+            inFlightSave?.lost.note(name, in: place)
         }
         edited.remove(old)
         old.pending = Edits()

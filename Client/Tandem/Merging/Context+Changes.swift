@@ -136,7 +136,7 @@ extension ManagedObjectContext {
     /// Records the changes of a merge before they are applied.
     ///
     /// `own` is the context's in-flight save, whose transaction may be part of the group.
-    func touch(_ group: MergedGroup, besides own: UnansweredSave?) {
+    func touch(_ group: MergedGroup, besides own: InFlightSave?) {
         for child in children { child.value?.touch(group, besides: own) }
         guard changes.isHeard, let model = session?.model else { return }
         let others = group.transactions.lazy.filter { own?.isMade(by: $0) != true }

@@ -165,7 +165,7 @@ extension ManagedObjectContext {
 
     /// Whether this context or a child has edits.
     private var isFamilyEdited: Bool {
-        !edited.isEmpty || unanswered != nil
+        !edited.isEmpty || inFlightSave != nil
             || children.contains { $0.value?.isFamilyEdited ?? false }
     }
 

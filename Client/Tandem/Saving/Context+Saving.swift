@@ -82,12 +82,12 @@ extension ManagedObjectContext {
             // collected.
             self.processPendingChanges()
             // An observer notified of a save may save again before the first save is answered.
-            if self.unanswered?.isSettled == true { self.unanswered = nil }
-            if let unanswered = self.unanswered {
-                guard unanswered.isUnknown else {
+            if self.inFlightSave?.isSettled == true { self.inFlightSave = nil }
+            if let inFlightSave = self.inFlightSave {
+                guard inFlightSave.isUnknown else {
                     throw TandemError(.usage, "another save of this context is under way")
                 }
-                return try self.sendStep(unanswered.request).then { _ in
+                return try self.sendStep(inFlightSave.request).then { _ in
                     try self.saveStep(options)
                 }
             }
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
             try self.checkLostEdits()
             let records = try self.validRecords()
             // Reads during validation may have led to another model.
-            guard self.session?.model === session.model, self.unanswered == nil else {
+            guard self.session?.model === session.model, self.inFlightSave == nil else {
                 return try self.saveStep(options)
             }
             let request = self.request(session, options, records)
@@ -149,24 +149,24 @@ extension ManagedObjectContext {
             // No other save is in flight, so `inFlight` is empty.
             swap(&record.inFlight, &record.pending)
         }
-        unanswered = UnansweredSave(
+        inFlightSave = InFlightSave(
             request: request, records: records, model: session.model,
             sentAt: connection.knownSession?.position ?? merged, hasOwnID: hasOwnID)
     }
 
     private func sendStep(_ request: SaveRequest, attempt: Int = 1) throws -> Step<Position> {
         let inserts = request.inserts.count
-        let sent = unanswered
+        let sent = inFlightSave
         return .ask(.save(request)) { result in
             switch result {
             case .failure(let error):
                 if let sent, sent.isSettled, !error.isAnswered, let session = self.session {
                     // The save is merged and the outcomes of its inserts are known, so the answer
                     // is not needed.
-                    if self.unanswered === sent { self.unanswered = nil }
+                    if self.inFlightSave === sent { self.inFlightSave = nil }
                     return .done(session.position(self.merged))
                 }
-                guard error.code == .schemaMismatch, let save = self.unanswered,
+                guard error.code == .schemaMismatch, let save = self.inFlightSave,
                     save.request.saveID == request.saveID
                 else { throw self.failed(error, request.saveID) }
                 return try self.sendAgainStep(save, error, attempt: attempt + 1)
@@ -179,7 +179,7 @@ extension ManagedObjectContext {
                         request.saveID)
                 }
                 return try self.mergeStep(of: saved, sent).then { _ in
-                    self.settle(saved, request.saveID)
+                    self.complete(saved, saveID: request.saveID)
                     self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
                     guard let session = self.session else { return try self.connectStep() }
                     return .done(session.position(self.merged))
@@ -193,12 +193,12 @@ extension ManagedObjectContext {
     ///
     /// If this fails before the save itself is merged, the outcome is unknown, and the next save
     /// retries this one.
-    private func mergeStep(of saved: SaveAnswer, _ save: UnansweredSave?) throws -> Step<Void> {
+    private func mergeStep(of saved: SaveAnswer, _ save: InFlightSave?) throws -> Step<Void> {
         func failed(_ error: TandemError) throws -> Step<Void> {
             guard let save else { throw error }
             // Transactions after the save are left to the next merge.
             if save.isMerged { return .done(()) }
-            guard unanswered === save else { throw error }
+            guard inFlightSave === save else { throw error }
             save.isUnknown = true
             save.request.firstSentAt = save.sentAt
             throw TandemError(.unknownOutcome, error.message)
@@ -215,13 +215,13 @@ extension ManagedObjectContext {
     /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
     /// Edits that do not exist in the new model are not left out: they make the save fail.
     private func sendAgainStep(
-        _ save: UnansweredSave, _ error: TandemError, attempt: Int
+        _ save: InFlightSave, _ error: TandemError, attempt: Int
     ) throws -> Step<Position> {
         save.isUnknown = false
         let limit = core.limits.modelAttempts
         return try followModelStep(from: save.model, error).then {
             translation -> Step<(SaveRequest, CompiledModel)> in
-            guard self.unanswered === save, attempt <= limit else { throw error }
+            guard self.inFlightSave === save, attempt <= limit else { throw error }
             return .done((try self.translated(save, translation), translation.new))
         }.recover { throw self.failed($0, save.request.saveID) }.then { request, model in
             save.request = request
@@ -234,7 +234,7 @@ extension ManagedObjectContext {
     ///
     /// If an edit does not exist in that model, the error names all edits that were dropped.
     private func translated(
-        _ save: UnansweredSave, _ translation: ModelTranslation
+        _ save: InFlightSave, _ translation: ModelTranslation
     ) throws(TandemError) -> SaveRequest {
         do { return try translation.save(save.request) } catch {
             defer { save.lost = DroppedEdits() }
@@ -248,22 +248,22 @@ extension ManagedObjectContext {
     ///
     /// Edits made during the save stay on top. Returns the error to throw.
     private func failed(_ error: TandemError, _ saveID: [UInt8]) -> TandemError {
-        guard unanswered?.request.saveID == saveID else { return error }
-        if let save = unanswered, error.code == .unknownOutcome || save.isUnknown {
+        guard inFlightSave?.request.saveID == saveID else { return error }
+        if let save = inFlightSave, error.code == .unknownOutcome || save.isUnknown {
             if save.isMerged, error.code == .unknownOutcome {
-                unanswered = nil
+                inFlightSave = nil
                 return error
             }
             // A retry without an answer leaves the outcome as unknown as before.
             if !error.isAnswered || error.code == .unknownOutcome {
-                unanswered?.isUnknown = true
-                unanswered?.request.firstSentAt = save.sentAt
+                inFlightSave?.isUnknown = true
+                inFlightSave?.request.firstSentAt = save.sentAt
                 return TandemError(.unknownOutcome, error.message)
             }
         }
-        let records = unanswered?.records ?? []
-        if let lost = unanswered?.lost { droppedEdits.note(lost) }
-        unanswered = nil
+        let records = inFlightSave?.records ?? []
+        if let lost = inFlightSave?.lost { droppedEdits.note(lost) }
+        inFlightSave = nil
         for conflict in error.conflicts {
             self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
         }
@@ -303,11 +303,11 @@ extension ManagedObjectContext {
     /// Removes the edits in flight if the group contains their transaction.
     ///
     /// The row with these values replaces the edits in a single step.
-    func settleUnanswered(with group: MergedGroup) {
-        guard let save = unanswered, !save.isMerged,
+    func completeInFlightSave(from group: MergedGroup) {
+        guard let save = inFlightSave, !save.isMerged,
             let transaction = group.transactions.first(where: save.isMade)
         else { return }
-        unanswered?.isMerged = true
+        inFlightSave?.isMerged = true
         let changed = Set(group.changes.map(\.object.number))
         let interests = connection.interests
         for record in save.records {
@@ -320,16 +320,16 @@ extension ManagedObjectContext {
         let outcomes = save.outcomes(by: transaction.exceptions)
         let isReadable = (try? check(outcomes.compactMap { $0 })) != nil
         if isReadable { rebind(save, outcomes) }
-        unanswered?.isSettled = isReadable
-        if save.isUnknown { unanswered = nil }
+        inFlightSave?.isSettled = isReadable
+        if save.isUnknown { inFlightSave = nil }
     }
 
     /// Completes a save whose transaction was not merged.
     ///
     /// The save had no effect, or the connection does not subscribe to its entities.
-    private func settle(_ saved: SaveAnswer, _ saveID: [UInt8]) {
-        guard let save = unanswered, save.request.saveID == saveID else { return }
-        unanswered = nil
+    private func complete(_ saved: SaveAnswer, saveID: [UInt8]) {
+        guard let save = inFlightSave, save.request.saveID == saveID else { return }
+        inFlightSave = nil
         if !save.isSettled { rebind(save, saved.inserted) }
         guard !save.isMerged else { return }
         let interests = connection.interests
@@ -361,7 +361,7 @@ extension ManagedObjectContext {
     }
 
     /// Binds new objects to the existing objects that took their places, or marks them as missing.
-    private func rebind(_ save: UnansweredSave, _ outcomes: [ObjectReference?]) {
+    private func rebind(_ save: InFlightSave, _ outcomes: [ObjectReference?]) {
         guard !outcomes.isEmpty else { return }
         for (new, outcome) in zip(save.request.inserts, outcomes) where new != outcome {
             guard let lost = records[new.number] else { continue }

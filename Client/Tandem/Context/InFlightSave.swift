@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 /// An in-flight save: its request, and the objects whose edits are in flight.
-final class UnansweredSave {
+final class InFlightSave {
     var request: SaveRequest
     var records: [ObjectRecord]
     /// The edits that do not exist in a new model, to be reported if the save did not happen.
