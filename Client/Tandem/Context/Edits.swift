@@ -7,7 +7,7 @@ struct Edits {
     /// Whether the object is new or to be deleted.
     var kind = Kind.none
     /// Whether the deletion is the predicted effect of a delete rule: it is shown but not sent.
-    var isPreview = false
+    var isPredicted = false
     /// The values that were set, by slot.
     var values = SlotValues()
     /// The members added to to-many relationships, by slot.
@@ -107,7 +107,7 @@ struct Edits {
         for (slot, places) in later.ranks { result.place(places, in: slot) }
         if later.kind != .none {
             result.kind = later.kind
-            result.isPreview = later.isPreview
+            result.isPredicted = later.isPredicted
         }
         return result
     }

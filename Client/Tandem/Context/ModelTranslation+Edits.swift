@@ -17,7 +17,7 @@ extension ModelTranslation {
     ) -> TranslatedEdits {
         var result = TranslatedEdits()
         result.edits.kind = edits.kind
-        result.edits.isPreview = edits.isPreview
+        result.edits.isPredicted = edits.isPredicted
         result.edits.serial = edits.serial
         takeValues(edits, of: old, in: now, &result)
         take(edits.added, of: old, in: now, &result, \.added)

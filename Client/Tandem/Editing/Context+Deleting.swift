@@ -18,19 +18,19 @@ extension ManagedObjectContext {
             "\(object.id) belongs to another context; delete it there.")
         undoStack.begin()
         defer { undoStack.end() }
-        if record.pending.isPreview { return edit(record) { $0.isPreview = false } }
+        if record.pending.isPredicted { return edit(record) { $0.isPredicted = false } }
         guard !record.isDeleted else { return }
         var waiting = cascaded(by: record)
-        delete(record, isPreview: false)
+        delete(record, isPredicted: false)
         while let next = waiting.popLast() {
             guard !next.record.isDeleted else { continue }
             let more = cascaded(by: next.record)
-            delete(next.record, isPreview: next.isStored)
+            delete(next.record, isPredicted: next.isStored)
             waiting += more
         }
     }
 
-    private func delete(_ record: ObjectRecord, isPreview: Bool) {
+    private func delete(_ record: ObjectRecord, isPredicted: Bool) {
         let others = allEnds(of: record)
         if record.pending.kind == .insert {
             unlinkAll(record)
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
             edit(record) { edits in
                 edits = Edits()
                 edits.kind = .delete
-                edits.isPreview = isPreview
+                edits.isPredicted = isPredicted
             }
         }
         note(others)

@@ -103,7 +103,7 @@ extension ManagedObjectContext {
             let request = self.request(session, options, records)
             // An empty save is sent only if it has a save id, because it may be a retry.
             guard !request.isEmpty || options.saveID != nil else {
-                self.dropHints(records)
+                self.discardMirroredEdits(records)
                 return .done(session.position(self.merged))
             }
             self.putInFlight(request, records, session, hasOwnID: options.saveID == nil)
@@ -128,11 +128,11 @@ extension ManagedObjectContext {
     }
 
     /// Discards mirrored edits and predicted effects if there is nothing else to save.
-    private func dropHints(_ records: [ObjectRecord]) {
+    private func discardMirroredEdits(_ records: [ObjectRecord]) {
         for record in records where !record.pending.isEmpty {
             let object = object(of: record)
             edited.remove(record)
-            if record.pending.isPreview { touch(record, .refresh) }
+            if record.pending.isPredicted { touch(record, .refresh) }
             record.pending = Edits()
             object.notifyObservers()
         }
@@ -347,17 +347,17 @@ extension ManagedObjectContext {
     /// If `isHeld` is false, the stored row may have changed without being pushed; the row is
     /// dropped and loaded when it is needed.
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
-        let (kind, isPreview) = (record.inFlight.kind, record.inFlight.isPreview)
-        if isPreview { touch(record, .refresh) }
+        let (kind, isPredicted) = (record.inFlight.kind, record.inFlight.isPredicted)
+        if isPredicted { touch(record, .refresh) }
         // The row has taken over these values, so others are unchanged; a merge policy may have
         // dropped some of these.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         noteEdit(record.reference)
-        if kind == .delete, !isPreview, record.row == nil || !isHeld { record.isMissing = true }
+        if kind == .delete, !isPredicted, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         notifyObservers(of: record.reference.number, slots)
-        if isPreview { noteEnds(of: record) }
+        if isPredicted { noteEnds(of: record) }
     }
 
     /// Binds new objects to the existing objects that took their places, or marks them as missing.

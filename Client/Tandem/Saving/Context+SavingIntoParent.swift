@@ -20,7 +20,7 @@ extension ManagedObjectContext {
             }
             // They may also have merged deletions, which end the edits of their objects.
             let records = valid.filter { !$0.pending.isEmpty }
-            let conflicts = records.filter { $0.isInConflict && !$0.pending.isPreview }
+            let conflicts = records.filter { $0.isInConflict && !$0.pending.isPredicted }
             let policy = options.policy ?? self.mergePolicy
             if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, session) }
             let parentSave = ParentSave(parent: parent, policy: policy)
@@ -83,7 +83,7 @@ private struct ParentSave {
         for record in news { insert(record) }
         let wanted = records.filter {
             // The parent predicts the effects of delete rules itself.
-            $0.pending.kind != .insert && !$0.pending.isPreview && isWanted($0)
+            $0.pending.kind != .insert && !$0.pending.isPredicted && isWanted($0)
         }
         let changed = (news + wanted).filter { $0.pending.kind != .delete }
         for record in changed { change(record) }

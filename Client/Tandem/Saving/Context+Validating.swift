@@ -89,7 +89,7 @@ extension ManagedObject {
         switch record.pending.kind {
         case .insert: try validateForInsert()
         case .none: try validateForUpdate()
-        case .delete where record.pending.isPreview: break
+        case .delete where record.pending.isPredicted: break
         case .delete:
             do { try validateForDelete() } catch {
                 guard (error as? TandemError)?.code == .deleteDenied else { throw error }

@@ -32,7 +32,7 @@ struct SaveBuilder {
             switch record.pending.kind {
             case .insert: ordinals[record.reference.number] = ordinals.count
             case .delete:
-                hasHints = hasHints || record.pending.isPreview
+                hasHints = hasHints || record.pending.isPredicted
                 continue
             case .none: hasHints = hasHints || record.pending.values.isEmpty
             }
@@ -44,7 +44,7 @@ struct SaveBuilder {
         self.records =
             hasHints
             ? records.filter { record in
-                record.pending.kind != .none && !record.pending.isPreview
+                record.pending.kind != .none && !record.pending.isPredicted
                     || !record.pending.values.isEmpty || sent[record.reference.number] != nil
             } : records
     }
