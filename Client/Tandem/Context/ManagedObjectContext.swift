@@ -80,7 +80,7 @@ public final class ManagedObjectContext {
     /// Whether a window that edits emptied waits for rows at the context's position.
     var wantsFill = false
     /// The object changes that were not reported yet.
-    let changes = PendingChanges()
+    let changes = UnreportedChanges()
     /// The work to do in the next scheduled job of the context.
     var postponed: [() -> Void] = []
     var blobs: BlobCache

@@ -104,7 +104,7 @@ extension ManagedObjectContext {
 
     /// Records that an object is about to change, also in child contexts, which show its values
     /// below their edits.
-    func touch(_ record: ObjectRecord, _ reason: PendingChanges.Reason) {
+    func touch(_ record: ObjectRecord, _ reason: UnreportedChanges.Reason) {
         for child in children.compactMap(\.value) {
             guard let record = child.records[record.reference.number] else { continue }
             child.touch(record, .refresh)

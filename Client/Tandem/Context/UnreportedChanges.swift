@@ -2,7 +2,7 @@ import TandemModel
 
 /// The object changes that observers were not notified of yet; nothing is recorded without
 /// observers.
-final class PendingChanges {
+final class UnreportedChanges {
     /// The reason of a change; if there are several, the highest counts.
     enum Reason: Int { case refresh, edit, invalidation }
 
