@@ -208,13 +208,13 @@ enum Interruption: String, CaseIterable, Sendable {
     /// The saves and gaps that the observer received.
     private final class Ears {
         var heard: [UInt64] = []
-        var missed: [MissedSaves] = []
+        var missed: [SaveGap] = []
     }
 
     var changes: Int { keeper.positions.count }
     var problems: [String] { keeper.problems }
     var heard: [UInt64] { ears.heard }
-    var missed: [MissedSaves] { ears.missed }
+    var missed: [SaveGap] { ears.missed }
 
     init(_ transport: Transport) throws {
         var limits = ClientLimits()

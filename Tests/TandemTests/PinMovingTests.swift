@@ -159,7 +159,7 @@ import Testing
     /// The events that an observer of contents received.
     private final class Heard {
         var saves: [UInt64] = []
-        var missed: [MissedSaves] = []
+        var missed: [SaveGap] = []
         var observer: ContextObserver?
 
         init(_ context: ManagedObjectContext) throws {
@@ -205,7 +205,7 @@ import Testing
         let two = try writer.save()
         try startAnew(at: one)
         try reader.reach(two)
-        #expect(heard.missed == [MissedSaves(after: start, through: one)])
+        #expect(heard.missed == [SaveGap(after: start, through: one)])
         #expect(heard.saves == [two.number])
     }
 }

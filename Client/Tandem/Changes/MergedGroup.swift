@@ -20,7 +20,7 @@ struct MergedGroup: Sendable {
     /// The position that the context leaves if it moves back; nil otherwise.
     var left: UInt64?
     /// The saves that a restart skipped, if any.
-    var missed: MissedSaves?
+    var missed: SaveGap?
 
     /// Creates a group with the net effect of transactions, all of one model.
     ///
@@ -80,7 +80,7 @@ struct MergedGroup: Sendable {
     }
 
     /// Creates a group after which everything has to be read again.
-    init(restartFrom from: UInt64, at to: UInt64, missed: MissedSaves?) {
+    init(restartFrom from: UInt64, at to: UInt64, missed: SaveGap?) {
         self.from = from
         self.to = to
         transactions = []

@@ -171,9 +171,9 @@ extension ManagedObjectContext {
     /// Returns the saves that a restart at a position skips, or nil if it skips none.
     ///
     /// The installation of a model does not count as a save.
-    private func missed(_ now: ServerState, at position: UInt64) -> MissedSaves? {
+    private func missed(_ now: ServerState, at position: UInt64) -> SaveGap? {
         guard let session else { return nil }
-        let all = MissedSaves(after: session.position(merged), through: now.position(position))
+        let all = SaveGap(after: session.position(merged), through: now.position(position))
         if isHere(now), position <= merged { return nil }
         // After the session's position the ring does not have all transactions yet.
         guard session.generation == now.generation, position <= now.position,

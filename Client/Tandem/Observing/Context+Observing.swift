@@ -31,12 +31,12 @@ public struct ObservedSave: Sendable {
 }
 
 /// An event of an observer.
-public enum ObservedChange: Sendable {
+public enum ObserverEvent: Sendable {
     /// A save that changed matching objects.
     case saved(ObservedSave)
     /// A gap of saves that can no longer be reported; the application should read its objects
     /// again.
-    case missed(MissedSaves)
+    case missed(SaveGap)
     /// The model no longer has what the observer needs; the error has the reason.
     ///
     /// The observer receives no saves until a model has it again. Then it first receives the gap.
@@ -53,14 +53,14 @@ public final class ContextObserver {
     /// The model that lacks what the observer needs, and the last position reported before it.
     private var unfit: (model: CompiledModel, since: Position)?
     private let declaration: FetchRequest
-    private let handler: (ObservedChange) -> Void
-    private var undelivered: Deque<ObservedChange> = []
+    private let handler: (ObserverEvent) -> Void
+    private var undelivered: Deque<ObserverEvent> = []
     /// The last reported position; a context that moves back and forth reports each save once.
     private var last: UInt64
 
     init(
         _ context: ManagedObjectContext, _ request: CompiledRequest,
-        _ handler: @escaping (ObservedChange) -> Void
+        _ handler: @escaping (ObserverEvent) -> Void
     ) {
         self.context = context
         self.request = request
@@ -80,7 +80,7 @@ extension ContextObserver: ResultsParticipant {
 
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
-        let told = MissedSaves(
+        let told = SaveGap(
             after: group.missed?.after ?? session.position(last),
             through: session.position(group.to))
         if unfit == nil, let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
@@ -105,7 +105,7 @@ extension ContextObserver: ResultsParticipant {
     }
 
     /// Compiles the request for another model, or reports once per model why that is impossible.
-    private func fit(_ model: CompiledModel, _ told: MissedSaves) {
+    private func fit(_ model: CompiledModel, _ told: SaveGap) {
         guard (unfit?.model ?? request?.model) !== model else { return }
         do {
             request = try SaveJudge(declaration, in: model).request
@@ -115,7 +115,7 @@ extension ContextObserver: ResultsParticipant {
             return undelivered.append(.failed(error))
         }
         if let unfit {
-            undelivered.append(.missed(MissedSaves(after: unfit.since, through: told.through)))
+            undelivered.append(.missed(SaveGap(after: unfit.since, through: told.through)))
         }
         unfit = nil
     }
@@ -144,14 +144,14 @@ extension ManagedObjectContext {
     /// whose row is unchanged.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
-        _ handler: @escaping (ObservedChange) -> Void
+        _ handler: @escaping (ObserverEvent) -> Void
     ) throws -> ContextObserver {
         try root.observeStep(entity, predicate, handler).run(on: connection)
     }
 
     private func observeStep(
         _ entity: String, _ predicate: ObjectPredicate?,
-        _ handler: @escaping (ObservedChange) -> Void
+        _ handler: @escaping (ObserverEvent) -> Void
     ) throws -> Step<ContextObserver> {
         try sessionStep().then { session in
             let declaration = FetchRequest(entity: entity, predicate: predicate)

@@ -84,7 +84,7 @@ extension Bridge {
     /// Returns the event that an observer was restarted, with the range of missed saves.
     ///
     /// The event is part of `connection`, so that clients do not meet an unknown kind of event.
-    private static func json(_ missed: MissedSaves, observer: String) -> [String: JSON] {
+    private static func json(_ missed: SaveGap, observer: String) -> [String: JSON] {
         [
             "event": .string("connection"), "state": .string("restored"),
             "position": JSON(number: missed.through.number),

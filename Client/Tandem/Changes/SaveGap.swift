@@ -2,7 +2,7 @@ public import TandemModel
 
 /// Saves that were skipped by a restart of the context: their history expired, or a new epoch
 /// began.
-public struct MissedSaves: Hashable, Sendable {
+public struct SaveGap: Hashable, Sendable {
     /// The last position whose save was reported.
     public var after: Position
     /// The position after which saves are reported again.
@@ -14,9 +14,9 @@ public struct MissedSaves: Hashable, Sendable {
     /// is empty.
     ///
     /// The position is of the log of ``through``.
-    func left(after told: UInt64) -> MissedSaves? {
+    func left(after told: UInt64) -> SaveGap? {
         guard after.isComparable(with: through) else { return self }
         guard told < through.number else { return nil }
-        return MissedSaves(after: after.at(max(after.number, told)), through: through)
+        return SaveGap(after: after.at(max(after.number, told)), through: through)
     }
 }
