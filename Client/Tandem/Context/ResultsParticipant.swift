@@ -29,7 +29,7 @@ protocol ResultsParticipant: AnyObject {
     func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch)
     /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
     /// available.
-    func loseThread()
+    func resetAfterGap()
     /// Applies the group after rows were merged; calls no application code.
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?)
     /// Returns at most `count` shown objects around one of them, or none if it is not shown.
@@ -61,7 +61,7 @@ extension ResultsParticipant {
 
     func take(_ result: Result<FetchedList, TandemError>, of fetch: Fetch) {}
 
-    func loseThread() {}
+    func resetAfterGap() {}
 
     func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
 

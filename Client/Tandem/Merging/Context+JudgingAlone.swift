@@ -38,7 +38,7 @@ extension ManagedObjectContext {
             case .success(let other): throw Step<Void>.unexpected(other)
             case .failure(let error):
                 if error.isPassing, error.code != .historyExpired { throw error }
-                asker.loseThread()
+                asker.resetAfterGap()
             }
             return try self.judgeAloneStep(group, askers.dropFirst(), verdicts, related, move)
         }

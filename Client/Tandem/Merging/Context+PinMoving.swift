@@ -107,7 +107,7 @@ extension ManagedObjectContext {
         return toldAsk(.verdicts(request)) { result in
             guard self.isUnderWay(move) else { return try self.againStep(move) }
             if case .failure(let error) = result, error.code == .historyExpired {
-                for asker in askers { asker.loseThread() }
+                for asker in askers { asker.resetAfterGap() }
                 return try self.settleStep(group, [:], [], move)
             }
             if case .failure(let error) = result, !error.isPassing {

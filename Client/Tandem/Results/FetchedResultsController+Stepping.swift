@@ -213,7 +213,7 @@ extension FetchedResultsController: ResultsParticipant {
         }
     }
 
-    func loseThread() {
+    func resetAfterGap() {
         prefetched = nil
         if plan != nil, interruption == nil { interruption = lastPosition }
     }
