@@ -122,7 +122,7 @@ import Testing
 }
 
 /// Counts the restarts of a context.
-private final class Beginnings: ResultsParticipant {
+private final class Beginnings: MergeParticipant {
     var count = 0
 
     var verdictItem: VerdictItem? { nil }

@@ -5,7 +5,7 @@ import TandemWire
 @testable import Tandem
 
 /// A participant that records its context's calls, and the order of the calls to all participants.
-final class Recorder: ResultsParticipant {
+final class Recorder: MergeParticipant {
     let name: String
     let journal: Journal
     var wantsVerdicts: Bool

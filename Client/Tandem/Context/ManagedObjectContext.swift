@@ -71,7 +71,7 @@ public final class ManagedObjectContext {
     var keptForObjects: [ManagedObjectContext] = []
     var participants: [WeakParticipant] = []
     /// Participants that have stepped and not delivered yet.
-    var undelivered: [any ResultsParticipant] = []
+    var undelivered: [any MergeParticipant] = []
     var inFlightSave: InFlightSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
@@ -194,12 +194,12 @@ public final class ManagedObjectContext {
     // MARK: Participants
 
     /// Registers a participant, which steps with every merge; it is referenced weakly.
-    func add(_ participant: any ResultsParticipant) {
+    func add(_ participant: any MergeParticipant) {
         participants.removeAll { $0.value == nil || $0.value === participant }
         participants.append(WeakParticipant(value: participant))
     }
 
-    func remove(_ participant: any ResultsParticipant) {
+    func remove(_ participant: any MergeParticipant) {
         participants.removeAll { $0.value == nil || $0.value === participant }
         undelivered.removeAll { $0 === participant }
     }

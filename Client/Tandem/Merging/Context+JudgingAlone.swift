@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     }
 
     private func judgeAloneStep(
-        _ group: MergedGroup, _ askers: ArraySlice<any ResultsParticipant>,
+        _ group: MergedGroup, _ askers: ArraySlice<any MergeParticipant>,
         _ verdicts: [ObjectIdentifier: [Verdict]], _ related: [StoredObject], _ move: Repositioning
     ) throws -> Step<Void> {
         guard let asker = askers.first, let item = asker.verdictItem else {

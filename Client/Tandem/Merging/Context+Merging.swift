@@ -125,7 +125,7 @@ extension ManagedObjectContext {
 
     /// Extends a group to the position of its verdicts and merges it.
     func judged(
-        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any ResultsParticipant]
+        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any MergeParticipant]
     ) throws -> Step<Void> {
         guard let session, answer.items.count == askers.count, answer.position >= group.to else {
             throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
@@ -136,7 +136,7 @@ extension ManagedObjectContext {
     }
 
     private func judged(
-        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any ResultsParticipant],
+        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any MergeParticipant],
         _ more: [Transaction]
     ) throws -> Step<Void> {
         guard let session,

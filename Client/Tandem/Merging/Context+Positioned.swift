@@ -131,7 +131,7 @@ extension ManagedObjectContext {
     /// Merges up to the position of verdicts that were requested before any transaction was
     /// collected.
     private func judgedStep(
-        _ answer: Verdicts, _ askers: [any ResultsParticipant]
+        _ answer: Verdicts, _ askers: [any MergeParticipant]
     ) throws -> Step<Void> {
         guard let session, answer.position > merged else { return .done(()) }
         let nothing = MergedGroup(

@@ -5,7 +5,7 @@ extension ManagedObjectContext {
     /// Fetches the rows that the first participant lacks, and merges up to the answer; returns nil
     /// if none lacks rows.
     func refillStep(
-        _ group: MergedGroup, _ all: [any ResultsParticipant],
+        _ group: MergedGroup, _ all: [any MergeParticipant],
         _ verdicts: [ObjectIdentifier: [Verdict]]
     ) throws -> Step<Void>? {
         for participant in all {
@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     ///
     /// In a blocking call, a list is built from its chunks as they arrive.
     private func refillStep(
-        _ participant: any ResultsParticipant, _ fetch: Fetch, _ target: UInt64, attempt: Int
+        _ participant: any MergeParticipant, _ fetch: Fetch, _ target: UInt64, attempt: Int
     ) -> Step<Void> {
         let generation = session?.generation
         let parts = fetch.kind == .list ? ChunkReader() : nil
@@ -84,7 +84,7 @@ extension ManagedObjectContext {
     private func fillStep(attempt: Int) throws -> Step<Void> {
         try checkAttempt(attempt)
         guard let session, let now = connection.knownSession, isHere(now),
-            let short = participants.lazy.compactMap(\.value).first(where: \.isShort)
+            let short = participants.lazy.compactMap(\.value).first(where: \.needsRefill)
         else { return .done(()) }
         let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
         guard var fetch = short.refill(for: group, nil) else { return .done(()) }

@@ -73,7 +73,7 @@ public final class ContextObserver {
     public func cancel() { context?.remove(self) }
 }
 
-extension ContextObserver: ResultsParticipant {
+extension ContextObserver: MergeParticipant {
     var verdictItem: VerdictItem? { nil }
 
     func needs(_ group: MergedGroup) -> Bool { false }

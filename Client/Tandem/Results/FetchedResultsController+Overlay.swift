@@ -174,7 +174,7 @@ extension FetchedResultsController {
         let edited = layEdits(over: &edits, plan)
         noteSums(edits, edited, plan.compiled.model, GroupReader(source, .empty))
         apply(edits, plan)
-        if isShort { source.fillSoon() }
+        if needsRefill { source.fillSoon() }
     }
 
     var isOverlayStale: Bool {

@@ -15,7 +15,7 @@ extension FetchedResultsController {
         let edited = layEdits(over: &edits, judge.plan, group)
         noteSums(edits, edited, judge.plan.compiled.model, judge.reader)
         apply(edits, judge.plan)
-        if isShort { source.fillSoon() }
+        if needsRefill { source.fillSoon() }
     }
 
     func apply(_ edits: ListEdits, _ plan: ResultsPlan) {

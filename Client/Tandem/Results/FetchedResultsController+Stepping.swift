@@ -14,11 +14,11 @@ struct Prefetched {
     var known: (list: PlacedList, verdicts: [Verdict])?
 }
 
-extension FetchedResultsController: ResultsParticipant {
-    var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) || isShort }
+extension FetchedResultsController: MergeParticipant {
+    var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) || needsRefill }
 
     /// Whether edits removed rows, and the remaining known rows do not fill the window.
-    var isShort: Bool {
+    var needsRefill: Bool {
         guard let held, !held.isComplete, !overlay.isEmpty, opening == nil, interruption == nil
         else { return false }
         return held.rows.count < plan?.needed ?? 0

@@ -15,7 +15,7 @@ import TandemWire
 /// A participant may lack rows: it opens, the stream was interrupted, or a window runs out of rows.
 /// It then returns a fetch from ``refill(for:_:)``, and the group is extended to that answer's
 /// position as well.
-protocol ResultsParticipant: AnyObject {
+protocol MergeParticipant: AnyObject {
     /// The verdict query of this participant, or nil if it never needs one.
     var verdictItem: VerdictItem? { get }
     /// Returns whether the loaded data does not suffice to evaluate the group; called before rows
@@ -43,7 +43,7 @@ protocol ResultsParticipant: AnyObject {
     func noteLoss()
     /// Whether the participant waits only for rows that replace those that edits removed from a
     /// window.
-    var isShort: Bool { get }
+    var needsRefill: Bool { get }
     /// Whether edits of its context were added or removed since it last applied them.
     var isOverlayStale: Bool { get }
     /// Applies the latest edits of its context; returns whether there is a change to deliver.
@@ -54,7 +54,7 @@ protocol ResultsParticipant: AnyObject {
     func deliver()
 }
 
-extension ResultsParticipant {
+extension MergeParticipant {
     var isWaiting: Bool { false }
 
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
@@ -73,7 +73,7 @@ extension ResultsParticipant {
 
     func noteEnd(_ error: TandemError) {}
 
-    var isShort: Bool { false }
+    var needsRefill: Bool { false }
 
     var isOverlayStale: Bool { false }
 
@@ -82,5 +82,5 @@ extension ResultsParticipant {
 
 /// A weak reference to a participant.
 struct WeakParticipant {
-    weak var value: (any ResultsParticipant)?
+    weak var value: (any MergeParticipant)?
 }
