@@ -95,7 +95,7 @@ extension ContextObserver: MergeParticipant {
             guard transaction.position > last else { continue }
             let payload = SavePayload(
                 transaction, session.model, session.position(transaction.position))
-            let observed = SaveJudge(request).judge(payload) {
+            let observed = SaveMatcher(request).match(payload) {
                 // A touch leaves the row unchanged. If a later transaction of the group changes it,
                 // `rows` has the earlier version.
                 rows[$0] ?? context?.records[$0.number]?.row
@@ -108,7 +108,7 @@ extension ContextObserver: MergeParticipant {
     private func fit(_ model: CompiledModel, _ told: SaveGap) {
         guard (unfit?.model ?? request?.model) !== model else { return }
         do {
-            request = try SaveJudge(declaration, in: model).request
+            request = try SaveMatcher(declaration, in: model).request
         } catch {
             request = nil
             unfit = (model, unfit?.since ?? told.after)
@@ -155,7 +155,7 @@ extension ManagedObjectContext {
     ) throws -> Step<ContextObserver> {
         try sessionStep().then { session in
             let declaration = FetchRequest(entity: entity, predicate: predicate)
-            let request = try SaveJudge(declaration, in: session.model).request
+            let request = try SaveMatcher(declaration, in: session.model).request
             let read = try PersistentContainer.following([entity], session)
             return try self.positionedStep(.read(read)) { part -> ReadAnswer? in
                 if case .objects(let answer) = part { answer } else { nil }

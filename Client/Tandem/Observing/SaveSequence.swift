@@ -115,7 +115,7 @@ struct SaveFilter: Sendable {
     let predicate: ObjectPredicate?
     let author: String?
     /// The matcher for the model of the last save.
-    private var judge: SaveJudge?
+    private var matcher: SaveMatcher?
 
     init(entity: String?, predicate: ObjectPredicate?, author: String?) {
         (self.entity, self.predicate, self.author) = (entity, predicate, author)
@@ -124,10 +124,10 @@ struct SaveFilter: Sendable {
     mutating func passes(_ payload: SavePayload) throws(TandemError) -> Bool {
         if let author, payload.author != author { return false }
         guard let entity else { return true }
-        if judge?.request.model !== payload.model {
-            judge = try SaveJudge(
+        if matcher?.request.model !== payload.model {
+            matcher = try SaveMatcher(
                 FetchRequest(entity: entity, predicate: predicate), in: payload.model)
         }
-        return judge.map { !$0.judge(payload).isEmpty } ?? false
+        return matcher.map { !$0.match(payload).isEmpty } ?? false
     }
 }

@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 
 /// Finds the objects of a request that a save changed, from the content of the save alone.
-struct SaveJudge: Sendable {
+struct SaveMatcher: Sendable {
     let request: CompiledRequest
 
     init(_ request: CompiledRequest) { self.request = request }
@@ -24,7 +24,7 @@ struct SaveJudge: Sendable {
     /// `row` returns the row of an object that was only touched. If it is unknown whether an object
     /// matches, its change is included. This concerns touched objects without a row, and conditions
     /// on texts that are too long for a row.
-    func judge(
+    func match(
         _ payload: SavePayload, row: (ObjectReference) -> Row? = { _ in nil }
     ) -> ObservedSave {
         var result = ObservedSave(payload: payload)
