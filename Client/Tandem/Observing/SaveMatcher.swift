@@ -50,7 +50,7 @@ struct SaveMatcher: Sendable {
     }
 
     private func matches(_ change: Change, _ row: Row?) -> Bool {
-        row.map { request.matches(change.object, $0, NothingHeld()) ?? true } ?? false
+        row.map { request.matches(change.object, $0, RowOnlyReader()) ?? true } ?? false
     }
 
     private func mayMatch(_ change: Change, _ row: (ObjectReference) -> Row?) -> Bool {
@@ -101,7 +101,7 @@ extension Change {
 }
 
 /// A reader that holds no objects, for predicates that need only the row.
-private struct NothingHeld: GraphReader {
+private struct RowOnlyReader: GraphReader {
     func row(of object: ObjectReference) -> RowLookup { .unknown }
 
     func members(
