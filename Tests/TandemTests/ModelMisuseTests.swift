@@ -103,7 +103,7 @@ final class Shown: ManagedObject, ManagedEntity {
 
     @Test func `correct declarations are accepted, whatever their type`() throws {
         let entity = try #require(try CompiledModel(Model(Shown.self)).entity(named: "Shown"))
-        #expect(ClassCheck.problem(of: Shown.self, for: entity) == nil)
+        #expect(ManagedClassValidator.problem(of: Shown.self, for: entity) == nil)
     }
 
     @Test func `registering a bad class throws, and so does its first use`() throws {

@@ -73,7 +73,7 @@ final class ContainerCore: Sendable {
         guard !types.isEmpty else { return }
         let known = types.filter { model.entity(named: $0.key) != nil }
         let found = known.sorted { $0.key < $1.key }.lazy.compactMap { name, type in
-            model.entity(named: name).flatMap { ClassCheck.problem(of: type, for: $0) }
+            model.entity(named: name).flatMap { ManagedClassValidator.problem(of: type, for: $0) }
         }.first
         classes.withLock { classes in
             classes.checked = model

@@ -114,7 +114,7 @@ final class PassingObject {
 
     private func isPlain() -> Bool {
         if let isClassPlain { return isClassPlain }
-        let isPlain = object.map(ClassCheck.isPlain) ?? false
+        let isPlain = object.map(ManagedClassValidator.isPlain) ?? false
         isClassPlain = isPlain
         return isPlain
     }

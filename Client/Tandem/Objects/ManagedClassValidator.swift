@@ -2,7 +2,7 @@ import FoundationEssentials
 import TandemModel
 
 /// Validates the ``Managed`` properties of a class against an entity of the model.
-enum ClassCheck {
+enum ManagedClassValidator {
     /// Returns the first error of a class: a property that the entity lacks, or one of another
     /// type.
     ///
