@@ -112,9 +112,9 @@ final class Member: ManagedObject, ManagedEntity {
     {
         for _ in 0..<2 {
             try check(\.rival?.wins == 1, "rival.wins == 1")
-            #expect(KnownKeyPaths[\Club.rival?.wins] == .init(names: ["rival", "wins"]))
+            #expect(KeyPathCache[\Club.rival?.wins] == .init(names: ["rival", "wins"]))
             #expect(throws: TandemError.self) { try (\Club.doubled == 4).objectPredicate }
-            #expect(KnownKeyPaths[\Club.doubled] == nil)
+            #expect(KeyPathCache[\Club.doubled] == nil)
         }
     }
 

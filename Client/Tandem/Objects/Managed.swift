@@ -105,7 +105,7 @@ extension ManagedObject: OptionalManagedValue {
     public static func readOptional(
         from object: ManagedObject, _ property: CompiledProperty
     ) -> Self? {
-        guard let target = object.object(property) else { return object.follower?.next(Self.self) }
+        guard let target = object.object(property) else { return object.probe?.next(Self.self) }
         return target as? Self
     }
 

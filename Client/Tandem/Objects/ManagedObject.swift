@@ -156,10 +156,10 @@ open class ManagedObject: Observable {
     }
 
     /// Sets the follower that records reads of properties; for objects of no context.
-    func follow(_ follower: Follower) { properties.follower = follower }
+    func follow(_ probe: KeyPathProbe) { properties.probe = probe }
 
     /// The follower that records reads of properties.
-    var follower: Follower? { properties.follower }
+    var probe: KeyPathProbe? { properties.probe }
 
     /// Returns the target of a to-one relationship.
     public func object(_ relationship: String) -> ManagedObject? {

@@ -24,7 +24,7 @@ final class PropertyCache {
     private static let empty = Place(name: ManagedName(""), entity: nil, slot: 0, column: nil)
 
     /// Records which properties are read, if set; then nothing is cached.
-    var follower: Follower?
+    var probe: KeyPathProbe?
     /// Retained names and entities, so that no other can have the same identity.
     private var held: [(name: String, entity: CompiledEntity)] = []
     // Both change together when an entry is added, and no other code runs meanwhile.
@@ -63,7 +63,7 @@ final class PropertyCache {
     func property(_ name: ManagedName, of entity: CompiledEntity) -> CompiledProperty {
         if let place = place(name, in: entity) { return entity.properties[place.slot] }
         let property = entity.declared(name.text)
-        if let follower { follower.note(property) } else { add(name, entity, property.slot) }
+        if let probe { probe.note(property) } else { add(name, entity, property.slot) }
         return property
     }
 

@@ -31,7 +31,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
     {
         if let kind { return try part(kind, &translation) }
         let root = try translation.value(root)
-        let path = try KeyPathTrace.path(of: keyPath)
+        let path = try KeyPathRecorder.path(of: keyPath)
         var expression: QueryExpression? = root
         for name in path.names { expression = expression?.appending(name) }
         guard let expression else { throw PredicateTranslation.unknown(self) }

@@ -169,6 +169,6 @@ extension KeyPath where Root: ManagedObject {
     }
 
     private var members: QueryExpression {
-        get throws(TandemError) { QueryExpression(try KeyPathTrace.path(of: self)) }
+        get throws(TandemError) { QueryExpression(try KeyPathRecorder.path(of: self)) }
     }
 }

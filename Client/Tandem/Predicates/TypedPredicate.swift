@@ -32,7 +32,7 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
         _ options: Comparison.Options = []
     ) {
         self.init { () throws(TandemError) in
-            let left = QueryExpression(try KeyPathTrace.path(of: keyPath))
+            let left = QueryExpression(try KeyPathRecorder.path(of: keyPath))
             return .comparison(Comparison(left, op, right, options: options))
         }
     }
@@ -59,7 +59,7 @@ public struct TypedPredicate<Object: ManagedObject>: Sendable {
 
 extension QueryExpression {
     /// Creates the expression of a key path's value.
-    init(_ path: KeyPathTrace.Path) {
+    init(_ path: KeyPathRecorder.Path) {
         self = path.names.isEmpty ? .selfObject : .keyPath(path.names)
     }
 }

@@ -5,7 +5,7 @@ import TandemIO
 ///
 /// The names depend on the key path alone. A program has few key paths; if it has more than
 /// ``most``, the cache is cleared.
-enum KnownKeyPaths {
+enum KeyPathCache {
     /// The maximum number of cached key paths.
     static let most = 1_024
 
@@ -18,19 +18,19 @@ enum KnownKeyPaths {
     }
 
     private struct Known {
-        var all: [Key: KeyPathTrace.Path] = [:]
+        var all: [Key: KeyPathRecorder.Path] = [:]
         /// The same entries by the identity of the key path object.
         ///
         /// A key-path literal is always the same object, and looking up its identity is quicker
         /// than hashing its components. Each key path is retained, so that its identity can't be
         /// reused.
-        var objects: [ObjectIdentifier: (key: Key, path: KeyPathTrace.Path)] = [:]
+        var objects: [ObjectIdentifier: (key: Key, path: KeyPathRecorder.Path)] = [:]
     }
 
     private static let known = Locked(Known())
 
     /// Returns the names of a key path, or nil if they are not cached.
-    static subscript(path: AnyKeyPath) -> KeyPathTrace.Path? {
+    static subscript(path: AnyKeyPath) -> KeyPathRecorder.Path? {
         known.withLock { known in
             if let found = known.objects[ObjectIdentifier(path)] { return found.path }
             guard let found = known.all[Key(path: path)] else { return nil }
@@ -41,7 +41,7 @@ enum KnownKeyPaths {
     }
 
     /// Caches the names of a key path.
-    static func note(_ path: AnyKeyPath, _ found: KeyPathTrace.Path) {
+    static func note(_ path: AnyKeyPath, _ found: KeyPathRecorder.Path) {
         known.withLock { known in
             if known.all.count >= most { known.all.removeAll() }
             known.all[Key(path: path)] = found

@@ -11,7 +11,7 @@ import TandemQuery
 /// the property that it reads.
 ///
 /// State: the properties read so far, in order, each with the index of its object on the path.
-final class KeyPathTrace {
+final class KeyPathRecorder {
     /// The property names that a key path consists of.
     struct Path: Equatable {
         /// The names of the properties; empty for the object itself.
@@ -33,9 +33,9 @@ final class KeyPathTrace {
     /// Throws `usage` if the key path reads anything but properties of `@Managed` and, at its end,
     /// an `id`. Cost: some tens of microseconds the first time, a table lookup after that.
     static func path<Root, Value>(of keyPath: KeyPath<Root, Value>) throws(TandemError) -> Path {
-        if let known = KnownKeyPaths[keyPath] { return known }
+        if let known = KeyPathCache[keyPath] { return known }
         let found = try followed(keyPath)
-        KnownKeyPaths.note(keyPath, found)
+        KeyPathCache.note(keyPath, found)
         return found
     }
 
@@ -44,11 +44,11 @@ final class KeyPathTrace {
     ) throws(TandemError) -> Path {
         var found: Path?
         for samples in Samples.allCases {
-            let trace = KeyPathTrace(samples)
+            let recorder = KeyPathRecorder(samples)
             guard let type = Root.self as? ManagedObject.Type,
-                let start = trace.next(type) as? Root
+                let start = recorder.next(type) as? Root
             else { throw unknown(keyPath, "it has to begin at an object") }
-            let path = try trace.path(start[keyPath: keyPath], keyPath)
+            let path = try recorder.path(start[keyPath: keyPath], keyPath)
             guard found == nil || found == path else {
                 throw unknown(keyPath, "it leads elsewhere where values differ")
             }
@@ -60,7 +60,7 @@ final class KeyPathTrace {
     /// Returns a new probe object, at which the path continues.
     func next(_ type: ManagedObject.Type) -> ManagedObject {
         let object = TracedObject.make(type, number: .max - UInt64(objects.count), samples)
-        object.follow(Follower(trace: self, place: objects.count))
+        object.follow(KeyPathProbe(recorder: self, place: objects.count))
         objects.append(object)
         return object
     }
@@ -116,15 +116,17 @@ final class KeyPathTrace {
 }
 
 /// Records the reads of a probe object's properties.
-struct Follower {
-    fileprivate let trace: KeyPathTrace
+struct KeyPathProbe {
+    fileprivate let recorder: KeyPathRecorder
     fileprivate let place: Int
 
     /// Records that a property is read.
-    func note(_ property: CompiledProperty) { trace.note(property, at: place) }
+    func note(_ property: CompiledProperty) { recorder.note(property, at: place) }
 
     /// Returns a probe object as the target of a to-one relationship.
-    func next<Object: ManagedObject>(_ type: Object.Type) -> Object? { trace.next(type) as? Object }
+    func next<Object: ManagedObject>(_ type: Object.Type) -> Object? {
+        recorder.next(type) as? Object
+    }
 }
 
 /// The values of the probe objects' attributes.
