@@ -31,7 +31,7 @@ struct PredicateTranslation {
         /// A condition.
         case predicate(ObjectPredicate)
         /// A condition on an optional; it is nil if the required values are not all present.
-        case onValue(ObjectPredicate, Presence)
+        case onValue(ObjectPredicate, NonNilRequirement)
         /// A value, with its fallback if required values are nil.
         case value(QueryExpression, or: Fallback?)
         /// All or some of the targets of a to-many relationship.
@@ -42,11 +42,11 @@ struct PredicateTranslation {
         /// The value of an optional, with the values required for it to be non-nil.
         ///
         /// Nil for any other node.
-        var optional: (value: QueryExpression, needed: Presence)? {
+        var optional: (value: QueryExpression, needed: NonNilRequirement)? {
             guard case .value(let value, let fallback) = self, fallback?.value == nil else {
                 return nil
             }
-            return (value, (fallback?.needed ?? Presence()).adding(value))
+            return (value, (fallback?.needed ?? NonNilRequirement()).adding(value))
         }
     }
 

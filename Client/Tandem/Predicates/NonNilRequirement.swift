@@ -4,14 +4,14 @@ import TandemQuery
 ///
 /// The end of an optional chain may not show that the chain ended early: a count over nothing is 0,
 /// where Swift has nil.
-struct Presence {
+struct NonNilRequirement {
     /// The required values, each once; if there are none, the optional is never nil.
     private(set) var values: [QueryExpression] = []
 
     /// Returns the requirement with another value.
     ///
     /// Values that the new one implies, such as earlier links of its key path, are removed.
-    func adding(_ value: QueryExpression) -> Presence {
+    func adding(_ value: QueryExpression) -> NonNilRequirement {
         if value.isNeverNil || values.contains(where: { $0.isNil(where: value) }) { return self }
         var result = self
         result.values.removeAll { value.isNil(where: $0) }
@@ -20,7 +20,9 @@ struct Presence {
     }
 
     /// Returns the requirement with all values of another one.
-    func adding(_ other: Presence) -> Presence { other.values.reduce(self) { $0.adding($1) } }
+    func adding(_ other: NonNilRequirement) -> NonNilRequirement {
+        other.values.reduce(self) { $0.adding($1) }
+    }
 
     /// Returns the condition that all required values are present and a condition holds.
     func and(_ condition: ObjectPredicate) -> ObjectPredicate {
@@ -43,7 +45,7 @@ struct Presence {
 /// The replacement of a value if required values are nil.
 struct Fallback {
     /// The values required for the original value to apply.
-    var needed: Presence
+    var needed: NonNilRequirement
     /// The replacement; nil means null.
     var value: QueryExpression?
 }
@@ -88,7 +90,7 @@ extension ObjectPredicate {
 
     /// Returns a choice: `condition` if all required values are present, `other` if not.
     static func choice(
-        _ needed: Presence, _ condition: ObjectPredicate, _ other: ObjectPredicate
+        _ needed: NonNilRequirement, _ condition: ObjectPredicate, _ other: ObjectPredicate
     ) -> ObjectPredicate {
         switch (condition, other) {
         case (_, .constant(false)): needed.and(condition)
