@@ -6,13 +6,13 @@ struct FetchedList {
     /// The answer, without placements.
     private(set) var answer: FetchAnswer
     /// The placements of the objects, if a long list was requested without rows.
-    private(set) var places: GatheredPlaces?
+    private(set) var places: ReceivedPlacements?
 
     /// Creates a list from a complete answer, or from the head of a chunked one.
     init(_ answer: FetchAnswer, of fetch: Fetch) {
         self.answer = answer
         guard let list = fetch.list, let places = answer.places else { return }
-        self.places = GatheredPlaces(
+        self.places = ReceivedPlacements(
             places, sectioned: list.sectionKeyPath != nil, count: Int(clamping: answer.count))
         self.answer.places = nil
     }

@@ -11,7 +11,7 @@ struct Prefetched {
     var isComplete: Bool
     /// A list without row values, and the verdicts on some of its rows up to the answer's position;
     /// nil if the answer has all rows.
-    var known: (list: PlacedList, verdicts: [Verdict])?
+    var known: (list: PlacementList, verdicts: [Verdict])?
 }
 
 extension FetchedResultsController: MergeParticipant {
@@ -177,7 +177,7 @@ extension FetchedResultsController: MergeParticipant {
 
     /// Accepts a list without row values; if its links are missing, the daemon evaluates later
     /// changes.
-    private func take(_ answer: FetchAnswer, _ places: GatheredPlaces, _ plan: ResultsPlan) {
+    private func take(_ answer: FetchAnswer, _ places: ReceivedPlacements, _ plan: ResultsPlan) {
         let hops = ResultsLinks(plan, pinsRows: false).hops
         // Another answer to the same request has opened the list already.
         guard opening != nil else { return }

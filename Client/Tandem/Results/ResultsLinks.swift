@@ -285,7 +285,7 @@ extension ResultsLinks {
     /// Adopts the links of a list's rows, except those of changed rows; stores the objects in the
     /// context if the reader has them.
     mutating func take(
-        _ list: PlacedList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
+        _ list: PlacementList, without news: Set<ObjectNumber>, _ context: ManagedObjectContext,
         _ reader: GroupReader, _ versions: RowVersions
     ) {
         if let places = list.places, news.isEmpty, places.hops == nodes.count {

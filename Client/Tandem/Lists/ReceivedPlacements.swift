@@ -6,7 +6,7 @@ import TandemResults
 /// them.
 ///
 /// The placements are kept until the list is complete; the chunks are not joined.
-struct GatheredPlaces {
+struct ReceivedPlacements {
     /// The section names to which the chunks refer.
     let sections: [String]
     let reached: [ObjectReference]

@@ -1,14 +1,14 @@
 import TandemResults
 
 /// A list without the values of its rows: their placements and links.
-enum PlacedList {
+enum PlacementList {
     /// A list read from a cache.
     case rows([ResultRow], KeptLinks)
     /// A list received from the daemon, without an allocation for each row.
-    case places(GatheredPlaces)
+    case places(ReceivedPlacements)
 
     /// The placements received from the daemon; nil for a cached list.
-    var places: GatheredPlaces? { if case .places(let places) = self { places } else { nil } }
+    var places: ReceivedPlacements? { if case .places(let places) = self { places } else { nil } }
 
     /// The rows; they are created from placements if necessary.
     var rows: [ResultRow] {
