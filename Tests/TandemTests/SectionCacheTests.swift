@@ -249,7 +249,7 @@ import Testing
     }
 
     @Test func `a truncated or foreign file is not used`() throws {
-        var links = KeptLinks()
+        var links = CachedLinks()
         links.objects = [ObjectReference(tag: 1, number: 7), ObjectReference(tag: 1, number: 9)]
         (links.hops, links.places) = (2, [0, 1, 2, 0, 1, 1, 0, 0, 2, 2])
         let cache = SectionCache(

@@ -3,7 +3,7 @@ import TandemResults
 /// A list without the values of its rows: their placements and links.
 enum PlacementList {
     /// A list read from a cache.
-    case rows([ResultRow], KeptLinks)
+    case rows([ResultRow], CachedLinks)
     /// A list received from the daemon, without an allocation for each row.
     case places(ReceivedPlacements)
 
@@ -19,7 +19,7 @@ enum PlacementList {
     }
 
     /// The links of the rows; without hops if they are not known.
-    var links: KeptLinks {
+    var links: CachedLinks {
         switch self {
         case .rows(_, let links): links
         case .places(let places): places.kept

@@ -44,8 +44,8 @@ struct ReceivedPlacements {
     }
 
     /// The links of the rows, in the form of a cache; without hops if they are not known.
-    var kept: KeptLinks {
-        var links = KeptLinks()
+    var kept: CachedLinks {
+        var links = CachedLinks()
         (links.objects, links.hops) = (reached, hops)
         links.places = parts.flatMap { part in (0..<part.count).flatMap { part.links($0) } }
         return links

@@ -17,7 +17,7 @@ struct ResultsLinks {
         /// The object that each row reaches here; no entry if the row's path ended before.
         private var made = LinkTable()
         /// The same links until the first lookup by object.
-        private var late: LateLinks?
+        private var late: LazyLinkTable?
 
         init(parent: Int?, slot: Int) {
             self.parent = parent
@@ -39,7 +39,7 @@ struct ResultsLinks {
         /// Replaces the links by those of a new list.
         mutating func take(_ links: UnindexedLinks) {
             made = LinkTable()
-            late = LateLinks(links)
+            late = LazyLinkTable(links)
         }
 
         func isReached(_ object: ObjectNumber) -> Bool {
@@ -51,7 +51,7 @@ struct ResultsLinks {
     }
 
     /// Links whose table is created on first use; copies of a node share it.
-    private final class LateLinks {
+    private final class LazyLinkTable {
         let placed: UnindexedLinks
         private(set) lazy var table = placed.table
 
@@ -260,8 +260,8 @@ extension ResultsLinks {
 
     /// Returns the links of rows in the form of a cache, or nil if the context lacks a reached
     /// object.
-    func kept(of rows: [ResultRow], _ context: ManagedObjectContext) -> KeptLinks? {
-        var kept = KeptLinks()
+    func kept(of rows: [ResultRow], _ context: ManagedObjectContext) -> CachedLinks? {
+        var kept = CachedLinks()
         kept.hops = nodes.count
         kept.places.reserveCapacity(rows.count * nodes.count)
         var places: [ObjectNumber: UInt32] = [:]
@@ -299,7 +299,7 @@ extension ResultsLinks {
     }
 
     private mutating func take(
-        _ kept: KeptLinks, of rows: [ResultRow], without news: Set<ObjectNumber>
+        _ kept: CachedLinks, of rows: [ResultRow], without news: Set<ObjectNumber>
     ) {
         for at in nodes.indices {
             var links: [LinkTable.Link] = []

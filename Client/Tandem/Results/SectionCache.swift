@@ -17,21 +17,22 @@ import TandemResults
 /// - the position, as text,
 /// - the section names,
 /// - for each row its number, entity tag, the index of its section name, and its sort key,
-/// - ``KeptLinks``,
+/// - ``CachedLinks``,
 /// - the hash of all bytes before.
 struct SectionCache: Equatable {
     var request: StableHash
     var position: Position
     var rows: [ResultRow]
     /// The links of the rows.
-    var links: KeptLinks
+    var links: CachedLinks
 
     /// The size of the largest file that is read.
     static let maximumBytes: UInt64 = 1 << 30
     private static func form(_ tables: String) -> String { "tandem list 2, Unicode \(tables)" }
 
     init(
-        request: StableHash, position: Position, rows: [ResultRow], links: KeptLinks = KeptLinks()
+        request: StableHash, position: Position, rows: [ResultRow],
+        links: CachedLinks = CachedLinks()
     ) {
         self.request = request
         self.position = position
@@ -85,7 +86,7 @@ struct SectionCache: Equatable {
             var names: [String] = []
             for _ in 0..<(try reader.count()) { names.append(try reader.string()) }
             rows = []
-            links = KeptLinks()
+            links = CachedLinks()
             let count = try reader.count(itemBytes: 12)
             rows.reserveCapacity(count)
             for _ in 0..<count {
@@ -97,7 +98,7 @@ struct SectionCache: Equatable {
                         number: number, entityTag: tag, sortKey: try reader.blob(),
                         section: names[Int(place)]))
             }
-            links = try KeptLinks(of: count, from: &reader)
+            links = try CachedLinks(of: count, from: &reader)
             try reader.expectEnd("a cached list")
         } catch {
             return nil

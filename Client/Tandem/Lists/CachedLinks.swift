@@ -2,7 +2,7 @@ import TandemModel
 
 /// The objects that the rows of a cached list reach over the list's to-one key paths: for each row,
 /// one object per hop.
-struct KeptLinks: Equatable {
+struct CachedLinks: Equatable {
     /// The reached objects, without duplicates.
     var objects: [ObjectReference] = []
     /// The number of hops from a row.
