@@ -136,9 +136,9 @@ import Testing
         func row(_ number: Int) -> ResultRow {
             ResultRow(number: UInt64(number), sortKey: [UInt8(random.next(12))])
         }
-        var all = HeldRows((1...20).map(row), edge: nil)
+        var all = WindowRows((1...20).map(row), edge: nil)
         let start = Array(all.rows.prefix(3 + random.next(9)))
-        var held = HeldRows(start, edge: start.last)
+        var held = WindowRows(start, edge: start.last)
         for round in 0..<200 {
             let edits = ListEdits(
                 removed: [UInt64(1 + random.next(30))], upserted: [row(1 + random.next(30))])

@@ -61,7 +61,7 @@ extension FetchedResultsController {
                 ?? judge.rows(answer, overrides)
         var known =
             plan.isWindow
-            ? HeldRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
+            ? WindowRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
         let related = relatedEdits(plan)
         if !related.isEmpty { hold(answer, group) }
         var fresh = editsReached(by: rows, related, plan)
@@ -84,7 +84,7 @@ extension FetchedResultsController {
         sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
         (interruption, shownBefore) = (nil, nil)
         isRefused = false
-        held = known
+        windowRows = known
         if isOpening { outbox.removeAll() }
         causes = ChangeCauses()
         show(new, changed: reasons, isSilent: isOpening)

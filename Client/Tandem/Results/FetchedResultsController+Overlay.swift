@@ -5,8 +5,8 @@ import TandemResults
 /// Shows the context's unsaved edits in the list: edited objects enter, leave and move as in a
 /// fetch.
 ///
-/// `list` and `held` include the edits. `overlay` has the stored rows of the edited objects, and
-/// knows which objects must be placed again.
+/// `list` and `windowRows` include the edits. `overlay` has the stored rows of the edited objects,
+/// and knows which objects must be placed again.
 extension FetchedResultsController {
     /// Returns the overlay entries of all edited objects that the plan may list; their stored rows
     /// are not set yet.

@@ -20,7 +20,7 @@ extension FetchedResultsController {
 
     func apply(_ edits: ListEdits, _ plan: ResultsPlan) {
         if edits.isEmpty { return }
-        if held != nil {
+        if windowRows != nil {
             applyToWindow(edits, plan)
         } else {
             applyToList(edits)
@@ -28,8 +28,8 @@ extension FetchedResultsController {
     }
 
     private func applyToWindow(_ edits: ListEdits, _ plan: ResultsPlan) {
-        guard var known = held else { return }
-        held = nil
+        guard var known = windowRows else { return }
+        windowRows = nil
         known.apply(edits)
         var gone = edits.upserted.map(\.number).filter { known.row($0) == nil }
         if let needed = plan.needed, known.rows.count / 8 > needed + slack {
@@ -39,7 +39,7 @@ extension FetchedResultsController {
             links?.forget(number, source)
             sums?.forget(number)
         }
-        held = known
+        windowRows = known
         show(window(of: known, plan), changed: edits.reasons, isSilent: false)
     }
 
@@ -62,8 +62,8 @@ extension FetchedResultsController {
     }
 
     /// Returns the part of the known rows that is shown, as a list.
-    func window(of held: HeldRows, _ plan: ResultsPlan) -> SectionedList {
-        let rows = held.window(offset: plan.request.offset, limit: plan.request.limit)
+    func window(of windowRows: WindowRows, _ plan: ResultsPlan) -> SectionedList {
+        let rows = windowRows.window(offset: plan.request.offset, limit: plan.request.limit)
         return SectionedList(sectioned: plan.sectionKeyPath != nil, rows: Array(rows))
     }
 

@@ -19,9 +19,10 @@ extension FetchedResultsController: MergeParticipant {
 
     /// Whether edits removed rows, and the remaining known rows do not fill the window.
     var needsRefill: Bool {
-        guard let held, !held.isComplete, !overlay.isEmpty, opening == nil, interruption == nil
+        guard let windowRows, !windowRows.isComplete, !overlay.isEmpty, opening == nil,
+            interruption == nil
         else { return false }
-        return held.rows.count < plan?.needed ?? 0
+        return windowRows.rows.count < plan?.needed ?? 0
     }
 
     var verdictItem: VerdictItem? {
@@ -104,9 +105,9 @@ extension FetchedResultsController: MergeParticipant {
             if let prefetched, prefetched.answer.position > group.to { return nil }
             return fetch(plan, overlay.count)
         }
-        guard let held, !held.isComplete, interruption == nil else { return nil }
+        guard let windowRows, !windowRows.isComplete, interruption == nil else { return nil }
         let losses = losses(group, verdicts, plan)
-        return losses == 0 || held.rows.count - losses >= needed ? nil : fetch(plan, losses)
+        return losses == 0 || windowRows.rows.count - losses >= needed ? nil : fetch(plan, losses)
     }
 
     /// Returns the plan to fetch with, recompiled if the model was replaced; nil if there is none,
@@ -264,7 +265,7 @@ extension FetchedResultsController: MergeParticipant {
 
     /// Returns the row as shown, with the context's edits, in the window or not.
     func shownRow(_ number: ObjectNumber) -> ResultRow? {
-        if let held { return held.row(number) }
+        if let windowRows { return windowRows.row(number) }
         return list.currentRow(number)
     }
 }

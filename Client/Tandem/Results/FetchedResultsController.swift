@@ -19,8 +19,8 @@ public import TandemResults
 /// updated.
 ///
 /// State:
-/// - `plan`, `list`, `held`, `links`: the plan that is followed, its rows, the known rows of a
-///   limited list, and the objects to which rows refer.
+/// - `plan`, `list`, `windowRows`, `links`: the plan that is followed, its rows, the known rows of
+///   a limited list, and the objects to which rows refer.
 /// - `good`, `owed`: while `list` is out of order, the list that is shown, and the changes since;
 ///   otherwise nil and empty.
 /// - `opening`, `openingFailure`: the plan of the pending fetch, and the reason why that fetch
@@ -114,7 +114,7 @@ public final class FetchedResultsController {
     var list: SectionedList
     var good: SectionedList?
     var owed: [ObjectNumber: ChangeReason] = [:]
-    var held: HeldRows?
+    var windowRows: WindowRows?
     /// The causes of changes that were not reported yet.
     var causes = ChangeCauses()
     var sums: ResultsSums?

@@ -7,19 +7,19 @@ import TandemResults
 /// Release it before the list is changed; otherwise the change copies the list.
 struct StoredRows {
     private let overlay: EditOverlay
-    private let held: HeldRows?
+    private let windowRows: WindowRows?
     private let list: SectionedList
 
     init(_ controller: FetchedResultsController) {
         overlay = controller.overlay
-        held = controller.held
+        windowRows = controller.windowRows
         list = controller.list
     }
 
     /// Whether an object is a row.
     func contains(_ number: ObjectNumber) -> Bool {
         if let overlaid = overlay[number] { return overlaid.stored != nil }
-        if let held { return held.row(number) != nil }
+        if let windowRows { return windowRows.row(number) != nil }
         return list.isCurrent(number)
     }
 
@@ -31,13 +31,13 @@ struct StoredRows {
     /// Returns the difference to the stored row's key and section, or nil if there is no stored
     /// row.
     func difference(of row: ResultRow) -> ChangeReason? {
-        if overlay[row.number] == nil, held == nil { return list.currentDifference(of: row) }
+        if overlay[row.number] == nil, windowRows == nil { return list.currentDifference(of: row) }
         return self.row(row.number).map { RowJudge.difference($0, row) }
     }
 
     private func row(_ number: ObjectNumber) -> ResultRow? {
         if let overlaid = overlay[number] { return overlaid.stored }
-        if let held { return held.row(number) }
+        if let windowRows { return windowRows.row(number) }
         return list.currentRow(number)
     }
 }

@@ -7,7 +7,7 @@ import TandemResults
 /// All rows at or before the edge are held; rows after it are not known. The window is therefore
 /// exact while it ends before the edge. Rows that leave the window cost no fetch until the rows
 /// beyond it are used up.
-struct HeldRows {
+struct WindowRows {
     /// All rows up to the edge, in order.
     private(set) var rows: [ResultRow]
     private var byNumber: [ObjectNumber: ResultRow]
