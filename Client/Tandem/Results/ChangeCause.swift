@@ -35,10 +35,10 @@ struct ChangeCauses: Sendable {
     private var ends: Set<ObjectNumber> = []
 
     /// Records the changes of a merge.
-    mutating func note(_ group: MergedGroup, _ judge: RowJudge) {
+    mutating func note(_ group: MergedGroup, _ collector: RowChangeCollector) {
         let isFirst = merged.isEmpty
-        let isByOthers = judge.plan.compiled.predicateUsesRelated
-        for part in judge.ownParts {
+        let isByOthers = collector.plan.compiled.predicateUsesRelated
+        for part in collector.ownParts {
             if isFirst { merged.reserveCapacity(merged.count + part.count) }
             for at in part where !group.changes[at].changed.isEmpty {
                 let number = group.changes[at].object.number
@@ -48,10 +48,10 @@ struct ChangeCauses: Sendable {
                 if isFirst { merged.append((number, slots)) } else { note(number, slots) }
             }
         }
-        if isFirst, judge.ownParts.count > 1 { merged.sort { $0.number < $1.number } }
-        for path in judge.plan.compiled.paths
-        where !path.hops.isEmpty && path.isTouched(by: group.table, judge.plan.compiled.model) {
-            note(path, judge.plan)
+        if isFirst, collector.ownParts.count > 1 { merged.sort { $0.number < $1.number } }
+        for path in collector.plan.compiled.paths
+        where !path.hops.isEmpty && path.isTouched(by: group.table, collector.plan.compiled.model) {
+            note(path, collector.plan)
         }
     }
 

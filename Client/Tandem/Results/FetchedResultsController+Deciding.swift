@@ -8,32 +8,32 @@ extension FetchedResultsController {
     /// held here.
     func decide(
         _ group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan
-    ) -> RowJudge {
-        var judge = RowJudge(
+    ) -> RowChangeCollector {
+        var collector = RowChangeCollector(
             plan: plan, reader: GroupReader(source, group.table), rows: group.changes.count)
-        judge.note(group)
+        collector.note(group)
         let stored = StoredRows(self)
         if let verdicts {
-            judge.reader.isAuthoritative = true
-            judge.reader.answered = Dictionary(
+            collector.reader.isAuthoritative = true
+            collector.reader.answered = Dictionary(
                 verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
                 uniquingKeysWith: { $1 })
-            for verdict in verdicts where judge.isReadable(verdict) {
+            for verdict in verdicts where collector.isReadable(verdict) {
                 let row = verdict.matches ? verdict.row : nil
                 let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
-                judge.consider(verdict.object, row, reason, stored)
+                collector.consider(verdict.object, row, reason, stored)
             }
-            return judge
+            return collector
         }
-        judge.considerOwn(stored)
+        collector.considerOwn(stored)
         let related = plan.concerningRelated(group.table)
-        if related.isEmpty { return judge }
+        if related.isEmpty { return collector }
         let affected = links?.affected(by: related) ?? []
-        for number in affected.sorted() where !judge.hasConsidered(number, plan) {
+        for number in affected.sorted() where !collector.hasConsidered(number, plan) {
             guard let reference = stored.reference(number) else { continue }
-            judge.considerAffected(reference, stored)
+            collector.considerAffected(reference, stored)
         }
-        return judge
+        return collector
     }
 
     /// Replaces the list by an answer, brought forward to the context's position.
@@ -47,21 +47,22 @@ extension FetchedResultsController {
         let answer = prefetched.answer
         let isOpening = opening != nil
         let tail = group.tail(after: answer.position, plan.compiled.model)
-        var judge = RowJudge(plan: plan, reader: GroupReader(source, ChangeTable(tail)))
-        judge.reader.isAuthoritative = true
+        var collector = RowChangeCollector(
+            plan: plan, reader: GroupReader(source, ChangeTable(tail)))
+        collector.reader.isAuthoritative = true
         let needsRows = plan.mode == .related || keepsRows(answer.objects.count)
-        judge.reader.answered = answer.rows(includingObjects: needsRows)
-        judge.note(group)
-        let overrides = overrides(tail, verdicts, judge)
+        collector.reader.answered = answer.rows(includingObjects: needsRows)
+        collector.note(group)
+        let overrides = overrides(tail, verdicts, collector)
         let placed = placedList(prefetched, overrides)
         let rows =
             placed != nil
             ? []
-            : prefetched.known.map { judge.rows($0.list.rows, $0.verdicts, overrides) }
-                ?? judge.rows(answer, overrides)
+            : prefetched.known.map { collector.rows($0.list.rows, $0.verdicts, overrides) }
+                ?? collector.rows(answer, overrides)
         var known =
             plan.isWindow
-            ? WindowRows(rows, edge: prefetched.isComplete ? nil : judge.edge(of: answer)) : nil
+            ? WindowRows(rows, edge: prefetched.isComplete ? nil : collector.edge(of: answer)) : nil
         let related = relatedEdits(plan)
         if !related.isEmpty { hold(answer, group) }
         var fresh = editsReached(by: rows, related, plan)
@@ -76,12 +77,12 @@ extension FetchedResultsController {
             openingFailure = TandemError(problem)
             return false
         }
-        var reasons = survivors(of: laid.rows, answer, group, verdicts, judge)
+        var reasons = survivors(of: laid.rows, answer, group, verdicts, collector)
         if interruption == nil { correct(&reasons, fresh, group) }
-        relink(rows, prefetched, group, judge.reader, overrides)
+        relink(rows, prefetched, group, collector.reader, overrides)
         self.plan = plan
         overlay.replace(by: fresh, related: related)
-        sum(answer, overrides, laid.edits, judge, isOpening: isOpening)
+        sum(answer, overrides, laid.edits, collector, isOpening: isOpening)
         (interruption, shownBefore) = (nil, nil)
         isRefused = false
         windowRows = known
@@ -108,19 +109,19 @@ extension FetchedResultsController {
     /// Returns the rows that changed after the answer: their current row if they match, otherwise
     /// nil.
     private func overrides(
-        _ tail: [Change], _ verdicts: [Verdict]?, _ judge: RowJudge
+        _ tail: [Change], _ verdicts: [Verdict]?, _ collector: RowChangeCollector
     ) -> [ObjectNumber: (object: ObjectReference, row: Row?)] {
         var overrides: [ObjectNumber: (object: ObjectReference, row: Row?)] = [:]
         if let verdicts {
-            for verdict in verdicts where judge.isReadable(verdict) {
+            for verdict in verdicts where collector.isReadable(verdict) {
                 let row = verdict.matches ? verdict.row : nil
                 overrides[verdict.object.number] = (verdict.object, row)
             }
             return overrides
         }
-        for change in tail where judge.plan.compiled.includes(tag: change.object.tag) {
-            guard change.kind != .touch, !judge.plan.leavesPlace(change) else { continue }
-            let row = change.row.flatMap { judge.matches(change.object, $0) ? $0 : nil }
+        for change in tail where collector.plan.compiled.includes(tag: change.object.tag) {
+            guard change.kind != .touch, !collector.plan.leavesPlace(change) else { continue }
+            let row = change.row.flatMap { collector.matches(change.object, $0) ? $0 : nil }
             overrides[change.object.number] = (change.object, row)
         }
         return overrides
@@ -129,19 +130,19 @@ extension FetchedResultsController {
     /// Returns the rows that stay in the list and count as changed, with the reasons.
     private func survivors(
         of rows: [ResultRow], _ answer: FetchAnswer, _ group: MergedGroup, _ verdicts: [Verdict]?,
-        _ judge: RowJudge
+        _ collector: RowChangeCollector
     ) -> [ObjectNumber: ChangeReason] {
         guard let old = self.plan else { return [:] }
         var reasons: [ObjectNumber: ChangeReason] = [:]
-        for change in judge.own { reasons[change.object.number] = .ownValues }
+        for change in collector.own { reasons[change.object.number] = .ownValues }
         for verdict in verdicts ?? [] where verdict.refreshed {
             reasons[verdict.object.number, default: []].formUnion(.refreshPath)
         }
         // If the gap began with this group, the group has all changes since, unless only the daemon
         // can evaluate them.
         let isUnjudged =
-            verdicts == nil && judge.plan.mode == .verdicts
-            && group.changes.contains(where: judge.plan.concernsRelated)
+            verdicts == nil && collector.plan.mode == .verdicts
+            && group.changes.contains(where: collector.plan.concernsRelated)
         if let interruption, let now = source.position,
             isUnjudged || !group.begins(at: interruption, now)
         {
@@ -149,33 +150,33 @@ extension FetchedResultsController {
             for object in answer.objects {
                 let number = object.object.number
                 if isOtherLog || object.version > interruption.number
-                    || judge.plan.compiled.countsLinks(object.object)
+                    || collector.plan.compiled.countsLinks(object.object)
                 {
                     reasons[number, default: []].formUnion(.ownValues)
-                } else if mayShowOthers(object, judge) {
+                } else if mayShowOthers(object, collector) {
                     reasons[number, default: []].formUnion(.refreshPath)
                 }
             }
         }
         if verdicts == nil, let affected = links?.affected(by: group.changes) {
-            var judge = judge
-            judge.reader.changes = group.table
+            var collector = collector
+            collector.reader.changes = group.table
             for number in affected {
-                guard let reference = reference(number), judge.isRefreshed(reference) else {
+                guard let reference = reference(number), collector.isRefreshed(reference) else {
                     continue
                 }
                 reasons[number, default: []].formUnion(.refreshPath)
             }
         }
         // Keys of different orders can't be compared.
-        guard old.request.sort == judge.plan.request.sort,
-            old.sectionKeyPath == judge.plan.sectionKeyPath
+        guard old.request.sort == collector.plan.request.sort,
+            old.sectionKeyPath == collector.plan.sectionKeyPath
         else { return reasons }
         // Compare with the shown rows, edits included: a save of an edit that is shown moves
         // nothing.
         for row in rows {
             guard let old = shownRow(row.number) else { continue }
-            let reason = RowJudge.difference(old, row)
+            let reason = RowChangeCollector.difference(old, row)
             if !reason.isEmpty { reasons[row.number, default: []].formUnion(reason) }
         }
         return reasons
@@ -185,15 +186,15 @@ extension FetchedResultsController {
     private func sum(
         _ answer: FetchAnswer,
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)], _ laid: ListEdits,
-        _ judge: RowJudge, isOpening: Bool
+        _ collector: RowChangeCollector, isOpening: Bool
     ) {
-        let plan = judge.plan
+        let plan = collector.plan
         let fresh = isOpening ? openingSums : sums.flatMap { try? $0.emptied(for: plan) }
         sums = fresh
         guard let fresh, !fresh.isEmpty else { return }
         let model = plan.compiled.model
         for object in answer.objects {
-            let row = judge.reader.changes[object.object.number]?.row ?? object.row
+            let row = collector.reader.changes[object.object.number]?.row ?? object.row
             sums?.note(row, of: object.object, model)
         }
         for (object, row) in overrides.values {

@@ -131,7 +131,7 @@ extension FetchedResultsController {
                 reason = shows ? .refreshPath : []
             }
             if let shown = shownRow(number) {
-                reason.formUnion(RowJudge.difference(shown, target))
+                reason.formUnion(RowChangeCollector.difference(shown, target))
                 if isChange(number, fresh, changes[number]) {
                     reason.insert(.ownValues)
                     noteEdits(number, fresh)

@@ -7,14 +7,14 @@ extension FetchedResultsController {
     var visible: SectionedList { good ?? list }
 
     /// Applies the collected changes of single rows.
-    func apply(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
+    func apply(_ collector: RowChangeCollector, _ group: MergedGroup, _ verdicts: [Verdict]?) {
         if good == nil { causes = ChangeCauses() }
-        causes.note(group, judge)
-        var edits = judge.edits
-        if !edits.isEmpty { relink(judge, group, verdicts) }
-        let edited = layEdits(over: &edits, judge.plan, group)
-        noteSums(edits, edited, judge.plan.compiled.model, judge.reader)
-        apply(edits, judge.plan)
+        causes.note(group, collector)
+        var edits = collector.edits
+        if !edits.isEmpty { relink(collector, group, verdicts) }
+        let edited = layEdits(over: &edits, collector.plan, group)
+        noteSums(edits, edited, collector.plan.compiled.model, collector.reader)
+        apply(edits, collector.plan)
         if needsRefill { source.fillSoon() }
     }
 
@@ -164,18 +164,20 @@ extension FetchedResultsController {
     // MARK: Links
 
     /// Keeps the changed rows in the context, and updates their links.
-    private func relink(_ judge: RowJudge, _ group: MergedGroup, _ verdicts: [Verdict]?) {
-        for number in judge.edits.removed { links?.forget(number, source) }
+    private func relink(
+        _ collector: RowChangeCollector, _ group: MergedGroup, _ verdicts: [Verdict]?
+    ) {
+        for number in collector.edits.removed { links?.forget(number, source) }
         var versions = group.versions
         for verdict in verdicts ?? [] { versions[verdict.object.number] = verdict.version }
-        let isRelatedChanged = !judge.plan.concerningRelated(group.table).isEmpty
-        for at in judge.edits.upserted.indices {
-            let number = judge.edits.upserted[at].number
-            let origin = judge.origins[at]
+        let isRelatedChanged = !collector.plan.concerningRelated(group.table).isEmpty
+        for at in collector.edits.upserted.indices {
+            let number = collector.edits.upserted[at].number
+            let origin = collector.origins[at]
             let reference = ObjectReference(
-                tag: judge.edits.upserted[at].entityTag, number: number)
+                tag: collector.edits.upserted[at].entityTag, number: number)
             let own = origin < 0 ? nil : group.changes[origin].row
-            guard let bytes = own ?? judge.reader.row(of: reference).row else { continue }
+            guard let bytes = own ?? collector.reader.row(of: reference).row else { continue }
             if !source.holds(number) {
                 source.hold(reference, bytes, version: versions[number])
             }
@@ -184,15 +186,17 @@ extension FetchedResultsController {
             {
                 continue
             }
-            links?.note(number, bytes, source, judge.reader, versions)
+            links?.note(number, bytes, source, collector.reader, versions)
         }
-        holdUnmoved(judge, versions)
+        holdUnmoved(collector, versions)
     }
 
     /// Keeps the rows that changed without moving in the context; their links stay as they are.
-    private func holdUnmoved(_ judge: RowJudge, _ versions: RowVersions) {
-        for number in judge.edits.unmoved where !source.holds(number) {
-            guard let change = judge.reader.changes[number], let row = change.row else { continue }
+    private func holdUnmoved(_ collector: RowChangeCollector, _ versions: RowVersions) {
+        for number in collector.edits.unmoved where !source.holds(number) {
+            guard let change = collector.reader.changes[number], let row = change.row else {
+                continue
+            }
             source.hold(change.object, row, version: versions[number])
         }
     }

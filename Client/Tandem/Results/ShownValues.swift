@@ -48,13 +48,13 @@ extension FetchedResultsController {
     /// Law 5 requires every change to be reported once, and nothing else. If history was lost and
     /// there are no values to compare, the row is reported: an unnecessary update is harmless, but
     /// a missed one would show wrong values.
-    func mayShowOthers(_ object: StoredObject, _ judge: RowJudge) -> Bool {
-        let (plan, reference) = (judge.plan, object.object)
+    func mayShowOthers(_ object: StoredObject, _ collector: RowChangeCollector) -> Bool {
+        let (plan, reference) = (collector.plan, object.object)
         guard let shownBefore else {
             let isLooked = source.records[reference.number]?.members.isEmpty == false
             return isLooked || !plan.compiled.refreshKeyPaths.isEmpty
         }
-        let values = plan.compiled.refreshValues(reference, object.row, judge.reader)
+        let values = plan.compiled.refreshValues(reference, object.row, collector.reader)
         return shownBefore.mayDiffer(reference, values, plan)
     }
 }

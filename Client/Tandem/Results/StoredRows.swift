@@ -32,7 +32,7 @@ struct StoredRows {
     /// row.
     func difference(of row: ResultRow) -> ChangeReason? {
         if overlay[row.number] == nil, windowRows == nil { return list.currentDifference(of: row) }
-        return self.row(row.number).map { RowJudge.difference($0, row) }
+        return self.row(row.number).map { RowChangeCollector.difference($0, row) }
     }
 
     private func row(_ number: ObjectNumber) -> ResultRow? {

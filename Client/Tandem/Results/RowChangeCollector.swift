@@ -4,7 +4,7 @@ import TandemResults
 import TandemWire
 
 /// Collects the effect of a group on single rows.
-struct RowJudge {
+struct RowChangeCollector {
     let plan: ResultsPlan
     var reader: GroupReader { didSet { keys?.forgetRelated() } }
     /// The changes of the current group, including those of other entities.
@@ -23,7 +23,7 @@ struct RowJudge {
     init(plan: ResultsPlan, reader: GroupReader, rows: Int = .max) {
         self.plan = plan
         self.reader = reader
-        keys = rows < RowJudge.few ? nil : GroupedKeys(of: plan.compiled, sections: true)
+        keys = rows < RowChangeCollector.few ? nil : GroupedKeys(of: plan.compiled, sections: true)
     }
 
     /// The number of rows below which caching related values does not pay.
@@ -33,7 +33,7 @@ struct RowJudge {
     mutating func note(_ group: MergedGroup) {
         noted = group.table
         ownParts = noted.parts.filter { plan.compiled.includes(tag: noted.tag(of: $0)) }
-        if noted.all.count < RowJudge.few { return }
+        if noted.all.count < RowChangeCollector.few { return }
         edits.upserted.reserveCapacity(noted.all.count)
         edits.reasons.reserveCapacity(noted.all.count)
         edits.unmoved.reserveCapacity(noted.all.count)
