@@ -45,9 +45,9 @@ extension FetchedResultsController {
             guard case .verdicts(let verdicts)? = answer, verdicts.items.count == 1,
                 case .objects(let related)? = verdicts.alongside, self.opening != nil,
                 self.source.pinnedPosition == nil,
-                let prefetched = Prefetched(cached: found, verdicts, related, plan)
+                let bufferedAnswer = BufferedAnswer(cached: found, verdicts, related, plan)
             else { return .done(()) }
-            self.prefetched = prefetched
+            self.bufferedAnswer = bufferedAnswer
             return try self.source.mergeStep(through: verdicts.position)
         }
     }
@@ -75,7 +75,7 @@ extension FetchedResultsController {
     }
 }
 
-extension Prefetched {
+extension BufferedAnswer {
     /// Creates an answer from a cached list, the verdicts since its position, and its related
     /// objects; nil if any row can't be read.
     init?(

@@ -41,10 +41,10 @@ extension FetchedResultsController {
     /// Returns false if this makes the pending fetch fail because sections are out of order; the
     /// old list then stays.
     func replace(
-        by prefetched: Prefetched, _ group: MergedGroup, _ verdicts: [Verdict]?
+        by bufferedAnswer: BufferedAnswer, _ group: MergedGroup, _ verdicts: [Verdict]?
     ) -> Bool {
-        let plan = prefetched.plan
-        let answer = prefetched.answer
+        let plan = bufferedAnswer.plan
+        let answer = bufferedAnswer.answer
         let isOpening = opening != nil
         let tail = group.tail(after: answer.position, plan.compiled.model)
         var collector = RowChangeCollector(
@@ -54,15 +54,16 @@ extension FetchedResultsController {
         collector.reader.answered = answer.rows(includingObjects: needsRows)
         collector.note(group)
         let overrides = overrides(tail, verdicts, collector)
-        let placed = placedList(prefetched, overrides)
+        let placed = placedList(bufferedAnswer, overrides)
         let rows =
             placed != nil
             ? []
-            : prefetched.known.map { collector.rows($0.list.rows, $0.verdicts, overrides) }
+            : bufferedAnswer.known.map { collector.rows($0.list.rows, $0.verdicts, overrides) }
                 ?? collector.rows(answer, overrides)
         var known =
             plan.isWindow
-            ? WindowRows(rows, edge: prefetched.isComplete ? nil : collector.edge(of: answer)) : nil
+            ? WindowRows(rows, edge: bufferedAnswer.isComplete ? nil : collector.edge(of: answer))
+            : nil
         let related = relatedEdits(plan)
         if !related.isEmpty { hold(answer, group) }
         var fresh = editsReached(by: rows, related, plan)
@@ -79,7 +80,7 @@ extension FetchedResultsController {
         }
         var reasons = survivors(of: laid.rows, answer, group, verdicts, collector)
         if interruption == nil { correct(&reasons, fresh, group) }
-        relink(rows, prefetched, group, collector.reader, overrides)
+        relink(rows, bufferedAnswer, group, collector.reader, overrides)
         self.plan = plan
         overlay.replace(by: fresh, related: related)
         sum(answer, overrides, laid.edits, collector, isOpening: isOpening)
@@ -95,11 +96,11 @@ extension FetchedResultsController {
     /// Returns the list built from an answer's placements, or nil if single rows matter: some
     /// changed since, are edited, or were shown before.
     private func placedList(
-        _ prefetched: Prefetched,
+        _ bufferedAnswer: BufferedAnswer,
         _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) -> SectionedList? {
-        let plan = prefetched.plan
-        guard let known = prefetched.known, known.verdicts.isEmpty, overrides.isEmpty,
+        let plan = bufferedAnswer.plan
+        guard let known = bufferedAnswer.known, known.verdicts.isEmpty, overrides.isEmpty,
             self.plan == nil, !plan.isWindow,
             relatedEdits(plan).isEmpty, edits(over: plan).isEmpty
         else { return nil }
@@ -241,14 +242,14 @@ extension FetchedResultsController {
 
     /// Replaces the links of the list, and keeps its rows in the context if they are few enough.
     private func relink(
-        _ rows: [ResultRow], _ prefetched: Prefetched, _ group: MergedGroup,
+        _ rows: [ResultRow], _ bufferedAnswer: BufferedAnswer, _ group: MergedGroup,
         _ reader: GroupReader, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
     ) {
         var old = links
-        let answer = prefetched.answer
+        let answer = bufferedAnswer.answer
         // A list opened from a cache or from placements has no row values.
-        let keepsRows = keepsRows(rows.count) && prefetched.known == nil
-        var new = ResultsLinks(prefetched.plan, pinsRows: keepsRows)
+        let keepsRows = keepsRows(rows.count) && bufferedAnswer.known == nil
+        var new = ResultsLinks(bufferedAnswer.plan, pinsRows: keepsRows)
         if keepsRows || !new.isEmpty {
             var versions = RowVersions(answer.versions)
             versions.merge(group.versions)
@@ -261,7 +262,7 @@ extension FetchedResultsController {
                 }
                 return (row.number, current)
             }
-            if let (list, verdicts) = prefetched.known {
+            if let (list, verdicts) = bufferedAnswer.known {
                 let news = Set(verdicts.map(\.object.number)).union(overrides.keys)
                 new.take(list, without: news, source, reader, versions)
                 let judged = Dictionary(

@@ -4,7 +4,7 @@ import TandemResults
 import TandemWire
 
 /// The answer to a fetch, buffered until a merge brings the context to its position or beyond.
-struct Prefetched {
+struct BufferedAnswer {
     var plan: ResultsPlan
     var answer: FetchAnswer
     /// Whether the result has no rows after those of the answer.
@@ -32,9 +32,9 @@ extension FetchedResultsController: MergeParticipant {
     // MARK: Verdicts
 
     func needs(_ group: MergedGroup) -> Bool {
-        if let prefetched, prefetched.covers(group) {
-            let plan = prefetched.plan
-            let tail = group.tail(after: prefetched.answer.position, plan.compiled.model)
+        if let bufferedAnswer, bufferedAnswer.covers(group) {
+            let plan = bufferedAnswer.plan
+            let tail = group.tail(after: bufferedAnswer.answer.position, plan.compiled.model)
             return plan.mode != .own && tail.contains { concerns($0, plan) }
                 || dependsOnTexts(tail, plan)
         }
@@ -95,14 +95,14 @@ extension FetchedResultsController: MergeParticipant {
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? {
         guard let plan = currentPlan() else { return nil }
         let needed = plan.needed ?? 0
-        if let prefetched, prefetched.covers(group) {
-            let count = prefetched.answer.objects.count
+        if let bufferedAnswer, bufferedAnswer.covers(group) {
+            let count = bufferedAnswer.answer.objects.count
             let losses = losses(group, verdicts, plan)
-            if prefetched.isComplete || count - losses >= needed { return nil }
+            if bufferedAnswer.isComplete || count - losses >= needed { return nil }
             return fetch(plan, losses)
         }
         if isWaiting {
-            if let prefetched, prefetched.answer.position > group.to { return nil }
+            if let bufferedAnswer, bufferedAnswer.answer.position > group.to { return nil }
             return fetch(plan, overlay.count)
         }
         guard let windowRows, !windowRows.isComplete, interruption == nil else { return nil }
@@ -172,7 +172,7 @@ extension FetchedResultsController: MergeParticipant {
             }
             if let places = fetched.places { return take(answer, places, plan) }
             let isComplete = fetch.request.limit.map { answer.objects.count < $0 } ?? true
-            prefetched = Prefetched(plan: plan, answer: answer, isComplete: isComplete)
+            bufferedAnswer = BufferedAnswer(plan: plan, answer: answer, isComplete: isComplete)
         }
     }
 
@@ -192,7 +192,7 @@ extension FetchedResultsController: MergeParticipant {
         }
         let followed = places.hops == hops ? plan : plan.judgedByDaemon
         opening = followed
-        prefetched = Prefetched(
+        bufferedAnswer = BufferedAnswer(
             plan: followed, answer: answer, isComplete: true, known: (.places(places), []))
     }
 
@@ -203,7 +203,7 @@ extension FetchedResultsController: MergeParticipant {
     /// Ends the pending fetch with an error; without one, stops following the list, which the model
     /// no longer has or the daemon refuses.
     private func refuse(_ error: TandemError) {
-        prefetched = nil
+        bufferedAnswer = nil
         if opening != nil {
             opening = nil
             openingFailure = error
@@ -215,7 +215,7 @@ extension FetchedResultsController: MergeParticipant {
     }
 
     func resetAfterGap() {
-        prefetched = nil
+        bufferedAnswer = nil
         if plan != nil, interruption == nil { interruption = lastPosition }
     }
 
@@ -224,13 +224,13 @@ extension FetchedResultsController: MergeParticipant {
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         defer { if interruption == nil, plan != nil { lastPosition = source.position } }
         if group.isRestart {
-            prefetched = nil
+            bufferedAnswer = nil
             isRefused = false
         }
         let isFollowing = plan != nil && interruption == nil
-        if let prefetched, prefetched.covers(group) {
-            self.prefetched = nil
-            if replace(by: prefetched, group, verdicts) { return }
+        if let bufferedAnswer, bufferedAnswer.covers(group) {
+            self.bufferedAnswer = nil
+            if replace(by: bufferedAnswer, group, verdicts) { return }
         } else if isFollowing, opening == nil, !group.isRestart, let plan {
             guard !group.changes.isEmpty || verdicts != nil else {
                 applyOverlay()
@@ -270,7 +270,7 @@ extension FetchedResultsController: MergeParticipant {
     }
 }
 
-extension Prefetched {
+extension BufferedAnswer {
     /// Whether merging the group brings the context to the answer's position or beyond.
     func covers(_ group: MergedGroup) -> Bool {
         group.from <= answer.position && answer.position <= group.to

@@ -27,7 +27,7 @@ public import TandemResults
 ///   can't succeed.
 /// - `interruption`: the list's position when it missed changes; the next merge fetches the list
 ///   again, unless that was refused.
-/// - `prefetched`: an answer that waits for the merge to its position.
+/// - `bufferedAnswer`: an answer that waits for the merge to its position.
 /// - `outbox`: the notifications that observers have not received yet.
 public final class FetchedResultsController {
     /// The context whose objects are listed, and with whose merges the list is updated.
@@ -110,7 +110,7 @@ public final class FetchedResultsController {
     var interruption: Position?
     var isRefused = false
     var lastPosition: Position?
-    var prefetched: Prefetched?
+    var bufferedAnswer: BufferedAnswer?
     var list: SectionedList
     var good: SectionedList?
     var owed: [ObjectNumber: ChangeReason] = [:]
@@ -216,14 +216,14 @@ public final class FetchedResultsController {
             let cached = self.cached(plan, in: session)
             self.opening = cached.map { self.followed($0, plan) } ?? plan
             self.openingFailure = nil
-            self.prefetched = nil
+            self.bufferedAnswer = nil
             self.source.add(self)
             guard let cached, let opening = self.opening else {
                 return try self.settleStep(attempt: 1)
             }
             return try self.forwardStep(cached, opening).then { _ in
                 // A cache that did not produce the list is ignored from here on.
-                if self.opening != nil, self.prefetched == nil { self.opening = plan }
+                if self.opening != nil, self.bufferedAnswer == nil { self.opening = plan }
                 return try self.settleStep(attempt: 1)
             }
         }.then { _ in
