@@ -144,7 +144,7 @@ extension ManagedObjectContext {
                     }
                     switch result {
                     case .success(.fetched(let answer)):
-                        participant.take(.success(FetchedList(answer, of: asked)), of: asked)
+                        participant.take(.success(ListAnswer(answer, of: asked)), of: asked)
                     case .success(let other): throw Step<Void>.unexpected(other)
                     case .failure(let error):
                         if error.isPassing { throw isMove ? error : error.atPin }

@@ -49,11 +49,11 @@ extension ManagedObjectContext {
     /// Assembles the answer to a fetch; throws for an answer of another kind.
     private func fetchedList(
         _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: ChunkReader?
-    ) throws -> Result<FetchedList, TandemError> {
+    ) throws -> Result<ListAnswer, TandemError> {
         switch result {
         case .success(.fetched(let head)):
             Result { () throws(TandemError) in
-                try FetchedList(head, of: fetch, parts, from: connection)
+                try ListAnswer(head, of: fetch, parts, from: connection)
             }
         case .success(let other): throw Step<Void>.unexpected(other)
         case .failure(let error): .failure(error)
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
                     self.familyState.pin === pin, let now = self.connection.knownSession,
                     self.isHere(now)
                 else { return .done(()) }
-                short.take(.success(FetchedList(answer, of: asked)), of: asked)
+                short.take(.success(ListAnswer(answer, of: asked)), of: asked)
                 self.apply(group, verdicts: [:])
                 return try self.fillStep(attempt: attempt + 1)
             }

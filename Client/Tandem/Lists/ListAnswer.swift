@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 /// The complete answer to a participant's fetch: rows, or the placements of a list's objects.
-struct FetchedList {
+struct ListAnswer {
     /// The answer, without placements.
     private(set) var answer: FetchAnswer
     /// The placements of the objects, if a long list was requested without rows.
