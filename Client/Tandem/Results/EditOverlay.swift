@@ -11,7 +11,7 @@ import TandemResults
 /// The cost of a change therefore depends on the objects it affects, not on the number of edited
 /// objects.
 struct EditOverlay {
-    private(set) var laid: [ObjectNumber: OverlaidEdits] = [:]
+    private(set) var entries: [ObjectNumber: OverlayEntry] = [:]
     /// The objects whose edits were added, dropped or changed since they were last applied.
     private(set) var touched: Set<ObjectReference> = []
     /// The edited objects on which the placement of other rows may depend.
@@ -20,7 +20,7 @@ struct EditOverlay {
     private(set) var isStaleWhole = false
     /// The undecided objects: they keep their stored row, because an object that determines their
     /// placement is not loaded.
-    private var unplaced: Set<ObjectNumber> = []
+    private var undecided: Set<ObjectNumber> = []
     /// The objects with entries, indexed by the objects on which their placement depends.
     private var reaching = ReverseIndex()
     /// The number of placements so far.
@@ -29,14 +29,14 @@ struct EditOverlay {
     /// Whether there are edits that were added or dropped and not yet applied.
     var isStale: Bool { isStaleWhole || !touched.isEmpty }
 
-    var isEmpty: Bool { laid.isEmpty }
+    var isEmpty: Bool { entries.isEmpty }
 
     /// Whether there are no entries, and no object must be placed again.
-    var isIdle: Bool { laid.isEmpty && related.isEmpty && !isStale }
+    var isIdle: Bool { entries.isEmpty && related.isEmpty && !isStale }
 
-    var count: Int { laid.count }
+    var count: Int { entries.count }
 
-    subscript(number: ObjectNumber) -> OverlaidEdits? { laid[number] }
+    subscript(number: ObjectNumber) -> OverlayEntry? { entries[number] }
 
     // MARK: Objects to place again
 
@@ -46,8 +46,8 @@ struct EditOverlay {
 
     /// Marks the undecided objects to be placed again.
     mutating func touchUnplaced() {
-        for number in unplaced {
-            if let edits = laid[number] { touched.insert(edits.record.reference) }
+        for number in undecided {
+            if let edits = entries[number] { touched.insert(edits.record.reference) }
         }
     }
 
@@ -56,31 +56,31 @@ struct EditOverlay {
     func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
         -> Set<ObjectNumber>
     {
-        if touched.isEmpty, laid.isEmpty, related.isEmpty { return [] }
-        var found = unplaced
+        if touched.isEmpty, entries.isEmpty, related.isEmpty { return [] }
+        var found = undecided
         var reachesMembers = false
         for object in touched {
             found.insert(object.number)
             found.formUnion(reaching.rows(for: object.number))
             reachesMembers = reachesMembers || plan.watched[object.tag] != nil
         }
-        if laid.isEmpty, related.isEmpty { return found }
+        if entries.isEmpty, related.isEmpty { return found }
         for change in group?.changes ?? [] {
             let number = change.object.number
-            if laid[number] != nil { found.insert(number) }
+            if entries[number] != nil { found.insert(number) }
             found.formUnion(reaching.rows(for: number))
             reachesMembers = reachesMembers || plan.watched[change.object.tag] != nil
         }
-        for number in edits.removed where laid[number] != nil { found.insert(number) }
+        for number in edits.removed where entries[number] != nil { found.insert(number) }
         // A new or changed row may refer to an edited object.
-        for row in edits.upserted where laid[row.number] != nil || !related.isEmpty {
+        for row in edits.upserted where entries[row.number] != nil || !related.isEmpty {
             found.insert(row.number)
         }
-        for number in edits.unmoved where laid[number] != nil || !related.isEmpty {
+        for number in edits.unmoved where entries[number] != nil || !related.isEmpty {
             found.insert(number)
         }
         // There is no index from members to their owners.
-        return plan.compiled.usesToMany && reachesMembers ? found.union(laid.keys) : found
+        return plan.compiled.usesToMany && reachesMembers ? found.union(entries.keys) : found
     }
 
     // MARK: Entries
@@ -99,20 +99,20 @@ struct EditOverlay {
     }
 
     /// Replaces the entry of an object; nil removes it.
-    mutating func lay(_ number: ObjectNumber, _ edits: OverlaidEdits?) {
-        for object in laid[number]?.reached ?? [] { reaching.remove(row: number, for: object) }
-        laid[number] = edits
+    mutating func lay(_ number: ObjectNumber, _ edits: OverlayEntry?) {
+        for object in entries[number]?.reached ?? [] { reaching.remove(row: number, for: object) }
+        entries[number] = edits
         for object in edits?.reached ?? [] { reaching.insert(row: number, for: object) }
-        if edits?.isPlaced == false { unplaced.insert(number) } else { unplaced.remove(number) }
+        if edits?.isPlaced == false { undecided.insert(number) } else { undecided.remove(number) }
     }
 
     /// Replaces all entries, for a list that was fetched.
     mutating func replace(
-        by all: [ObjectNumber: OverlaidEdits], related: Set<ObjectNumber>
+        by all: [ObjectNumber: OverlayEntry], related: Set<ObjectNumber>
     ) {
         begin()
         self.related = related
-        (laid, reaching, unplaced) = ([:], ReverseIndex(), [])
+        (entries, reaching, undecided) = ([:], ReverseIndex(), [])
         for (number, edits) in all { lay(number, edits) }
     }
 }

@@ -62,7 +62,7 @@ extension FetchedResultsController {
         else { return }
         unkept = 0
         var rows = list.allRows.filter { overlay[$0.number] == nil }
-        rows += overlay.laid.values.compactMap(\.stored)
+        rows += overlay.entries.values.compactMap(\.stored)
         rows.sort { $0.precedes($1) }
         var kept = SectionCache(request: plan.cacheHash, position: position, rows: rows)
         if let links {

@@ -201,15 +201,15 @@ extension FetchedResultsController {
         for (object, row) in overrides.values {
             if let row { sums?.note(row, of: object, model) }
         }
-        noteSums(laid, Set(overlay.laid.keys), model, GroupReader(source, .empty))
+        noteSums(laid, Set(overlay.entries.keys), model, GroupReader(source, .empty))
     }
 
     /// Drops the reasons of changes that the context's edits showed before.
     private func correct(
-        _ reasons: inout [ObjectNumber: ChangeReason], _ fresh: [ObjectNumber: OverlaidEdits],
+        _ reasons: inout [ObjectNumber: ChangeReason], _ fresh: [ObjectNumber: OverlayEntry],
         _ group: MergedGroup
     ) {
-        let concerned = Set(overlay.laid.keys).union(fresh.keys)
+        let concerned = Set(overlay.entries.keys).union(fresh.keys)
         if concerned.isEmpty { return }
         let changes = group.changes(of: concerned)
         for number in concerned {

@@ -10,9 +10,9 @@ import TandemResults
 extension FetchedResultsController {
     /// Returns the overlay entries of all edited objects that the plan may list; their stored rows
     /// are not set yet.
-    func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlaidEdits] {
+    func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlayEntry] {
         let lineage = context.lineage
-        var found: [ObjectNumber: OverlaidEdits] = [:]
+        var found: [ObjectNumber: OverlayEntry] = [:]
         for level in lineage {
             for record in level.editedRecords where found[record.reference.number] == nil {
                 found[record.reference.number] = edits(record.reference.number, plan, lineage)
@@ -25,7 +25,7 @@ extension FetchedResultsController {
     /// it.
     private func edits(
         _ number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
-    ) -> OverlaidEdits? {
+    ) -> OverlayEntry? {
         guard includesPendingChanges else { return nil }
         var layers: [ObjectRecord] = []
         for level in lineage.reversed() {
@@ -34,14 +34,14 @@ extension FetchedResultsController {
         }
         guard let reference = layers.last?.reference, plan.compiled.includes(tag: reference.tag)
         else { return nil }
-        return OverlaidEdits(context.record(reference), layers: layers)
+        return OverlayEntry(context.record(reference), layers: layers)
     }
 
     /// Returns the row of an edited object, or nil if the object does not match.
     ///
     /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
     /// and it is in the overlay already, it keeps the row that is shown.
-    private func place(_ overlaid: inout OverlaidEdits, _ plan: ResultsPlan, isLaid: Bool)
+    private func place(_ overlaid: inout OverlayEntry, _ plan: ResultsPlan, isLaid: Bool)
         -> ResultRow?
     {
         let record = overlaid.record
@@ -87,14 +87,14 @@ extension FetchedResultsController {
         var candidates = overlay.candidates(group, edits, plan)
         let lineage = context.lineage
         if overlay.isStaleWhole {
-            candidates.formUnion(overlay.laid.keys)
+            candidates.formUnion(overlay.entries.keys)
             for level in lineage {
                 candidates.formUnion(level.editedRecords.lazy.map(\.reference.number))
             }
         }
         candidates.formUnion(noteRelated(plan, lineage))
         overlay.begin()
-        var fresh: [ObjectNumber: OverlaidEdits] = [:]
+        var fresh: [ObjectNumber: OverlayEntry] = [:]
         let stored = edits.stored(of: candidates)
         for number in candidates {
             fresh[number] =
@@ -149,7 +149,7 @@ extension FetchedResultsController {
         return concerned
     }
 
-    private func noteEdits(_ number: ObjectNumber, _ fresh: [ObjectNumber: OverlaidEdits]) {
+    private func noteEdits(_ number: ObjectNumber, _ fresh: [ObjectNumber: OverlayEntry]) {
         for edits in [overlay[number]?.edits, fresh[number]?.edits] {
             if let edits { causes.note(number, edits.mask) }
         }
@@ -158,7 +158,7 @@ extension FetchedResultsController {
     /// Whether the values that are shown for an object differ, because of added or dropped edits or
     /// a merged change.
     func isChange(
-        _ number: ObjectNumber, _ fresh: [ObjectNumber: OverlaidEdits], _ change: Change?
+        _ number: ObjectNumber, _ fresh: [ObjectNumber: OverlayEntry], _ change: Change?
     ) -> Bool {
         guard let record = (fresh[number] ?? overlay[number])?.record else { return false }
         return OverlayStep(
@@ -196,7 +196,7 @@ extension FetchedResultsController {
 
     /// Returns the rows of an answer with the context's edits applied, and these edits.
     func laid(
-        over rows: [ResultRow], _ fresh: inout [ObjectNumber: OverlaidEdits], _ plan: ResultsPlan
+        over rows: [ResultRow], _ fresh: inout [ObjectNumber: OverlayEntry], _ plan: ResultsPlan
     ) -> (rows: [ResultRow], edits: ListEdits) {
         if fresh.isEmpty { return (rows, ListEdits()) }
         for row in rows { fresh[row.number]?.stored = row }

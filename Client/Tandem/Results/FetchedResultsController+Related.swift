@@ -48,7 +48,7 @@ extension FetchedResultsController {
 
     /// Returns an overlay entry for a row that is not edited itself, but refers to an edited
     /// object; nil for any other row.
-    func editsReached(by stored: ResultRow?, _ plan: ResultsPlan) -> OverlaidEdits? {
+    func editsReached(by stored: ResultRow?, _ plan: ResultsPlan) -> OverlayEntry? {
         guard let stored, !overlay.related.isEmpty, plan.placesByRelated else { return nil }
         let object = ObjectReference(tag: stored.entityTag, number: stored.number)
         return editsReached(object, overlay.related, plan)
@@ -56,7 +56,7 @@ extension FetchedResultsController {
 
     private func editsReached(
         _ object: ObjectReference, _ related: Set<ObjectNumber>, _ plan: ResultsPlan
-    ) -> OverlaidEdits? {
+    ) -> OverlayEntry? {
         let record = context.record(object)
         guard let row = record.currentRow(modelVersion: plan.compiled.model.version) else {
             return nil
@@ -64,16 +64,16 @@ extension FetchedResultsController {
         let reader = ContextReader(context: context, includesEdits: true)
         let reached = plan.compiled.reached(behind: row, reader).reached
         guard reached.contains(where: { related.contains($0.number) }) else { return nil }
-        return OverlaidEdits(record, layers: [])
+        return OverlayEntry(record, layers: [])
     }
 
     /// Returns overlay entries for the rows of an answer that refer to edited objects; the context
     /// must hold these rows.
     func editsReached(
         by rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
-    ) -> [ObjectNumber: OverlaidEdits] {
+    ) -> [ObjectNumber: OverlayEntry] {
         guard !related.isEmpty else { return [:] }
-        var found: [ObjectNumber: OverlaidEdits] = [:]
+        var found: [ObjectNumber: OverlayEntry] = [:]
         for row in rows {
             let object = ObjectReference(tag: row.entityTag, number: row.number)
             found[row.number] = editsReached(object, related, plan)

@@ -14,7 +14,7 @@ struct ShownByRows {
 
     /// Returns whether a row shows other values than before, or nil if that is not known.
     func differ(
-        _ number: ObjectNumber, _ before: OverlaidEdits?, _ after: OverlaidEdits?
+        _ number: ObjectNumber, _ before: OverlayEntry?, _ after: OverlayEntry?
     ) -> Bool? {
         guard let object = (after ?? before)?.record.reference else { return nil }
         let earlier = EarlierReader(now: now, model: plan.compiled.model)

@@ -6,7 +6,7 @@ import TandemResults
 /// The edits are those of the object itself, or those of objects to which it refers. The entries
 /// before and after a step show whether the displayed object differs: a save of edits that are
 /// displayed changes nothing.
-struct OverlaidEdits {
+struct OverlayEntry {
     let record: ObjectRecord
     /// The edits of all contexts of the family, merged.
     let edits: Edits
@@ -29,8 +29,8 @@ struct OverlaidEdits {
 /// One step of an object: its edits before and after, and the merged change of its row in between.
 struct OverlayStep {
     let record: ObjectRecord
-    let before: OverlaidEdits?
-    let after: OverlaidEdits?
+    let before: OverlayEntry?
+    let after: OverlayEntry?
     let change: Change?
 
     /// Whether shown values or members differ.
