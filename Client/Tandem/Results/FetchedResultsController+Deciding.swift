@@ -84,7 +84,7 @@ extension FetchedResultsController {
         self.plan = plan
         overlay.replace(by: fresh, related: related)
         sum(answer, overrides, laid.edits, collector, isOpening: isOpening)
-        (interruption, shownBefore) = (nil, nil)
+        (interruption, lastShownValues) = (nil, nil)
         isRefused = false
         windowRows = known
         if isOpening { outbox.removeAll() }

@@ -132,7 +132,7 @@ public final class FetchedResultsController {
     /// The context's edits that the list shows.
     var overlay = EditOverlay()
     /// The related values that rows showed before the context restarted; nil if they are not known.
-    var shownBefore: ShownValues?
+    var lastShownValues: LastShownValues?
     let feeds = ResultsFeeds()
     /// The observer that receives every change before the delegate does.
     weak var follower: (any ResultsFollower)?

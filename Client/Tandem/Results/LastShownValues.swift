@@ -7,7 +7,7 @@ import TandemWire
 ///
 /// The saves made meanwhile are not known. A row whose own values are unchanged is compared by
 /// these values.
-struct ShownValues {
+struct LastShownValues {
     private let model: CompiledModel
     /// The values along the refresh key paths, for the rows whose values were held.
     private var values: [ObjectNumber: [UInt8]] = [:]
@@ -40,7 +40,7 @@ extension FetchedResultsController {
         guard let plan, interruption == nil, source.session?.model === plan.compiled.model else {
             return
         }
-        shownBefore = ShownValues(list.allRows, plan, source)
+        lastShownValues = LastShownValues(list.allRows, plan, source)
     }
 
     /// Whether a row with unchanged own values may show changed values or members of other objects.
@@ -50,11 +50,11 @@ extension FetchedResultsController {
     /// a missed one would show wrong values.
     func mayShowOthers(_ object: StoredObject, _ collector: RowChangeCollector) -> Bool {
         let (plan, reference) = (collector.plan, object.object)
-        guard let shownBefore else {
+        guard let lastShownValues else {
             let isLooked = source.records[reference.number]?.members.isEmpty == false
             return isLooked || !plan.compiled.refreshKeyPaths.isEmpty
         }
         let values = plan.compiled.refreshValues(reference, object.row, collector.reader)
-        return shownBefore.mayDiffer(reference, values, plan)
+        return lastShownValues.mayDiffer(reference, values, plan)
     }
 }
