@@ -105,7 +105,7 @@ extension FetchedResultsController {
         if concerned.isEmpty { return [] }
         let changes = group?.changes(of: concerned) ?? [:]
         var laid = edits.leavingOut(concerned)
-        let shows = plan.placesByRelated ? ShownByRows(plan, source, group) : nil
+        let shows = plan.placesByRelated ? RelatedValueDiff(plan, source, group) : nil
         for number in concerned.sorted() {
             let below = stored[number] ?? row(number)
             var target = below

@@ -3,7 +3,7 @@ import TandemQuery
 import TandemResults
 
 /// Compares the values of other objects that rows show before and after a step.
-struct ShownByRows {
+struct RelatedValueDiff {
     private let plan: ResultsPlan
     private let now: GroupReader
 
