@@ -7,7 +7,7 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
     Identifiable
 {
     let results: SectionedFetchResults<SectionIdentifier, Element>
-    let shown: ShownResults<SectionIdentifier, Element>
+    let shown: ResultsViewState<SectionIdentifier, Element>
     let range: Range<Int>
 
     /// The identifier of the section.

@@ -30,14 +30,14 @@ extension SectionedFetchResults {
     /// Neighbours with the same identifier form one section, as among literal values.
     public var sections: [ResultsSectionView<SectionIdentifier, Element>] {
         access()
-        let shown = ShownResults(content: content, list: list)
+        let shown = ResultsViewState(content: content, list: list)
         return sections(of: shown).map { section in
             ResultsSectionView(results: self, shown: shown, range: section.range, id: section.id)
         }
     }
 
     private func sections(
-        of shown: ShownResults<SectionIdentifier, Element>
+        of shown: ResultsViewState<SectionIdentifier, Element>
     ) -> [(id: SectionIdentifier, range: Range<Int>)] {
         switch (shown.content, definition.naming) {
         case (.empty, _): return []
@@ -76,7 +76,7 @@ extension SectionedFetchResults {
 }
 
 /// The content of a list at one time, for readers that read it in several steps.
-final class ShownResults<SectionIdentifier: Hashable, Element> {
+final class ResultsViewState<SectionIdentifier: Hashable, Element> {
     let content: ResultsContent<SectionIdentifier, Element>
     let list: SectionedList?
 
