@@ -58,9 +58,9 @@ extension FetchedResultsController {
     /// when catching up would become expensive.
     func keepInCache(isFinal: Bool = false) {
         guard let cacheName, let cache, let plan, !plan.isWindow, error == nil, interruption == nil,
-            let position = lastPosition, unkept > (isFinal ? 0 : list.count / 4 + 1_000)
+            let position = lastPosition, changesSinceCached > (isFinal ? 0 : list.count / 4 + 1_000)
         else { return }
-        unkept = 0
+        changesSinceCached = 0
         var rows = list.allRows.filter { overlay[$0.number] == nil }
         rows += overlay.entries.values.compactMap(\.stored)
         rows.sort { $0.precedes($1) }

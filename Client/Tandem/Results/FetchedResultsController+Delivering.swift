@@ -17,16 +17,16 @@ extension FetchedResultsController {
     /// after they return.
     func deliver() {
         guard !isDelivering else {
-            isAskedAgain = true
+            needsRedelivery = true
             return
         }
         isDelivering = true
         defer { isDelivering = false }
         repeat {
-            isAskedAgain = false
+            needsRedelivery = false
             tellOutbox()
             follower?.deliver()
-        } while !outbox.isEmpty || isAskedAgain
+        } while !outbox.isEmpty || needsRedelivery
         keepInCache()
     }
 

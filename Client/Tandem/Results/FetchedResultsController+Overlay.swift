@@ -169,7 +169,7 @@ extension FetchedResultsController {
     /// Applies the edits that were added or dropped since the last step.
     func applyOverlay() {
         guard let plan else { return }
-        if good == nil { causes = ChangeCauses() }
+        if lastOrderedList == nil { causes = ChangeCauses() }
         var edits = ListEdits()
         let edited = layEdits(over: &edits, plan)
         noteSums(edits, edited, plan.compiled.model, GroupReader(source, .empty))

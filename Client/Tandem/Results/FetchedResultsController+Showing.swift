@@ -4,11 +4,11 @@ import TandemWire
 
 extension FetchedResultsController {
     /// The list that is shown: `list`, or the last one that was in order.
-    var visible: SectionedList { good ?? list }
+    var visible: SectionedList { lastOrderedList ?? list }
 
     /// Applies the collected changes of single rows.
     func apply(_ collector: RowChangeCollector, _ group: MergedGroup, _ verdicts: [Verdict]?) {
-        if good == nil { causes = ChangeCauses() }
+        if lastOrderedList == nil { causes = ChangeCauses() }
         causes.note(group, collector)
         var edits = collector.edits
         if !edits.isEmpty { relink(collector, group, verdicts) }
@@ -47,16 +47,16 @@ extension FetchedResultsController {
         let old = needsOldList ? visible : nil
         switch list.apply(edits) {
         case .failed(let problem):
-            if good != nil { owe(edits.reasons) }
+            if lastOrderedList != nil { owe(edits.reasons) }
             fail(TandemError(problem))
-        case .changed(let change) where good == nil:
+        case .changed(let change) where lastOrderedList == nil:
             report(change, old: old, isRecovery: recover())
-        case .unchanged where good == nil: break
+        case .unchanged where lastOrderedList == nil: break
         case .changed, .unchanged:
             owe(edits.reasons)
             if list.outOfOrder == nil { show(list, changed: [:], isSilent: false) }
         }
-        if list.outOfOrder == nil, good == nil, recover() {
+        if list.outOfOrder == nil, lastOrderedList == nil, recover() {
             report(.none, old: old, isRecovery: true)
         }
     }
@@ -74,19 +74,19 @@ extension FetchedResultsController {
         _ new: SectionedList, changed: [ObjectNumber: ChangeReason], isSilent: Bool
     ) {
         owe(changed)
-        let old = good ?? list
+        let old = lastOrderedList ?? list
         list = new
         if let problem = new.outOfOrder {
-            good = old
+            lastOrderedList = old
             fail(TandemError(problem))
             return
         }
-        good = nil
+        lastOrderedList = nil
         let isRecovery = recover()
-        defer { owed = [:] }
-        unkept += isSilent ? new.count + 1 : 0
+        defer { unreportedReasons = [:] }
+        changesSinceCached += isSilent ? new.count + 1 : 0
         if isSilent && !isHeardSilently { return }
-        let change = new.change(from: old, changed: owed) ?? .none
+        let change = new.change(from: old, changed: unreportedReasons) ?? .none
         // The first list and a recovery are reported even if nothing differs.
         guard !change.isEmpty || isRecovery || lastPosition == nil else {
             if isSilent { outbox.append(.unchanged) }
@@ -97,7 +97,7 @@ extension FetchedResultsController {
     }
 
     private func owe(_ reasons: [ObjectNumber: ChangeReason]) {
-        owed.merge(reasons) { $0.union($1) }
+        unreportedReasons.merge(reasons) { $0.union($1) }
     }
 
     // MARK: Outcomes
@@ -155,7 +155,7 @@ extension FetchedResultsController {
             isRecovery: isRecovery, isSectioned: plan.sectionKeyPath != nil, causes: causes,
             model: plan.compiled.model)
         causes = ChangeCauses()
-        unkept += change.objects.count
+        changesSinceCached += change.objects.count
         feeds.publish(value, from: old, to: list)
         if !change.isEmpty { follower?.note(value, from: old) }
         outbox.append(.change(value, isSilent: isSilent))

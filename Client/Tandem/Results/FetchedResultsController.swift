@@ -21,8 +21,8 @@ public import TandemResults
 /// State:
 /// - `plan`, `list`, `windowRows`, `links`: the plan that is followed, its rows, the known rows of
 ///   a limited list, and the objects to which rows refer.
-/// - `good`, `owed`: while `list` is out of order, the list that is shown, and the changes since;
-///   otherwise nil and empty.
+/// - `lastOrderedList`, `unreportedReasons`: while `list` is out of order, the list that is shown,
+///   and the changes since; otherwise nil and empty.
 /// - `opening`, `openingFailure`: the plan of the pending fetch, and the reason why that fetch
 ///   can't succeed.
 /// - `interruption`: the list's position when it missed changes; the next merge fetches the list
@@ -112,8 +112,8 @@ public final class FetchedResultsController {
     var lastPosition: Position?
     var bufferedAnswer: BufferedAnswer?
     var list: SectionedList
-    var good: SectionedList?
-    var owed: [ObjectNumber: ChangeReason] = [:]
+    var lastOrderedList: SectionedList?
+    var unreportedReasons: [ObjectNumber: ChangeReason] = [:]
     var windowRows: WindowRows?
     /// The causes of changes that were not reported yet.
     var causes = ChangeCauses()
@@ -122,9 +122,9 @@ public final class FetchedResultsController {
     var outbox: [ResultsDelivery] = []
     var isDelivering = false
     /// Whether there may be more notifications, because observers acted while they were notified.
-    var isAskedAgain = false
+    var needsRedelivery = false
     /// An upper bound on the number of rows that differ from the cache file.
-    var unkept = 0
+    var changesSinceCached = 0
     /// The minimum number of rows fetched beyond a window.
     var slack: Int { source.core.limits.windowSlack }
     /// The number of fetches.
