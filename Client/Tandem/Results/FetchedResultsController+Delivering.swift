@@ -25,7 +25,7 @@ extension FetchedResultsController {
         repeat {
             needsRedelivery = false
             tellOutbox()
-            follower?.deliver()
+            observer?.deliver()
         } while !outbox.isEmpty || needsRedelivery
         keepInCache()
     }

@@ -189,7 +189,7 @@ extension FetchedResultsController {
     func stepOverlay() -> Bool {
         guard isOverlayStale else { return false }
         applyOverlay()
-        return !outbox.isEmpty || follower != nil
+        return !outbox.isEmpty || observer != nil
     }
 
     // MARK: Fetched lists

@@ -107,7 +107,7 @@ extension FetchedResultsController {
         let isNews = error?.code != failure.code
         error = failure
         guard isNews else { return }
-        follower?.noteFailure()
+        observer?.noteFailure()
         var told: ControllerChange?
         if let position = source.position, let plan {
             let change = ControllerChange(
@@ -128,20 +128,20 @@ extension FetchedResultsController {
     @discardableResult
     private func recover() -> Bool {
         guard error != nil else { return false }
-        follower?.noteFailure()
+        observer?.noteFailure()
         error = nil
         return true
     }
 
     /// Whether any observer also receives fetches of the whole list.
     private var isHeardSilently: Bool {
-        !feeds.isEmpty || follower != nil || onChange != nil
+        !feeds.isEmpty || observer != nil || onChange != nil
             || delegate is any FetchedResultsSnapshotDelegate
     }
 
     /// Whether any observer may need the list from before the next change.
     private var needsOldList: Bool {
-        feeds.needsOldList || follower.map { $0.needsOldList } ?? false
+        feeds.needsOldList || observer.map { $0.needsOldList } ?? false
     }
 
     /// Publishes a change to the feeds and the follower, and queues it for the delegate.
@@ -157,7 +157,7 @@ extension FetchedResultsController {
         causes = ChangeCauses()
         changesSinceCached += change.objects.count
         feeds.publish(value, from: old, to: list)
-        if !change.isEmpty { follower?.note(value, from: old) }
+        if !change.isEmpty { observer?.note(value, from: old) }
         outbox.append(.change(value, isSilent: isSilent))
     }
 

@@ -135,7 +135,7 @@ public final class FetchedResultsController {
     var lastShownValues: LastShownValues?
     let feeds = ResultsFeeds()
     /// The observer that receives every change before the delegate does.
-    weak var follower: (any ResultsFollower)?
+    weak var observer: (any ResultsObserver)?
     private var slot: ControllerSlot?
 
     /// Creates a controller; nothing is fetched yet.

@@ -8,7 +8,7 @@ enum ResultsContent<SectionIdentifier: Hashable, Element> {
 }
 
 /// An observer of a controller's list that receives every change before the delegate does.
-protocol ResultsFollower: AnyObject {
+protocol ResultsObserver: AnyObject {
     /// Whether the list from before the next change must be kept.
     var needsOldList: Bool { get }
     /// Records a change, silent ones included, without notifying its own observers.

@@ -21,7 +21,7 @@ extension SectionedFetchResults {
     }
 }
 
-extension SectionedFetchResults: ResultsFollower {
+extension SectionedFetchResults: ResultsObserver {
     /// Whether rows show other values through the key paths that the request declares for
     /// refreshing.
     private func isRefresh(_ change: ResultsChange) -> Bool {

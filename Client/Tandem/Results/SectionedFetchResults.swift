@@ -190,8 +190,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         case .none, .store:
             content = made.map { .store($0) } ?? .empty
         }
-        old?.follower = nil
-        made?.follower = self
+        old?.observer = nil
+        made?.observer = self
         failure = nil
         unpublished = []
         held = nil
