@@ -289,7 +289,7 @@ extension StoredObjects {
 
 extension StoredObjects {
     /// Returns a slice of the objects, which shares the bytes.
-    public func part(_ range: Range<Int>) -> StoredObjects {
+    public func slice(_ range: Range<Int>) -> StoredObjects {
         var part = self
         part.starts = Array(starts[range])
         part.whole = nil

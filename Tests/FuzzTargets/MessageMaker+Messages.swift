@@ -150,7 +150,7 @@ extension MessageMaker {
                     values: list { maker in maker.list { $0.value() } },
                     places: maybe { maker in
                         let places = maker.places()
-                        return places.part(0..<places.count)
+                        return places.slice(0..<places.count)
                     }, hasMore: bool()))
         case .objects:
             .objects(

@@ -38,7 +38,7 @@ struct PlacesTests {
         var (parts, start): ([ListPlacements], Int) = ([], 0)
         while start < places.count {
             let end = min(places.count, start + Int.random(in: 1...most, using: &random))
-            parts.append(places.part(start..<end))
+            parts.append(places.slice(start..<end))
             start = end
         }
         return parts
@@ -145,7 +145,7 @@ struct PlacesTests {
         #expect(Self.list(of: places, sectioned: true) == nil)
         // Neither do chunks with the disorder between them.
         for cut in 1..<rows.count {
-            let parts = [places.part(0..<cut), places.part(cut..<rows.count)]
+            let parts = [places.slice(0..<cut), places.slice(cut..<rows.count)]
             let list = Self.list(of: parts, places.sections, sectioned: true, count: rows.count)
             #expect(list == nil, "cut behind \(cut)")
         }
@@ -166,7 +166,7 @@ struct PlacesTests {
             rows[399].number = number
             let places = Self.places(rows, &random)
             #expect(Self.list(of: places, sectioned: false) == nil)
-            let parts = [places.part(0..<399), places.part(399..<400)]
+            let parts = [places.slice(0..<399), places.slice(399..<400)]
             #expect(Self.list(of: parts, [], sectioned: false, count: 400) == nil)
         }
     }

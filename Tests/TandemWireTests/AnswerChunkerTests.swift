@@ -102,13 +102,13 @@ import Testing
             var list = ListPlacements(
                 sections: Array(whole.sections.prefix(sections)), reached: whole.reached, hops: hops
             )
-            var part = whole.part(0..<8)
+            var part = whole.slice(0..<8)
             part.sectionRuns = [ListPlacements.Run(end: 8, value: 2)]
             let fits = list.append(part)
             #expect(!fits && list.count == 0)
         }
         var answer = FetchAnswer(position: 1, count: 8)
-        let belongs = answer.append(FetchedChunk(places: whole.part(0..<8), hasMore: false))
+        let belongs = answer.append(FetchedChunk(places: whole.slice(0..<8), hasMore: false))
         #expect(!belongs)
         // More objects than the answer announces, and fewer.
         for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
@@ -120,7 +120,7 @@ import Testing
             #expect(!isTaken)
         }
         var list = ListPlacements(sections: whole.sections, reached: [], hops: 2)
-        var part = whole.part(0..<8)
+        var part = whole.slice(0..<8)
         part.linkRuns[0] = [ListPlacements.Run(end: 8, value: 1)]
         let fits = list.append(part)
         #expect(!fits)

@@ -49,7 +49,7 @@ public struct AnswerChunker: Sendable {
             return .fetched(answer)
         }
         let end = end(of: answer)
-        let part = answer.part(next..<end, hasMore: end < total)
+        let part = answer.chunk(next..<end, hasMore: end < total)
         next = end
         if end == total { rest = nil }
         return .part(part)
@@ -77,12 +77,12 @@ extension FetchAnswer {
             + (places?.bytes ?? 0)
     }
 
-    fileprivate func part(_ range: Range<Int>, hasMore: Bool) -> FetchedChunk {
+    fileprivate func chunk(_ range: Range<Int>, hasMore: Bool) -> FetchedChunk {
         FetchedChunk(
-            objects: objects.isEmpty ? [] : objects.part(range),
+            objects: objects.isEmpty ? [] : objects.slice(range),
             references: references.isEmpty ? [] : Array(references[range]),
             values: values.isEmpty ? [] : Array(values[range]),
-            places: places.flatMap { $0.count == 0 ? nil : $0.part(range) }, hasMore: hasMore)
+            places: places.flatMap { $0.count == 0 ? nil : $0.slice(range) }, hasMore: hasMore)
     }
 }
 

@@ -3,10 +3,10 @@ extension ListPlacements {
     /// whole has.
     ///
     ///     var rest = ListPlacements(sections: places.sections, reached: places.reached, hops: places.hops)
-    ///     rest.append(places.part(0..<1_000))     // true
+    ///     rest.append(places.slice(0..<1_000))     // true
     ///
     /// Cost: copies the bytes of the slice.
-    public func part(_ range: Range<Int>) -> ListPlacements {
+    public func slice(_ range: Range<Int>) -> ListPlacements {
         var part = ListPlacements(hops: hops)
         let keysStart = range.lowerBound == 0 ? 0 : keyEnds[range.lowerBound - 1]
         part.numbers = Array(numbers[range])
@@ -14,9 +14,9 @@ extension ListPlacements {
             part.keyEnds = keyEnds[range].map { $0 - keysStart }
             part.keys = Array(keys[Int(keysStart)..<Int(keyEnds[last])])
         }
-        part.tagRuns = tagRuns.part(range)
-        part.sectionRuns = sectionRuns.part(range)
-        part.linkRuns = linkRuns.map { $0.part(range) }
+        part.tagRuns = tagRuns.slice(range)
+        part.sectionRuns = sectionRuns.slice(range)
+        part.linkRuns = linkRuns.map { $0.slice(range) }
         return part
     }
 
@@ -51,7 +51,7 @@ extension ListPlacements {
 
 extension [ListPlacements.Run] {
     /// Returns the runs of some of the objects, relative to the first of them.
-    fileprivate func part(_ range: Range<Int>) -> [ListPlacements.Run] {
+    fileprivate func slice(_ range: Range<Int>) -> [ListPlacements.Run] {
         guard !range.isEmpty, !isEmpty else { return [] }
         var part: [ListPlacements.Run] = []
         for run in self[index(of: range.lowerBound)...] {
