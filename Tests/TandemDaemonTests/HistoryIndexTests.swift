@@ -65,7 +65,7 @@ import Testing
             }
             let transaction = log[Int(position)]
             body(transaction)
-            if try filter.part(of: transaction) != nil { found.append(transaction.position) }
+            if try filter.filtered(transaction) != nil { found.append(transaction.position) }
             position += 1
         }
         return found

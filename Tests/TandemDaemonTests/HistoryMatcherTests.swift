@@ -19,7 +19,7 @@ import Testing
             HistoryRequest(from: 1, condition: HistoryCondition(properties: observed)),
             modelPosition: 1)
         return try bench.transactions(from: 2).compactMap {
-            try filter.part(of: $0.encoded())?.position
+            try filter.filtered($0.encoded())?.position
         }
     }
 
@@ -45,9 +45,9 @@ import Testing
         let bench = try CommitBench()
         let encoded = Transaction(position: 7, content: .objects([])).encoded()
         let all = HistoryMatcher(HistoryRequest(from: 1), modelPosition: 1)
-        #expect(try all.part(of: encoded)?.position == 7)
+        #expect(try all.filtered(encoded)?.position == 7)
         let node = try bench.entity("Node").tag
         let some = HistoryMatcher(HistoryRequest(from: 1, interests: [node]), modelPosition: 1)
-        #expect(try some.part(of: encoded) == nil)
+        #expect(try some.filtered(encoded) == nil)
     }
 }

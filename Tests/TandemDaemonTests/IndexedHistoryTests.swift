@@ -123,7 +123,7 @@ import Testing
                 let filter = HistoryMatcher(
                     request, modelPosition: bench.bench.store.modelPosition)
                 let wanted = try log[Int(request.from)...].compactMap {
-                    try filter.part(of: $0)
+                    try filter.filtered($0)
                 }
                 let answer = try ask(client, request, through: end)
                 #expect(

@@ -54,7 +54,7 @@ extension Answerer {
             }
             let transaction = try source.transaction(at: next, committer.ring)
             if skippable.isUnindexed { committer.historyIndex.note(transaction) }
-            if let part = try filter.part(of: transaction) {
+            if let part = try filter.filtered(transaction) {
                 answer.transactions.append(part)
             }
             looked += transaction.bytes.count

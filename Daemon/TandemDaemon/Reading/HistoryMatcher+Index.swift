@@ -7,7 +7,8 @@ extension HistoryMatcher {
 
     /// Returns the index query for positions after `position`.
     ///
-    /// Positions that the indexes rule out never match (``part(of:)``). Models are always included.
+    /// Positions that the indexes rule out never match (``filtered(_:)``). Models are always
+    /// included.
     func query(after position: UInt64) -> IndexQuery {
         let first = condition.since ?? .min
         let last = condition.until.map { $0 == .min ? $0 : $0 - 1 } ?? .max

@@ -26,7 +26,7 @@ struct HistoryMatcher {
     /// Returns the transaction reduced to the requested entities; nil if it does not match.
     ///
     /// Cost: nothing is decoded unless the condition requires it.
-    func part(of transaction: EncodedTransaction) throws(CodingError) -> EncodedTransaction? {
+    func filtered(_ transaction: EncodedTransaction) throws(CodingError) -> EncodedTransaction? {
         // A history without interests is the complete log, including the end of a batch, which
         // changes nothing.
         let part =

@@ -52,7 +52,7 @@ struct LogFilter {
     var asksForNames: Bool { asksForChanges || matches != nil }
 
     /// Returns the wanted part of a transaction, or nil if there is none.
-    func part(of transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
+    func filtered(_ transaction: Transaction, _ model: CompiledModel?) -> Transaction? {
         guard meetsHeader(transaction) else { return nil }
         var part = transaction
         if case .model = transaction.content {

@@ -86,7 +86,7 @@ struct LogReader {
 
     private func entry(_ transaction: Transaction) throws -> LogEntry? {
         let model = try source.model(for: transaction)
-        guard let part = filter.part(of: transaction, model) else { return nil }
+        guard let part = filter.filtered(transaction, model) else { return nil }
         return LogEntry(
             transaction: part, cursor: source.cursor(transaction.position), model: model)
     }
