@@ -5,7 +5,7 @@ import TandemQuery
 // MARK: Relationships
 
 extension PredicateExpressions.SequenceContainsWhere: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let members = try translation.members(sequence)
@@ -15,7 +15,7 @@ extension PredicateExpressions.SequenceContainsWhere: TranslatedExpression {
 }
 
 extension PredicateExpressions.SequenceAllSatisfy: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let members = try translation.members(sequence)
@@ -25,7 +25,7 @@ extension PredicateExpressions.SequenceAllSatisfy: TranslatedExpression {
 }
 
 extension PredicateExpressions.Filter: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let members = try translation.members(sequence)
@@ -37,11 +37,11 @@ extension PredicateExpressions.Filter: TranslatedExpression {
 // MARK: Lists
 
 extension PredicateExpressions.SequenceContains: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let element = try translation.value(element)
-        switch try translation.part(sequence) {
+        switch try translation.translate(sequence) {
         case .value(.list(let elements), nil):
             return .predicate(.isMember(element, of: elements))
         case .value(let text, nil) where RHS.Output.self is Character.Type:
@@ -69,18 +69,18 @@ extension ObjectPredicate {
 // MARK: Ranges
 
 extension PredicateExpressions.RangeExpressionContains: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        guard case .range(let ends) = try translation.part(range),
-            case .value(let value, let other) = try translation.part(element)
+        guard case .range(let ends) = try translation.translate(range),
+            case .value(let value, let other) = try translation.translate(element)
         else { throw PredicateTranslation.unknown(self) }
         return .predicate(.either(value, other) { ends.contains($0) })
     }
 }
 
 extension PredicateExpressions.Range: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         .range(
@@ -91,7 +91,7 @@ extension PredicateExpressions.Range: TranslatedExpression {
 }
 
 extension PredicateExpressions.ClosedRange: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         .range(

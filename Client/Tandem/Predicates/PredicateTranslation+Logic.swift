@@ -3,7 +3,7 @@ import TandemModel
 import TandemQuery
 
 extension PredicateExpressions.Conjunction: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         .predicate(.and([try translation.predicate(lhs), try translation.predicate(rhs)]))
@@ -11,7 +11,7 @@ extension PredicateExpressions.Conjunction: TranslatedExpression {
 }
 
 extension PredicateExpressions.Disjunction: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         .predicate(.or([try translation.predicate(lhs), try translation.predicate(rhs)]))
@@ -19,13 +19,13 @@ extension PredicateExpressions.Disjunction: TranslatedExpression {
 }
 
 extension PredicateExpressions.Negation: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { .predicate(.not(try translation.predicate(wrapped))) }
 }
 
 extension PredicateExpressions.Conditional: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         // A non-Boolean branch could be nil, which is not the same as false.
@@ -41,19 +41,19 @@ extension PredicateExpressions.Conditional: TranslatedExpression {
 // MARK: Comparisons
 
 extension PredicateExpressions.Equal: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { .predicate(try translation.compare(lhs, .equal, rhs)) }
 }
 
 extension PredicateExpressions.NotEqual: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { .predicate(try translation.compare(lhs, .notEqual, rhs)) }
 }
 
 extension PredicateExpressions.Comparison: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let op: Comparison.Operator =
@@ -72,7 +72,7 @@ extension PredicateTranslation {
     fileprivate mutating func compare(
         _ left: Any, _ op: Comparison.Operator, _ right: Any
     ) throws(TandemError) -> ObjectPredicate {
-        switch (try part(left), try part(right)) {
+        switch (try translate(left), try translate(right)) {
         case (.value(let one, let first), .value(let two, let second)):
             let whenNil = ObjectPredicate.either(
                 two, second, whenNil: .constant(op == .equal)
@@ -127,14 +127,14 @@ extension ObjectPredicate {
 // MARK: Optionals
 
 extension PredicateExpressions.OptionalFlatMap: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        guard let (value, needed) = try translation.part(wrapped).optional else {
+        guard let (value, needed) = try translation.translate(wrapped).optional else {
             throw PredicateTranslation.unknown(self)
         }
         translation.variables[variable.key] = value
-        switch try translation.part(transform) {
+        switch try translation.translate(transform) {
         case .predicate(let condition): return .onValue(condition, needed)
         case .onValue(let condition, let inner): return .onValue(condition, needed.adding(inner))
         case .value(let result, nil) where needed.isSaid(by: result):
@@ -149,10 +149,10 @@ extension PredicateExpressions.OptionalFlatMap: TranslatedExpression {
 }
 
 extension PredicateExpressions.NilCoalesce: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        let part = try translation.part(lhs)
+        let part = try translation.translate(lhs)
         if let (value, needed) = part.optional {
             return .value(
                 value, or: Fallback(needed: needed, value: try translation.value(rhs)))
@@ -165,13 +165,13 @@ extension PredicateExpressions.NilCoalesce: TranslatedExpression {
 }
 
 extension PredicateExpressions.ForcedUnwrap: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
-    { try translation.part(inner) }
+    { try translation.translate(inner) }
 }
 
 extension PredicateExpressions.NilLiteral: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { .value(.constant(.null), or: nil) }
 }

@@ -3,7 +3,7 @@ import TandemModel
 import TandemQuery
 
 extension PredicateExpressions.Variable: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         guard let value = translation.variables[key] else {
@@ -14,7 +14,7 @@ extension PredicateExpressions.Variable: TranslatedExpression {
 }
 
 extension PredicateExpressions.Value: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         if let range = value as? any OperandRange, let ends = range.ends { return .range(ends) }
@@ -26,10 +26,10 @@ extension PredicateExpressions.Value: TranslatedExpression {
 }
 
 extension PredicateExpressions.KeyPath: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
-        if let kind { return try part(kind, &translation) }
+        if let kind { return try translate(kind, &translation) }
         let root = try translation.value(root)
         let path = try KeyPathRecorder.path(of: keyPath)
         var expression: QueryExpression? = root
@@ -39,10 +39,10 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
     }
 
     /// `count` and `isEmpty`.
-    private func part(
+    private func translate(
         _ kind: CommonKeyPathKind, _ translation: inout PredicateTranslation
     ) throws(TandemError) -> PredicateTranslation.Part {
-        switch (kind, try translation.part(root)) {
+        switch (kind, try translation.translate(root)) {
         case (.collectionCount, .members(let members)):
             return .value(.aggregate(.count, of: members, path: []), or: nil)
         case (.collectionIsEmpty, .members(let members)):
@@ -59,7 +59,7 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
 // MARK: Arithmetic
 
 extension PredicateExpressions.Arithmetic: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let op: Arithmetic =
@@ -74,19 +74,19 @@ extension PredicateExpressions.Arithmetic: TranslatedExpression {
 }
 
 extension PredicateExpressions.IntDivision: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { try translation.calculate(lhs, .divide, rhs) }
 }
 
 extension PredicateExpressions.FloatDivision: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { try translation.calculate(lhs, .divide, rhs) }
 }
 
 extension PredicateExpressions.UnaryMinus: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     {
         let value = try translation.value(wrapped)
@@ -105,13 +105,13 @@ extension PredicateTranslation {
 // MARK: Texts
 
 extension PredicateExpressions.CollectionContainsCollection: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { try translation.test(self, base, .contains, other) }
 }
 
 extension PredicateExpressions.SequenceStartsWith: TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
     { try translation.test(self, base, .beginsWith, prefix) }
 }
@@ -120,7 +120,9 @@ extension PredicateTranslation {
     fileprivate mutating func test(
         _ node: Any, _ left: Any, _ op: Comparison.Operator, _ right: Any
     ) throws(TandemError) -> Part {
-        guard case .value(let text, let other) = try part(left) else { throw Self.unknown(node) }
+        guard case .value(let text, let other) = try translate(left) else {
+            throw Self.unknown(node)
+        }
         let part = try value(right)
         if case .list = part { throw Self.unknown(node) }
         return .predicate(.either(text, other) { .comparison(Comparison($0, op, part)) })

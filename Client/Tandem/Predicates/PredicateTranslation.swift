@@ -54,14 +54,14 @@ struct PredicateTranslation {
     private var elements = 0
 
     /// Translates any node.
-    mutating func part(_ node: Any) throws(TandemError) -> Part {
+    mutating func translate(_ node: Any) throws(TandemError) -> Part {
         guard let node = node as? any TranslatedExpression else { throw Self.unknown(node) }
-        return try node.part(&self)
+        return try node.translate(&self)
     }
 
     /// Translates a node that has to be a condition.
     mutating func predicate(_ node: Any) throws(TandemError) -> ObjectPredicate {
-        switch try part(node) {
+        switch try translate(node) {
         case .predicate(let predicate): return predicate
         case .onValue(let predicate, let needed): return needed.and(predicate)
         case .value(.constant(.bool(let value)), nil): return .constant(value)
@@ -75,7 +75,7 @@ struct PredicateTranslation {
 
     /// Translates a node that has to be a value.
     mutating func value(_ node: Any) throws(TandemError) -> QueryExpression {
-        guard case .value(let value, nil) = try part(node) else {
+        guard case .value(let value, nil) = try translate(node) else {
             throw Self.unknown(node, "is no single value here")
         }
         return value
@@ -83,7 +83,7 @@ struct PredicateTranslation {
 
     /// Translates a node that has to be targets of a to-many relationship.
     mutating func members(_ node: Any) throws(TandemError) -> QueryExpression {
-        guard case .members(let members) = try part(node) else {
+        guard case .members(let members) = try translate(node) else {
             throw Self.unknown(node, "is no to-many relationship")
         }
         return members
@@ -114,6 +114,6 @@ struct PredicateTranslation {
 
 /// An expression of a `#Predicate` that has a translation.
 protocol TranslatedExpression {
-    func part(_ translation: inout PredicateTranslation) throws(TandemError)
+    func translate(_ translation: inout PredicateTranslation) throws(TandemError)
         -> PredicateTranslation.Part
 }
