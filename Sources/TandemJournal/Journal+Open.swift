@@ -79,7 +79,7 @@ extension Journal {
             salt: place.options.makeSalt())
         do throws(IOError) {
             let maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
-            let spare = try maker.take(bytes: place.options.segmentBytes)
+            let spare = try maker.claim(bytes: place.options.segmentBytes)
             let made = try Self.place(header, spare, place.directory, place.fileSystem)
             try place.fileSystem.syncDirectory(place.directory)
             return RecoveredLog(

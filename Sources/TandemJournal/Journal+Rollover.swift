@@ -41,7 +41,7 @@ extension Journal {
         _ header: SegmentHeader, _ bytes: Int
     ) throws(JournalError) -> (file: any File, bytes: UInt64) {
         try converting(JournalError.noSpace) { () throws(IOError) in
-            try Self.place(header, try maker.take(bytes: bytes), directory, fileSystem)
+            try Self.place(header, try maker.claim(bytes: bytes), directory, fileSystem)
         }
     }
 

@@ -32,8 +32,8 @@ extension ResultsChange {
     /// - Throws: `ReplayError` if the change is not one of `old`.
     public func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
         var replay = Replay(old: old)
-        for change in sections { try replay.take(change) }
-        for change in objects { try replay.take(change) }
+        for change in sections { try replay.apply(change) }
+        for change in objects { try replay.apply(change) }
         let new = try replay.finish()
         for case .update(let number, _, _, let to) in objects {
             guard new.number(at: to) == number else {
@@ -73,7 +73,7 @@ private struct Replay {
         self.old = old
     }
 
-    mutating func take(_ change: ResultsChange.SectionChange) throws(ReplayError) {
+    mutating func apply(_ change: ResultsChange.SectionChange) throws(ReplayError) {
         switch change {
         case .delete(let index, let name):
             guard old.indices.contains(index), old[index].name == name else {
@@ -89,7 +89,7 @@ private struct Replay {
         }
     }
 
-    mutating func take(_ change: ResultsChange.ObjectChange) throws(ReplayError) {
+    mutating func apply(_ change: ResultsChange.ObjectChange) throws(ReplayError) {
         switch change {
         case .insert(let number, _, let to): try put(number, at: to)
         case .delete(let number, _, let from): try remove(number, at: from)

@@ -31,7 +31,7 @@ final class SegmentMaker {
 
     /// Starts to create a spare segment unless there is one; with `inHaste`, without pauses.
     ///
-    /// Cheap, to be called after every append. `failure` and `take` report failures.
+    /// Cheap, to be called after every append. `failure` and `claim` report failures.
     func prepare(bytes: Int, inHaste: Bool = false) {
         switch state {
         case .ready: return
@@ -48,7 +48,7 @@ final class SegmentMaker {
     ///
     /// Waits for the thread. If none runs, the file is created immediately. After a failure,
     /// however, the thread tries again, and the failure is thrown until it has succeeded.
-    func take(bytes: Int) throws(IOError) -> String {
+    func claim(bytes: Int) throws(IOError) -> String {
         join()
         assert(isIdle || failure == nil, "A spare that is ready has no failure.")
         if case .none = state, failure != nil {

@@ -44,7 +44,7 @@ struct FrameBuffer: Sendable {
     }
 
     /// Consumes `count` bytes, which must exist; the range is valid until the next append.
-    mutating func take(_ count: Int) -> Range<Int> {
+    mutating func consume(_ count: Int) -> Range<Int> {
         precondition(count >= 0 && count <= self.count, "The frame is not complete.")
         defer { start += count }
         return start..<(start + count)

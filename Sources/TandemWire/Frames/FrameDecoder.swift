@@ -129,7 +129,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
     private mutating func finishFrame(
         _ header: FrameHeader
     ) throws(WireError) -> Envelope<Message>? {
-        let range = input.take(Int(header.length))
+        let range = input.consume(Int(header.length))
         if isSkipping {
             isSkipping = header.hasMore
             step = header.hasMore ? .continuation(header) : .header
