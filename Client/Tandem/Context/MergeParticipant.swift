@@ -26,7 +26,7 @@ protocol MergeParticipant: AnyObject {
     /// Returns the fetch that the participant needs before it steps over the group, or nil.
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch?
     /// Receives the result of its fetch, to be used in the merge that reaches its position.
-    func take(_ result: Result<ListAnswer, TandemError>, of fetch: Fetch)
+    func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch)
     /// Discards the shown rows, so that they are fetched with this merge, because no verdicts are
     /// available.
     func resetAfterGap()
@@ -59,7 +59,7 @@ extension MergeParticipant {
 
     func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
 
-    func take(_ result: Result<ListAnswer, TandemError>, of fetch: Fetch) {}
+    func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {}
 
     func resetAfterGap() {}
 

@@ -144,11 +144,11 @@ extension ManagedObjectContext {
                     }
                     switch result {
                     case .success(.fetched(let answer)):
-                        participant.take(.success(ListAnswer(answer, of: asked)), of: asked)
+                        participant.receive(.success(ListAnswer(answer, of: asked)), for: asked)
                     case .success(let other): throw Step<Void>.unexpected(other)
                     case .failure(let error):
                         if error.isPassing { throw isMove ? error : error.atPin }
-                        participant.take(.failure(error), of: asked)
+                        participant.receive(.failure(error), for: asked)
                         participant.deliver()
                     }
                     return try self.settleStep(group, verdicts, related, move)

@@ -32,14 +32,14 @@ extension ManagedObjectContext {
             }
             switch try self.fetchedList(result, of: fetch, parts) {
             case .success(let fetched):
-                participant.take(.success(fetched), of: fetch)
+                participant.receive(.success(fetched), for: fetch)
                 return try self.mergeStep(through: max(target, fetched.answer.position))
             case .failure(let error):
                 if parts?.isLost ?? false, attempt < self.core.limits.requestAttempts {
                     return self.refillStep(participant, fetch, target, attempt: attempt + 1)
                 }
                 if error.isPassing { throw error }
-                participant.take(.failure(error), of: fetch)
+                participant.receive(.failure(error), for: fetch)
                 participant.deliver()
                 return try self.mergeStep(through: target)
             }
@@ -97,7 +97,7 @@ extension ManagedObjectContext {
                     self.familyState.pin === pin, let now = self.connection.knownSession,
                     self.isHere(now)
                 else { return .done(()) }
-                short.take(.success(ListAnswer(answer, of: asked)), of: asked)
+                short.receive(.success(ListAnswer(answer, of: asked)), for: asked)
                 self.apply(group, verdicts: [:])
                 return try self.fillStep(attempt: attempt + 1)
             }

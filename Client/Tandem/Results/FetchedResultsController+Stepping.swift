@@ -155,7 +155,7 @@ extension FetchedResultsController: MergeParticipant {
         return own.count + (links?.affected(by: group.changes).count ?? 0)
     }
 
-    func take(_ result: Result<ListAnswer, TandemError>, of fetch: Fetch) {
+    func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {
         // Another request may have been set and sent in the meantime.
         guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
         switch result {
