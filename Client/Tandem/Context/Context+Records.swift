@@ -169,7 +169,7 @@ extension ManagedObjectContext {
             return .done(())
         }
         var tags = Set(rows.map(\.tag) + lists.map(\.owner.tag))
-        if withRows { for list in lists { tags.formUnion(ends(of: list, before)) } }
+        if withRows { for list in lists { tags.formUnion(destinationTags(of: list, before)) } }
         let read = Read(
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
@@ -188,7 +188,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the entities that members of a relationship may have.
-    private func ends(
+    private func destinationTags(
         of list: (owner: ObjectReference, slot: Int), _ model: CompiledModel
     ) -> [EntityTag] {
         record(list.owner).entity.properties[list.slot].relationship

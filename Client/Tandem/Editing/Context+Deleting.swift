@@ -61,7 +61,7 @@ extension ManagedObjectContext {
     private func allEnds(of record: ObjectRecord) -> [(reference: ObjectReference, slot: Int)] {
         record.entity.properties.flatMap { property in
             property.relationship.map { relationship in
-                ends(of: record, property.slot, relationship).map {
+                destinations(of: record, property.slot, relationship).map {
                     ($0, relationship.inverseSlot)
                 }
             } ?? []
@@ -76,7 +76,7 @@ extension ManagedObjectContext {
             guard let relationship = property.relationship, relationship.deleteRule == .cascade
             else { return [] }
             let (slot, stored) = (property.slot, record.membersBelow(property.slot))
-            return ends(of: record, slot, relationship).map { end in
+            return destinations(of: record, slot, relationship).map { end in
                 let isStored =
                     relationship.toMany
                     ? stored?.contains(end) == true

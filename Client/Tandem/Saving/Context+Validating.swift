@@ -52,7 +52,7 @@ extension ManagedObjectContext {
             guard let relationship = property.relationship, relationship.deleteRule == .deny else {
                 continue
             }
-            let left = ends(of: record, property.slot, relationship).filter {
+            let left = destinations(of: record, property.slot, relationship).filter {
                 $0 != record.reference && records[$0.number]?.isDeleted != true
             }
             guard !left.isEmpty, let model = session?.model else { continue }
@@ -62,7 +62,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the loaded objects at the other end of a relationship.
-    func ends(
+    func destinations(
         of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
     ) -> [ObjectReference] {
         if relationship.toMany {

@@ -67,7 +67,7 @@ struct PredicateCompiler {
         }
         switch comparison.op {
         case .in: node.right = try members(comparison, type)
-        case .between: node.right = try ends(comparison, type)
+        case .between: node.right = try betweenBounds(comparison, type)
         default: node.right = try single(comparison, type)
         }
         return .comparison(node)
@@ -141,7 +141,7 @@ struct PredicateCompiler {
         return .text(test)
     }
 
-    private mutating func ends(
+    private mutating func betweenBounds(
         _ comparison: Comparison, _ type: OperandType
     ) throws(TandemError) -> ComparisonNode.Right {
         guard case .list(let ends) = comparison.right, ends.count == 2 else {

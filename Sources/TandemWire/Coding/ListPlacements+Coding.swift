@@ -50,7 +50,7 @@ extension ListPlacements: WireCodable {
         let count = try reader.count(itemBytes: Self.minimumBytes)
         tagRuns = try reader.runs(of: count, below: 1 << 16)
         numbers = try reader.column(of: count)
-        keyEnds = try reader.ends(of: count)
+        keyEnds = try reader.decodeEndOffsets(of: count)
         keys = try reader.raw(Int(keyEnds.last ?? 0))
         sectionRuns = try reader.runs(of: count, below: sections)
         for hop in 0..<hops { linkRuns[hop] = try reader.runs(of: count, below: reached + 1) }
@@ -133,7 +133,7 @@ extension ByteReader {
     }
 
     /// Reads a column of ascending end offsets.
-    fileprivate mutating func ends(of count: Int) throws(CodingError) -> [UInt32] {
+    fileprivate mutating func decodeEndOffsets(of count: Int) throws(CodingError) -> [UInt32] {
         let start = offset
         let ends: [UInt32] = try column(of: count)
         var last: UInt32 = 0
