@@ -93,7 +93,7 @@ final class ChunkReader: Sendable {
     // MARK: Taking chunks
 
     /// Discards the answer that has begun.
-    func giveUp() { guarded.withLock { ($0.left, $0.parts) = (nil, []) } }
+    func discard() { guarded.withLock { ($0.left, $0.parts) = (nil, []) } }
 
     /// Whether the connection was lost before the last chunk arrived.
     var isLost: Bool { guarded.withLock { $0.isLost } }

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
         return .ask(part.message, into: parts, { PiggybackedAnswer($0) }) { answer in
             if let pin = self.familyState.pin {
                 runningRead.end()
-                parts?.giveUp()
+                parts?.discard()
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }
             return try self.placedStep(
@@ -47,7 +47,7 @@ extension ManagedObjectContext {
             if self.merged == answer.position, self.session?.generation == generation {
                 return .done(try use(try Self.read(answer, read)))
             }
-            parts?.giveUp()
+            parts?.discard()
             return try self.holdingStep(
                 try self.againStep(part, read, attempt: 2, use: use))
         }

@@ -27,7 +27,7 @@ extension ManagedObjectContext {
         let parts = fetch.kind == .list ? ChunkReader() : nil
         return toldAsk(.fetch(fetch), into: parts) { result in
             guard self.session?.generation == generation, self.familyState.pin == nil else {
-                parts?.giveUp()
+                parts?.discard()
                 return try self.mergeStep(through: target)
             }
             switch try self.fetchedList(result, of: fetch, parts) {

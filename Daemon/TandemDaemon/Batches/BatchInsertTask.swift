@@ -86,7 +86,7 @@ final class BatchInsertTask: BatchTask {
             throw TandemError(.usage, "a batch has no \(insert.first) rows")
         }
         if let known = try committer.known(insert, by: principal.uid) {
-            try goOn(behind: known.progress, known.hash, end)
+            try resume(after: known.progress, known.hash, end)
             position = known.position
         } else {
             progress.done = insert.first
@@ -95,8 +95,8 @@ final class BatchInsertTask: BatchTask {
     }
 
     /// Skips the rows that the batch has processed, after checking that they are the same.
-    private func goOn(
-        behind known: BatchProgress, _ knownHash: StableHash, _ end: UInt64
+    private func resume(
+        after known: BatchProgress, _ knownHash: StableHash, _ end: UInt64
     ) throws(TandemError) {
         guard known.done >= insert.first else {
             throw TandemError(

@@ -40,7 +40,7 @@ extension Engine {
             drop(session)
             return true
         }
-        if session.giveUp(question: id) { return true }
+        if session.cancel(question: id) { return true }
         guard let index = session.syncs.firstIndex(where: { $0.id == id }) else { return false }
         session.syncs.remove(at: index)
         noteSyncs(session)

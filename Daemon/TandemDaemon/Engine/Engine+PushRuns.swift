@@ -18,7 +18,7 @@ extension Engine {
         }
         sliceBytes += taken
         guard taken == run.bytes.count else {
-            try goOn(session, behind: taken)
+            try resume(session, after: taken)
             return true
         }
         session.took(run)
@@ -28,7 +28,7 @@ extension Engine {
     }
 
     /// Queues the rest of a batch, by reference, after the socket accepted only `taken` bytes.
-    private func goOn(_ session: Session, behind taken: Int) throws {
+    private func resume(_ session: Session, after taken: Int) throws {
         try queuePushes(session)
         session.drop(taken)
         finish(session)

@@ -233,7 +233,7 @@ final class Session {
     }
 
     /// Removes a request cancelled by its client from the inbox; returns false if it is not there.
-    func giveUp(question id: UInt32) -> Bool {
+    func cancel(question id: UInt32) -> Bool {
         guard let index = requestQueue.firstIndex(where: { $0.id == id && $0.message.isQuestion })
         else {
             return false

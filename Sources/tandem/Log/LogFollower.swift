@@ -40,7 +40,7 @@ final class LogFollower {
                 let end = try next(after: place)
                 isWaiting = false
                 if let reason = lost(place, end) {
-                    place = try goOn(from: place, end, reason, isJSON)
+                    place = try resume(from: place, end, reason, isJSON)
                 }
                 try advance(&place, through: end, show)
                 if place != kept { try keepCursor(place.description) }
@@ -51,7 +51,7 @@ final class LogFollower {
                 sayWaiting(error)
                 output.noticeReader()
             } catch let error as TandemError where error.code == .historyExpired {
-                place = try goOn(from: place, try source.lastPosition(), "", isJSON)
+                place = try resume(from: place, try source.lastPosition(), "", isJSON)
             }
         }
     }
@@ -91,7 +91,7 @@ final class LogFollower {
     }
 
     /// Reports a gap, and returns the position before the oldest transaction.
-    private func goOn(
+    private func resume(
         from place: Position, _ end: Position, _ reason: String, _ isJSON: Bool
     ) throws -> Position {
         source.startAnew()
