@@ -70,13 +70,13 @@ import Testing
         #expect(log("", lines) == nil && log("0", lines) == nil)
         #expect(lines.take().isEmpty)
         let chosen = try #require(log("merge,fetches", lines))
-        #expect(chosen.tells(.merge) && !chosen.tells(.fetch))
+        #expect(chosen.traces(.merge) && !chosen.traces(.fetch))
         #expect(
             lines.take() == [
                 "tandem: TANDEM_DEBUG takes merge,fetch,fault,save or 1, not fetches\n"
             ])
         let all = try #require(log("1", lines))
-        let untold = DebugLog.Topic.allCases.filter { !all.tells($0) }
+        let untold = DebugLog.Topic.allCases.filter { !all.traces($0) }
         #expect(untold.isEmpty)
     }
 

@@ -102,7 +102,7 @@ extension ManagedObjectContext {
         _ work: BatchInsertSender, _ error: TandemError?
     ) async throws -> BatchResult {
         let connection = connection
-        return try await toldBatch("insert", work.entity) {
+        return try await tracedBatch("insert", work.entity) {
             try self.mergedStep {
                 .connect { _ in
                     if let error { throw connection.failure(error, of: work) }

@@ -94,7 +94,7 @@ extension ManagedObjectContext {
 
     private func executeStep(_ order: BatchDescription) throws -> Step<BatchResult> {
         let kind = order.values == nil ? "delete" : "update"
-        return try toldBatch(kind, order.request.entity) {
+        return try tracedBatch(kind, order.request.entity) {
             try self.mergedStep { self.connection.batchStep(order) }
         }
     }
@@ -103,7 +103,7 @@ extension ManagedObjectContext {
         _ request: BatchInsertRequest<Rows>, _ id: [UInt8]?, _ author: String?
     ) throws -> Step<BatchResult> {
         let (connection, idBytes) = (connection, batchID(id))
-        return try toldBatch("insert", request.entity) {
+        return try tracedBatch("insert", request.entity) {
             try self.mergedStep {
                 let work = self.inserting(
                     request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author)
@@ -127,10 +127,10 @@ extension ManagedObjectContext {
     }
 
     /// Traces a batch as one save with its total result, whatever the number of transactions.
-    func toldBatch(
+    func tracedBatch(
         _ kind: String, _ entity: String, _ step: () throws -> Step<BatchResult>
     ) throws -> Step<BatchResult> {
-        guard let debug, debug.tells(.save) else { return try step() }
+        guard let debug, debug.traces(.save) else { return try step() }
         return try told(
             .save, debug,
             { result in

@@ -208,7 +208,7 @@ extension ManagedObjectContext {
 
     /// Runs a read, and writes a debug trace if that is enabled.
     func told(_ read: Read, _ step: @escaping () throws -> Step<Void>) throws -> Step<Void> {
-        guard let debug, debug.tells(.fault) else { return try step() }
+        guard let debug, debug.traces(.fault) else { return try step() }
         let first = read.objects.first ?? read.members.first?.owner
         let entity = first.map { record($0).entity.name } ?? "-"
         return try told(.fault, debug) { _ in

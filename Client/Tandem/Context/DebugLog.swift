@@ -40,7 +40,7 @@ struct DebugLog: Sendable {
         if topics.isEmpty { return nil }
     }
 
-    func tells(_ topic: Topic) -> Bool { topics.contains(topic) }
+    func traces(_ topic: Topic) -> Bool { topics.contains(topic) }
 
     /// The current time in nanoseconds, to be passed to ``tell(_:_:since:_:)``.
     var now: UInt64 { clock.monotonicNanoseconds }
@@ -49,7 +49,7 @@ struct DebugLog: Sendable {
     func tell(
         _ topic: Topic, _ context: String, since start: UInt64, _ fields: [(String, String)]
     ) {
-        guard tells(topic) else { return }
+        guard traces(topic) else { return }
         let micros = (now - start) / 1_000
         let fraction = String(micros % 1_000 + 1_000).dropFirst()
         let all = [("context", context)] + fields + [("ms", "\(micros / 1_000).\(fraction)")]
@@ -71,7 +71,7 @@ struct DebugLog: Sendable {
 extension ManagedObjectContext {
     /// Traces a merge.
     func tell(_ group: MergedGroup, since start: UInt64) {
-        guard let debug, debug.tells(.merge) else { return }
+        guard let debug, debug.traces(.merge) else { return }
         let parts = [
             ("position", "\(group.to)"), ("after", "\(group.from)"),
             ("transactions", "\(group.transactions.count)"), ("objects", "\(group.changes.count)"),
@@ -105,11 +105,11 @@ extension ManagedObjectContext {
     /// Sends a request for a merge, and traces it as a fetch at the position before the merge.
     ///
     /// Such a request is for rows that a list lacks, or for verdicts.
-    func toldAsk<Output>(
+    func tracedAsk<Output>(
         _ message: ClientMessage, into parts: ChunkReader? = nil,
         _ next: @escaping (Result<DaemonMessage, TandemError>) throws -> Step<Output>
     ) -> Step<Output> {
-        guard let debug, debug.tells(.fetch) else { return .ask(message, into: parts, next) }
+        guard let debug, debug.traces(.fetch) else { return .ask(message, into: parts, next) }
         let (start, name) = (debug.now, name)
         return .ask(message, into: parts) { answer in
             let position = [("position", "\(self.merged)")]

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     }
 
     func contentStep(_ blob: BlobReference) throws -> Step<[UInt8]> {
-        guard let debug, debug.tells(.fault) else { return Connection.contentStep(blob) }
+        guard let debug, debug.traces(.fault) else { return Connection.contentStep(blob) }
         return try told(.fault, debug) {
             [("content", "\($0.count)")]
         } _: {

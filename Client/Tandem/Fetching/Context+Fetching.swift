@@ -111,7 +111,7 @@ extension ManagedObjectContext {
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
             throw TandemError(.usage, "limit and offset of a fetch can't be negative")
         }
-        guard let debug, debug.tells(.fetch) else {
+        guard let debug, debug.traces(.fetch) else {
             return try askedStep(request, kind, related, interests, columns, adopts, parts)
         }
         return try told(.fetch, debug) {

@@ -96,7 +96,7 @@ extension ManagedObjectContext {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
         }
         let step = { try self.pastAnswerStep(request, kind, columns, at: position) }
-        guard let debug, debug.tells(.fetch) else { return try step().then(use) }
+        guard let debug, debug.traces(.fetch) else { return try step().then(use) }
         return try told(.fetch, debug) { answer, _ in
             request.told(answer, kind) + [("at", "\(position.number)")]
         } _: {

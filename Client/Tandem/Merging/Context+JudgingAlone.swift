@@ -21,7 +21,7 @@ extension ManagedObjectContext {
             return try settleStep(group, verdicts, related, move)
         }
         let request = VerdictRequest(from: move.start, items: [item], at: group.to)
-        return toldAsk(.verdicts(request)) { result in
+        return tracedAsk(.verdicts(request)) { result in
             guard self.isUnderWay(move), move.pin != nil || self.isOnStream else {
                 return try self.againStep(move)
             }

@@ -104,7 +104,7 @@ extension ManagedObjectContext {
         let askers = all.filter { $0.verdictItem != nil }
         let items = askers.compactMap(\.verdictItem)
         let request = VerdictRequest(from: merged, items: items)
-        return toldAsk(.verdicts(request)) { result in
+        return tracedAsk(.verdicts(request)) { result in
             guard self.merged == group.from, self.session?.generation == session.generation,
                 self.familyState.pin == nil
             else { return try self.mergeStep(through: target) }

@@ -104,7 +104,7 @@ extension ManagedObjectContext {
         let askers = all.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
             from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
-        return toldAsk(.verdicts(request)) { result in
+        return tracedAsk(.verdicts(request)) { result in
             guard self.isUnderWay(move) else { return try self.againStep(move) }
             if case .failure(let error) = result, error.code == .historyExpired {
                 for asker in askers { asker.resetAfterGap() }
@@ -138,7 +138,7 @@ extension ManagedObjectContext {
             (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
             let asked = fetch
             return try (try pin?.takeStep(at: move.start) ?? .done(())).then { _ -> Step<Void> in
-                self.toldAsk(.fetch(asked)) { result in
+                self.tracedAsk(.fetch(asked)) { result in
                     guard self.merged == move.start, self.familyState.pin === move.pin else {
                         return try self.againStep(move)
                     }

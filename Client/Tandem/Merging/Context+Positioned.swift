@@ -93,7 +93,7 @@ extension ManagedObjectContext {
         }
         let request = VerdictRequest(
             from: from, items: askers.compactMap(\.verdictItem), alongside: part)
-        return toldAsk(.verdicts(request)) { result in
+        return tracedAsk(.verdicts(request)) { result in
             if let pin = self.familyState.pin {
                 return try self.pinnedReadStep(pin, part, read, use: use)
             }

@@ -25,7 +25,7 @@ extension ManagedObjectContext {
     ) -> Step<Void> {
         let generation = session?.generation
         let parts = fetch.kind == .list ? ChunkReader() : nil
-        return toldAsk(.fetch(fetch), into: parts) { result in
+        return tracedAsk(.fetch(fetch), into: parts) { result in
             guard self.session?.generation == generation, self.familyState.pin == nil else {
                 parts?.discard()
                 return try self.mergeStep(through: target)
@@ -92,7 +92,7 @@ extension ManagedObjectContext {
         (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
         let asked = fetch
         return try (try pin?.takeStep(at: start) ?? .done(())).then { _ -> Step<Void> in
-            self.toldAsk(.fetch(asked)) { result in
+            self.tracedAsk(.fetch(asked)) { result in
                 guard case .fetched(let answer) = try result.get(), self.merged == start,
                     self.familyState.pin === pin, let now = self.connection.knownSession,
                     self.isHere(now)

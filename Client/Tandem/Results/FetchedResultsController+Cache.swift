@@ -126,7 +126,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `disconnected` and `timeout`.
     fileprivate func askStep(_ message: ClientMessage) throws -> Step<DaemonMessage?> {
-        toldAsk(message) { result in
+        tracedAsk(message) { result in
             switch result {
             case .success(let answer): return .done(answer)
             case .failure(let error):

@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
         contentHash: StableHash? = nil
     ) throws -> Position {
-        try toldStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
+        try tracedStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
     }
 
     /// Saves all edits, and reports the outcome of each insert, including those that were deleted
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
     ) throws -> Position {
         var options = SaveOptions(policy, saveID, author, contentHash)
         options.inserts = inserts.map(\.record)
-        return try toldStep(options).run(on: connection)
+        return try tracedStep(options).run(on: connection)
     }
 
     /// Saves all edits as one transaction; does not block the actor.
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await toldStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
+        try await tracedStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
     }
 
     func checkSaveID(_ saveID: [UInt8]) {
@@ -59,8 +59,8 @@ extension ManagedObjectContext {
             "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
     }
 
-    private func toldStep(_ options: SaveOptions) throws -> Step<Position> {
-        guard let debug, debug.tells(.save) else { return try saveStep(options) }
+    private func tracedStep(_ options: SaveOptions) throws -> Step<Position> {
+        guard let debug, debug.traces(.save) else { return try saveStep(options) }
         let count = edited.count
         return try told(.save, debug) { _ in
             [("objects", "\(count)")]
