@@ -324,10 +324,44 @@ import Testing
         #expect(found("@Suite struct ATests {", in: "TandemModelTests") == 0)
     }
 
-    @Test func `a readme that omits a target is found`() {
-        let all = Layout.targets.map { "`\($0.name)`" }
-        #expect(PackageRules.readme(all.joined(separator: " ")) == [])
-        #expect(PackageRules.readme(all.dropFirst().joined(separator: " ")).count == 1)
+    @Test func `a table of targets that omits a target or a link is found`() {
+        let all = Layout.targets.map { "| `\($0.name)` | words | [page](a.md) |" }
+        #expect(PackageRules.targetTable(all.joined(separator: "\n")) == [])
+        #expect(PackageRules.targetTable(all.dropFirst().joined(separator: "\n")).count == 1)
+        let elsewhere = Layout.targets.map { "| `other` | `\($0.name)` | |" }
+        #expect(
+            PackageRules.targetTable(elsewhere.joined(separator: "\n")).count
+                == Layout.targets.count)
+        let unlinked = Layout.targets.map { "| `\($0.name)` | words | |" }
+        #expect(
+            PackageRules.targetTable(unlinked.joined(separator: "\n")).count
+                == Layout.targets.filter(\.hasFrontPage).count)
+    }
+
+    @Test func `a page that is too long is found`() {
+        let text = String(repeating: "words\n", count: 150)
+        #expect(PackageRules.length(file("README.md", text)) == [])
+        #expect(
+            messages(PackageRules.length(file("README.md", text + "words\n"))) == [
+                "README.md: has 151 lines, more than 150"
+            ])
+        #expect(PackageRules.length(file("Tests/README.md", text + text)) == [])
+    }
+
+    @Test func `a link to a missing file is found, except in code`() {
+        func found(_ text: String, in path: String = "A/B.docc/C.md") -> [String] {
+            let present: Set<String> = ["README.md", "A/B.docc/C.md", "A/D.md"]
+            return messages(LinkRules.broken([file(path, text)], exists: present.contains))
+        }
+        #expect(found("[a](../D.md#part) and <doc:C> and [b](https://a.b/c) and [c](#part)") == [])
+        #expect(found("[a](A/D.md)", in: "README.md") == [])
+        #expect(
+            found("words\n[a](D.md) and <doc:E>") == [
+                "A/B.docc/C.md:2: links E.md, which is missing",
+                "A/B.docc/C.md:2: links D.md, which is missing",
+            ])
+        #expect(found("[a](../../../D.md)").count == 1)
+        #expect(found("```\n[a](D.md)\n```\n\n    [a](D.md)") == [])
     }
 
     @Test func `a library without a front page is found`() {

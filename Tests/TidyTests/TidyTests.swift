@@ -38,8 +38,20 @@ import Testing
         try expectNone(PackageRules.manifest(Tree.text("Package.swift")))
     }
 
-    @Test func `the readme names every target`() throws {
-        try expectNone(PackageRules.readme(Tree.text("README.md")))
+    @Test func `the table of targets has every target`() throws {
+        try expectNone(PackageRules.targetTable(Tree.text(PackageRules.targetPage)))
+    }
+
+    @Test func `the first pages that a stranger reads are short`() throws {
+        for path in PackageRules.shortPages.keys.sorted() {
+            expectNone(PackageRules.length(SourceFile(path: path, text: try Tree.text(path))))
+        }
+    }
+
+    @Test func `links in pages refer to files`() throws {
+        let pages = try Tree.pages()
+        #expect(pages.count > 30)
+        expectNone(LinkRules.broken(pages, exists: Tree.exists))
     }
 
     @Test func `every library has a front page`() throws {

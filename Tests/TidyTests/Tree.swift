@@ -60,6 +60,17 @@ enum Tree {
         return String(decoding: data, as: UTF8.self)
     }
 
+    /// Returns whether the tree has a file or folder at a path.
+    static func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: root + "/" + path)
+    }
+
+    /// Returns all Markdown pages, including those of the top level.
+    static func pages() throws -> [SourceFile] {
+        let top = try names().filter { $0.hasSuffix(".md") }
+        return try top.map { SourceFile(path: $0, text: try text($0)) } + files(".md")
+    }
+
     /// All sources, read once.
     static let sources = Result { try files(".swift") }
 
