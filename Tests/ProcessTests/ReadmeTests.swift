@@ -42,7 +42,7 @@ final class Team: ManagedObject, ManagedEntity {
 
 /// The README's app and the observed list of *Getting started*, with a daemon in a process of its
 /// own.
-@MainActor @Suite struct ReadmeTests {
+@MainActor @Suite(.serialized) struct ReadmeTests {
     @Test func `the README's app adds a win each time it runs`() throws {
         let place = try Place()
         try place.serve()
@@ -85,6 +85,7 @@ final class Team: ManagedObject, ManagedEntity {
             (team.name, team.zone, team.wins) = (name, zone, wins)
         }
         try await context.save()
+        drawn = []
         let standings = Standings(.store(context))
         let teams = standings.teams.controller?.fetchedObjectIDs ?? []
         try #require(teams.count == 2)
