@@ -324,6 +324,73 @@ import Testing
         #expect(found("@Suite struct ATests {", in: "TandemModelTests") == 0)
     }
 
+    @Test(
+        arguments: [
+            ("Store", .type(["Store"])),
+            ("Store.format", .type(["Store", "format"])),
+            ("save()", .function(["save"])),
+            ("Journal.append(expected:batch:)", .function(["Journal", "append"])),
+            ("Sources/TandemIO/", .path("Sources/TandemIO")),
+            ("Context+Saving.swift", .path("Context+Saving.swift")),
+            ("limits.connections", nil),
+            ("LMDB", nil),
+            ("TANDEM_SEED", nil),
+            ("make test", nil),
+            ("/etc/tandem/NAME.yaml", nil),
+            ("", nil),
+        ] as [(String, ArchitectureRules.Name?)])
+    func `a text in backticks is a name if it looks like code`(
+        _ text: String, _ name: ArchitectureRules.Name?
+    ) {
+        #expect(ArchitectureRules.name(text) == name)
+    }
+
+    @Test func `a name on the page on the architecture that does not exist is found`() {
+        let page = """
+            `Frame`, `Frame.limit`, `Frame.gone`, `Lost`
+            `send(to:)`, `Frame.send()`, `receive()`, `TandemWire`
+            ```
+            `InABlock`
+            ```
+            `Frames/Frame.swift`, `Sources/TandemWire/Frames/`, `Frames/Lost.swift`
+            """
+        let source = file(
+            "Sources/TandemWire/Frames/Frame.swift",
+            """
+            public struct Frame {
+                static let limit = 1
+                // struct Lost {}
+                func send(to place: Int) {}
+            }
+            """)
+        let found = ArchitectureRules.missing(
+            page, sources: [source], targets: ["TandemWire"],
+            paths: [source.path, "Sources/TandemWire/Frames"])
+        #expect(
+            messages(found) == [
+                "ARCHITECTURE.md:1: no source declares gone",
+                "ARCHITECTURE.md:1: no source declares Lost",
+                "ARCHITECTURE.md:2: no source declares receive()",
+                "ARCHITECTURE.md:6: there is no Frames/Lost.swift",
+            ])
+    }
+
+    @Test func `a target that the page on the architecture omits is found`() {
+        let manifest = """
+            func suite(_ name: String) -> Target { .testTarget(name: name) }
+            let suites: [Target] = [
+                suite("TandemIOTests", ["TandemIO"]),
+            ]
+            .target(name: "TandemIO", path: "Sources/TandemIO")
+            """
+        let targets = ArchitectureRules.targets(ofManifest: manifest)
+        #expect(targets == ["TandemIO", "TandemIOTests"])
+        #expect(
+            messages(ArchitectureRules.unnamed("words and `TandemIO`", targets: targets)) == [
+                "ARCHITECTURE.md: does not name the target `TandemIOTests`"
+            ])
+    }
+
     @Test func `a readme that omits a target is found`() {
         let all = Layout.targets.map { "`\($0.name)`" }
         #expect(PackageRules.readme(all.joined(separator: " ")) == [])
