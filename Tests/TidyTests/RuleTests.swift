@@ -391,6 +391,21 @@ import Testing
             ])
     }
 
+    @Test func `a link to a page that does not exist is found`() {
+        let pages = [
+            file("Sources/TandemWire/TandemWire.docc/Wire.md", "<doc:Frames>\nand <doc:Lost>"),
+            file("Sources/TandemWire/TandemWire.docc/Frames.md", "words"),
+            file("Sources/TandemStore/TandemStore.docc/Tables.md", "<doc:Frames>"),
+        ]
+        let source = file("Sources/TandemWire/Frames/A.swift", "/// <doc:Frames>, <doc:Gone>")
+        #expect(
+            messages(LinkRules.broken(pages: pages, sources: [source])) == [
+                "Sources/TandemWire/TandemWire.docc/Wire.md:2: there is no page Lost",
+                "Sources/TandemStore/TandemStore.docc/Tables.md:1: there is no page Frames",
+                "Sources/TandemWire/Frames/A.swift:1: there is no page Gone",
+            ])
+    }
+
     @Test func `a readme that omits a target is found`() {
         let all = Layout.targets.map { "`\($0.name)`" }
         #expect(PackageRules.readme(all.joined(separator: " ")) == [])

@@ -58,6 +58,13 @@ import Testing
         expectNone(PackageRules.frontPages(pages))
     }
 
+    @Test func `every link to a page leads to one`() throws {
+        let pages = try Tree.files(".md", in: ["Sources", "Client", "Daemon"])
+        let sources = try Tree.sources.get().filter { !$0.isTest }
+        #expect(pages.count > 40)
+        expectNone(LinkRules.broken(pages: pages, sources: sources))
+    }
+
     @Test func `every test named in the table of faults exists`() throws {
         let page = try Tree.text(FaultRules.page)
         #expect(FaultTable(page: page).rows.count > 20)

@@ -53,7 +53,7 @@ enum Tree {
             .filter { !$0.hasPrefix(".") }.sorted()
     }
 
-    /// Returns the paths of all files and folders from the root, without dot-files and build folders.
+    /// Returns the paths of all files and folders, without dot-files and build folders.
     static func paths() throws -> Set<String> {
         var paths: Set<String> = []
         for name in try names() {
