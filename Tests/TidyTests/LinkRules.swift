@@ -1,4 +1,4 @@
-/// The rule that links in Markdown pages refer to files of the tree.
+/// The rules that links in pages and comments refer to files of the tree.
 enum LinkRules {
     /// Returns a finding for each relative link to a missing file, and for each DocC link to a page
     /// that the catalogue lacks.
@@ -21,6 +21,26 @@ enum LinkRules {
                 }
             }
         }
+    }
+
+    /// Returns a finding for each DocC link in a comment to a page that the module lacks.
+    static func unknownPages(_ sources: [SourceFile], among pages: [SourceFile]) -> [Finding] {
+        let known = Set(
+            pages.map { module(of: $0) + "/" + ($0.path.split(separator: "/").last ?? "") })
+        return sources.flatMap { file -> [Finding] in
+            guard file.text.contains("<doc:") else { return [] }
+            return file.lines.enumerated().flatMap { index, line in
+                between("<doc:", ">", in: line).filter {
+                    !known.contains("\(module(of: file))/\($0).md")
+                }.map {
+                    Finding(path: file.path, line: index + 1, message: "there is no page \($0)")
+                }
+            }
+        }
+    }
+
+    private static func module(of file: SourceFile) -> String {
+        file.path.split(separator: "/").prefix(2).joined(separator: "/")
     }
 
     /// Returns the targets of the links in a line: relative paths without anchors, and the pages of

@@ -364,6 +364,86 @@ import Testing
         #expect(found("```\n[a](D.md)\n```\n\n    [a](D.md)") == [])
     }
 
+    @Test(
+        arguments: [
+            ("Store", .type(["Store"])),
+            ("Store.format", .type(["Store", "format"])),
+            ("save()", .function(["save"])),
+            ("Journal.append(expected:batch:)", .function(["Journal", "append"])),
+            ("Sources/TandemIO/", .path("Sources/TandemIO")),
+            ("Context+Saving.swift", .path("Context+Saving.swift")),
+            ("limits.connections", nil),
+            ("LMDB", nil),
+            ("TANDEM_SEED", nil),
+            ("make test", nil),
+            ("/etc/tandem/NAME.yaml", nil),
+            ("", nil),
+        ] as [(String, ArchitectureRules.Name?)])
+    func `a text in backticks is a name if it looks like code`(
+        _ text: String, _ name: ArchitectureRules.Name?
+    ) {
+        #expect(ArchitectureRules.name(text) == name)
+    }
+
+    @Test func `a name on the page on the architecture that does not exist is found`() {
+        let page = """
+            `Frame`, `Frame.limit`, `Frame.gone`, `Lost`
+            `send(to:)`, `Frame.send()`, `receive()`, `TandemWire`
+            ```
+            `InABlock`
+            ```
+            `Frames/Frame.swift`, `Sources/TandemWire/Frames/`, `Frames/Lost.swift`
+            """
+        let source = file(
+            "Sources/TandemWire/Frames/Frame.swift",
+            """
+            public struct Frame {
+                static let limit = 1
+                // struct Lost {}
+                func send(to place: Int) {}
+            }
+            """)
+        let found = ArchitectureRules.missing(
+            page, sources: [source], targets: ["TandemWire"],
+            paths: [source.path, "Sources/TandemWire/Frames"])
+        #expect(
+            messages(found) == [
+                "ARCHITECTURE.md:1: no source declares gone",
+                "ARCHITECTURE.md:1: no source declares Lost",
+                "ARCHITECTURE.md:2: no source declares receive()",
+                "ARCHITECTURE.md:6: there is no Frames/Lost.swift",
+            ])
+    }
+
+    @Test func `a target that the page on the architecture omits is found`() {
+        let manifest = """
+            func suite(_ name: String) -> Target { .testTarget(name: name) }
+            let suites: [Target] = [
+                suite("TandemIOTests", ["TandemIO"]),
+            ]
+            .target(name: "TandemIO", path: "Sources/TandemIO")
+            """
+        let targets = ArchitectureRules.targets(ofManifest: manifest)
+        #expect(targets == ["TandemIO", "TandemIOTests"])
+        #expect(
+            messages(ArchitectureRules.unnamed("words and `TandemIO`", targets: targets)) == [
+                "ARCHITECTURE.md: does not name the target `TandemIOTests`"
+            ])
+    }
+
+    @Test func `a link of a comment to a page that its module lacks is found`() {
+        let pages = [
+            file("Sources/TandemWire/TandemWire.docc/Wire.md", "<doc:Frames>\nand <doc:Lost>"),
+            file("Sources/TandemWire/TandemWire.docc/Frames.md", "words"),
+            file("Sources/TandemStore/TandemStore.docc/Tables.md", "<doc:Frames>"),
+        ]
+        let source = file("Sources/TandemWire/Frames/A.swift", "/// <doc:Frames>, <doc:Gone>")
+        #expect(
+            messages(LinkRules.unknownPages([source], among: pages)) == [
+                "Sources/TandemWire/Frames/A.swift:1: there is no page Gone"
+            ])
+    }
+
     @Test func `a library without a front page is found`() {
         let pages = Layout.targets.filter(\.hasFrontPage).map {
             file("\($0.folder)/\($0.name)/\($0.name).docc/Page.md", "# ``\($0.name)``\n\nWords.")

@@ -53,6 +53,20 @@ enum Tree {
             .filter { !$0.hasPrefix(".") }.sorted()
     }
 
+    /// Returns the paths of all files and folders, without dot-files and build folders.
+    static func paths() throws -> Set<String> {
+        var paths: Set<String> = []
+        for name in try names() {
+            paths.insert(name)
+            // Fails for a file.
+            let below = try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + name)
+            for path in below ?? [] where !path.contains(".build") {
+                paths.insert("\(name)/\(path)")
+            }
+        }
+        return paths
+    }
+
     /// Returns the text of a file.
     static func text(_ path: String) throws -> String {
         let data = try #require(
