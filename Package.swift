@@ -19,7 +19,8 @@ let configuration: [Target.Dependency] = [
     .product(name: "Yams", package: "Yams"),
 ]
 
-/// Lines for backtraces, and no names of variables: a tenth of the time that compiling the tests takes.
+/// Line tables for backtraces, without the names of variables, which would make compiling the tests
+/// a tenth slower.
 let tested = strict + [.unsafeFlags(["-gline-tables-only"])]
 
 /// A test target `name` at `Tests/name` over the modules it tests.
@@ -92,7 +93,7 @@ let package = Package(
         .target(
             name: "CChecksum", path: "Sources/CChecksum",
             cSettings: [.treatAllWarnings(as: .error)]),
-        // The kernel seam: files, sync, locks, sockets, peer credentials, clock; real and simulated.
+        // The kernel seam, real and simulated: files, sync, locks, sockets, peer credentials, clock.
         .target(
             name: "TandemIO", dependencies: [deque], path: "Sources/TandemIO",
             swiftSettings: strict),
@@ -166,7 +167,7 @@ let package = Package(
         .executableTarget(
             name: "TestRunner", dependencies: ["TandemIO", arguments], path: "Tests/TestRunner",
             swiftSettings: strict),
-        // What holds for any input whatever: run by FuzzTests, and under libFuzzer by Tests/Fuzzing.
+        // Properties of any input; FuzzTests runs them, and Tests/Fuzzing does under libFuzzer.
         .target(
             name: "FuzzTargets",
             dependencies: [

@@ -6,7 +6,9 @@
 ///     let model = Model {
 ///         Entity("Bucket") {
 ///             Attribute("name", .string)
-///             Relationship("contents", to: "Content", inverse: "bucket", toMany: true, deleteRule: .cascade)
+///             Relationship(
+///                 "contents", to: "Content", inverse: "bucket", toMany: true,
+///                 deleteRule: .cascade)
 ///         }
 ///         Entity("Content", uniqueness: [["name"]], indexes: [["creationDate", "name"]]) {
 ///             Attribute("name", .string, optional: false)

@@ -6,7 +6,9 @@
 /// copy of the row; ``withRow(at:_:)`` borrows the row in place.
 ///
 ///     for index in objects.indices {
-///         objects.withRow(at: index) { object, version, row in sum += row.value(slot, in: entity) }
+///         objects.withRow(at: index) { object, version, row in
+///             sum += row.value(slot, in: entity)
+///         }
 ///     }
 ///
 /// The order of the objects may differ from that of their bytes (``arranged(_:by:)``). Copies share

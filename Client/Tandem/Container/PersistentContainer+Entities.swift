@@ -7,7 +7,8 @@ extension PersistentContainer {
     /// `unknownProperty`, or `usage` if the type differs. To check this, an object of each class is
     /// created that belongs to no context.
     ///
-    ///     let container = PersistentContainer(entities: [Team.self, Player.self], author: "worldcup")
+    ///     let container = PersistentContainer(
+    ///         entities: [Team.self, Player.self], author: "worldcup")
     /// - Parameters:
     ///   - types: The classes, each with the entity that it declares.
     ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.

@@ -26,7 +26,8 @@ public struct FetchExplanation: Sendable {
 extension PersistentContainer {
     /// Carries out a fetch in the daemon, and returns its plan and the amount of data read; blocks.
     ///
-    ///     let found = try container.explain(FetchRequest(entity: "Team", sort: ["-wins"], limit: 3))
+    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"], limit: 3)
+    ///     let found = try container.explain(request)
     ///     found.steps.first?.properties       // the index
     ///
     /// No object is sent to the client, and pending edits are ignored. The plan depends on the

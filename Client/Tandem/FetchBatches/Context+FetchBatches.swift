@@ -59,7 +59,8 @@ extension ManagedObjectContext {
     /// The batches are in order and all at one position. Throws the errors of
     /// ``TandemQuery/ObjectPredicate/init(_:)``.
     ///
-    ///     for try await teams in try context.batches(of: Team.self, where: #Predicate { $0.wins > 3 }) { … }
+    ///     let batches = try context.batches(of: Team.self, where: #Predicate { $0.wins > 3 })
+    ///     for try await teams in batches { … }
     public func batches<Object: ManagedEntity>(
         of type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil, size: Int = 256, at position: Position? = nil,

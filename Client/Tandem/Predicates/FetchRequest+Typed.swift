@@ -21,7 +21,8 @@ extension FetchRequest {
     ///
     /// Throws the errors of ``TandemQuery/ObjectPredicate/init(_:)``.
     ///
-    ///     let request = try FetchRequest(Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
+    ///     let request = try FetchRequest(
+    ///         Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
     public init<Object: ManagedEntity>(
         _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil, offset: Int = 0, includesSubentities: Bool = true
@@ -57,7 +58,8 @@ extension ManagedObjectContext {
 
     /// Returns the objects of a class that match a Foundation predicate, in order; blocks.
     ///
-    ///     let teams = try context.fetch(Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
+    ///     let teams = try context.fetch(
+    ///         Team.self, where: #Predicate { $0.wins > 3 }, sort: ["-wins"])
     public func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil

@@ -16,7 +16,8 @@ extension ObjectPredicate {
     /// of other properties. Neither the predicate nor objects in memory are evaluated. Cost: some
     /// tens of microseconds for the first use of a key path.
     ///
-    ///     let predicate = try ObjectPredicate(#Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
+    ///     let predicate = try ObjectPredicate(
+    ///         #Predicate<Team> { $0.wins > 3 && $0.players.contains { $0.goals > 5 } })
     public init<Object: ManagedObject>(_ predicate: Predicate<Object>) throws(TandemError) {
         var translation = PredicateTranslation()
         translation.variables[predicate.variable.key] = .selfObject

@@ -1,5 +1,5 @@
-/// The origin of a transaction: what the kernel reports about the client, and what the client
-/// declares.
+/// The origin of a transaction: the kernel's data about the client, and the client's own
+/// declarations.
 public struct Principal: Hashable, Sendable {
     /// The self-declared name, as shown by `tandem log`.
     public var author: String

@@ -10,7 +10,9 @@ public import TandemModel
 /// any such component has one group, with an empty prefix.
 ///
 ///     let keys = GroupedKeys(of: request)
-///     if let place = keys.place(of: object, row, reader) { arena.add(object, keys.rest.bytes, in: place.group) }
+///     if let place = keys.place(of: object, row, reader) {
+///         arena.add(object, keys.rest.bytes, in: place.group)
+///     }
 ///
 /// Both parts together are ``CompiledRequest/sortKey(_:_:_:)``. Call ``forgetRelated()`` after rows
 /// may have changed. Cost: two lookups for an object whose related object is known. Bound to one

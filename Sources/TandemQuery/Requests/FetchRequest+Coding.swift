@@ -4,7 +4,8 @@ extension FetchRequest {
     /// The version of the binary form.
     private static let format: UInt8 = 1
 
-    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit, offset.
+    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit,
+    /// offset.
     public func encode(into writer: inout ByteWriter) {
         writer.uint8(FetchRequest.format)
         writer.string(entity)

@@ -2,7 +2,8 @@ extension ListPlacements {
     /// Returns a slice of the objects, without section names and reached objects, which only the
     /// whole has.
     ///
-    ///     var rest = ListPlacements(sections: places.sections, reached: places.reached, hops: places.hops)
+    ///     var rest = ListPlacements(
+    ///         sections: places.sections, reached: places.reached, hops: places.hops)
     ///     rest.append(places.slice(0..<1_000))     // true
     ///
     /// Cost: copies the bytes of the slice.

@@ -1,7 +1,8 @@
 import FoundationEssentials
 import FuzzTargets
 
-/// What run.sh needs besides fuzzing: `list`, `unpack TARGET FILE FOLDER` and `pack FOLDER FILE`.
+/// The commands of run.sh besides fuzzing: `list`, `unpack TARGET FILE FOLDER` and
+/// `pack FOLDER FILE`.
 enum Commands {
     /// Carries out a command; the exit code.
     static func run(_ words: [String]) -> Int32 {
