@@ -103,7 +103,7 @@ struct ImageCheck {
         var violations: [String] = []
         let last = UInt64(found.encoded.count)
         if last < told.position {
-            violations.append("law 3: \(told.position) was told, the journal ends at \(last)")
+            violations.append("law 3: \(told.position) was answered, the journal ends at \(last)")
         }
         if last > UInt64(reference.encoded.count) {
             violations.append("position \(last) was never written")
@@ -116,7 +116,7 @@ struct ImageCheck {
             }
         }
         if found.applied != last {
-            violations.append("the store stands at \(found.applied), the journal at \(last)")
+            violations.append("the store is at \(found.applied), the journal at \(last)")
         }
         if told.hasConsumer, found.consumers.isEmpty {
             violations.append("law 3: a consumer was registered and is not there")

@@ -99,7 +99,7 @@ enum FrameProperties<Message: WireMessage> {
             try hold(again == error, "a second error after \(error): \(again)")
             return
         }
-        throw FuzzFinding("the decoder went on behind a violation")
+        throw FuzzFinding("the decoder continued after a violation")
     }
 
     private static func bytes(_ envelope: Envelope<Message>) throws(WireError) -> [UInt8] {

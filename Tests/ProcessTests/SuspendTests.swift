@@ -9,7 +9,7 @@ func stand(_ process: pid_t) throws {
     var status: Int32 = 0
     while waitpid(process, &status, WUNTRACED) < 0, errno == EINTR {}
     // The low byte of a stopped child's status is 0x7f.
-    try #require(status & 0xff == 0x7f, "\(process) ended instead of standing still: \(status)")
+    try #require(status & 0xff == 0x7f, "\(process) ended instead of being suspended: \(status)")
 }
 
 /// A machine that sleeps: daemon and clients stop together, and only the wall clock advances

@@ -159,7 +159,7 @@ import Testing
         #expect(sizes.count == 1_000 / DaemonLimits.firstBatchObjects + 1, "\(sizes)")
     }
 
-    @Test func `a batch that violates a rule ends there, and reports how far it came`() throws {
+    @Test func `a batch that violates a rule ends there, and reports its progress`() throws {
         let (bench, client) = try world(1_000)
         try bench.fill(client, "Group", 2_000...2_999)
         let group = try bench.bench.reference("Group", 2_900)

@@ -53,7 +53,7 @@ struct SmallListTests {
     ) -> [String] {
         guard let expected = SmallLists.sections(new) else {
             if case .failed = outcome { return [] }
-            return ["sections are out of order, which nobody was told"]
+            return ["sections are out of order, but the outcome is no failure"]
         }
         // After an out-of-order list, the list to be reverted was shown all the time.
         var step = TableStep(old, new)

@@ -252,7 +252,7 @@ import Testing
         Damage(name: "a content that is not counted", kinds: [.wrongBlobUses]) {
             try $0.remove(.blobUses, icon.reference.hash)
         },
-        Damage(name: "a content nobody knows of", kinds: [.strayBlob]) {
+        Damage(name: "a content that no object refers to", kinds: [.strayBlob]) {
             let blob = Blob([UInt8](repeating: 9, count: 70_000))
             try $0.put(.blobs, blob.reference.hash, blob.content)
         },

@@ -151,7 +151,7 @@ import Testing
                 "Team.city, wins: Team/10 has the same values (19 objects: Team/11, "))
     }
 
-    @Test func `law 6: dropped indexes leave no keys behind`() throws {
+    @Test func `law 6: dropped indexes leave no keys`() throws {
         let bench = try StoreBench.league()
         let without = changed { $0.entities["Team"]?.indexes = [] }
         try bench.migrate(to: without)

@@ -258,7 +258,7 @@ import Testing
         try await first.managedObjectContext?.save()
         do {
             _ = try await iterator.next(isolation: #isolation)
-            Issue.record("a moved loop goes on")
+            Issue.record("a moved loop continues")
         } catch let error as TandemError {
             #expect(error.code == .usage)
         }
@@ -269,7 +269,7 @@ import Testing
         try PersistentContainer(author: "other", transport: fixture.transport).install(model)
         do {
             _ = try await iterator.next(isolation: #isolation)
-            Issue.record("a loop without its past goes on")
+            Issue.record("a loop without its past continues")
         } catch let error as TandemError {
             #expect(error.code == .historyExpired)
             #expect(error.message.contains("begin the loop anew"))

@@ -50,7 +50,7 @@ import Testing
         }
         do {
             let more = try await reader.next()
-            Issue.record("it goes on with \(String(describing: more))")
+            Issue.record("the stream continues with \(String(describing: more))")
         } catch let error as TandemError {
             #expect(error.code == .limitExceeded)
         }

@@ -239,7 +239,7 @@ import Testing
         refusal(nil, "\(id).size")
         reader.undo()
         #expect(object.size == 41)
-        #expect(!reader.canRedo, "what was undone may be computed from a failed read")
+        #expect(!reader.canRedo, "an undone value may be computed from a failed read")
         try reader.save()
         #expect(try stored(Content.self, id, \.size) == 41)
     }

@@ -89,8 +89,8 @@ struct ProtocolPageTests {
         #expect(
             Self.fingerprints[version] == found,
             """
-            The messages are not those of version \(version) any more. If anybody was given a build that speaks it, raise
-            protocolVersion, with a row in the page's table of versions; then note \(found) here.
+            The messages differ from those of version \(version). If a build with this version was released, raise
+            protocolVersion and add a row to the page's table of versions. Then record \(found) here.
             """)
         #expect(page.table("version", "since", "change").last?.first == "\(version)")
     }

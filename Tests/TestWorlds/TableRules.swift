@@ -92,7 +92,7 @@ package struct TableChange: Sendable {
             new[row.target.section].rows.insert(row.number, at: row.target.item)
         }
         for row in rows where row.kind != .delete && new.row(row.target) != row.number {
-            throw Refusal("\(row) does not stand where it says")
+            throw Refusal("\(row) is not at its stated index")
         }
         return new
     }
@@ -107,7 +107,7 @@ package struct TableChange: Sendable {
             guard old.indices.contains(section.index), old[section.index].name == section.name
             else { throw Refusal("\(section) is not there") }
             guard old[section.index].rows.isEmpty else {
-                throw Refusal("\(section) goes with rows that nobody mentioned")
+                throw Refusal("\(section) is deleted with rows that no change deletes")
             }
         }
         let gone = Set(leaving.map(\.index))

@@ -83,7 +83,7 @@ package struct TableStep: Sendable {
         let sections = Set(old.map(\.name)).intersection(new.map(\.name)).sorted()
         for fewer in subsets(sections, below: rebuilt.count)
         where leadsThere(rebuilding: fewer, moving: Set(movable)) {
-            return ["\(rebuilt.sorted()) made anew where \(fewer.sorted()) would do"]
+            return ["\(rebuilt.sorted()) rebuilt, although \(fewer.sorted()) would do"]
         }
         for fewer in subsets(movable, below: moves.count)
         where fewer.count == moves.count - 1 && leadsThere(rebuilding: rebuilt, moving: fewer) {

@@ -78,12 +78,12 @@ import TandemResults
         if let expected = dump.sections(shape) {
             if let error = controller.error { problems.append("\(error)") }
             compare("law 4, shown and by plain rules", shown, expected)
-            compare("law 4, shown and listed anew", shown, try fresh())
+            compare("law 4, shown and listed again", shown, try fresh())
             let fetched = try controller.context.fetch(controller.fetchRequest).map(\.id.number)
             let flat = expected.flatMap(\.numbers)
             if fetched != flat { problems.append("law 4, fetched \(fetched), not \(flat)") }
         } else if controller.error?.code != .outOfOrderSection {
-            problems.append("sections are out of order, which nobody was told")
+            problems.append("sections are out of order, but the controller has no error")
         }
         return problems.map { "\($0); \(description)" }
     }

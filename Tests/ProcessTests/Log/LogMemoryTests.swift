@@ -53,7 +53,7 @@ import Testing
             let found = try look(options)
             if found > 0 { return found }
         }
-        Issue.record("100 runs of \(options) ended before anybody looked")
+        Issue.record("100 runs of \(options) ended before their memory was read")
         return 0
     }
 

@@ -155,7 +155,7 @@ import Testing
         let events = log.split(separator: "\n").compactMap { line in
             line.split(separator: " ").dropFirst().first.map { String($0.dropLast()) }
         }
-        #expect(before.contains(" flushed: "), "the log tells of batches")
+        #expect(before.contains(" flushed: "), "the log mentions batches")
         let end = try #require(events.firstIndex(of: "stopping"), "\(log)")
         // The batch in progress, and the one of the round in which the daemon found the signal.
         #expect(events[..<end].count { $0 == "flushed" } <= 2, "\(log)")

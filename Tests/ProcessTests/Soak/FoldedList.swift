@@ -80,7 +80,7 @@ struct FoldedList: Equatable {
         }
         new = new.indices.filter { !deleted.contains($0) }.map { new[$0] }
         for (index, name) in Self.indices(changes, "insert").sorted(by: { $0.index < $1.index }) {
-            try require(index <= new.count, "section \(index) comes behind the end")
+            try require(index <= new.count, "section \(index) is inserted after the end")
             new.insert(Section(name: name, objects: []), at: index)
         }
     }

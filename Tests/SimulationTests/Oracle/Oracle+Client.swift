@@ -12,7 +12,7 @@ extension Oracle {
         guard cursor < position else { return }
         for number in (cursor + 1)..<position where number <= truth.last {
             let missed = truth[number].filtered { interests.contains($0) }
-            expect(missed == nil, 2, "a client at \(cursor) never heard of \(number)")
+            expect(missed == nil, 2, "a client at \(cursor) never received \(number)")
         }
     }
 

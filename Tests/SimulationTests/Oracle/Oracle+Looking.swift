@@ -29,7 +29,7 @@ extension Oracle {
         learns(position)
         expect(
             position == wanted && wanted <= truth.last, 6,
-            "what is asked for at \(wanted) is answered at \(position)")
+            "a request for \(wanted) is answered at \(position)")
         return position <= truth.last
     }
 
@@ -53,7 +53,7 @@ extension Oracle {
             case .timeout: now - sentAt > UInt64(DaemonLimits().snapshotMilliseconds) * 1_000_000
             default: false
             }
-        expect(isAllowed, 7, "what was at \(positions) is refused: \(error)")
+        expect(isAllowed, 7, "a read at \(positions) is refused: \(error)")
     }
 
     // MARK: Law 4

@@ -76,7 +76,7 @@ final class Oracle {
         expect(
             last >= before, 3,
             "the journal ends at \(last) after a restart, \(before) was durable")
-        expect(last == truth.last, 1, "the daemon stands at \(last), the disk at \(truth.last)")
+        expect(last == truth.last, 1, "the daemon is at \(last), the disk at \(truth.last)")
     }
 
     /// Begins another epoch: everything after `last` is lost, and its positions may be reused.

@@ -17,7 +17,8 @@ extension SimulatedClient {
         case (nil, nil): break
         case (.fetch(let fetch), .fetched(let found)):
             oracle.expect(
-                found.position == answer.position, 4, "what is beside verdicts is not there")
+                found.position == answer.position, 4,
+                "a read is not at the position of its verdicts")
             oracle.fetches(found, fetch.request)
         default: oracle.report(4, "beside verdicts is another answer than was asked for")
         }

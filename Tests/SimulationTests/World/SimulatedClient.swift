@@ -302,7 +302,7 @@ final class SimulatedClient {
             oracle.lacksNext(after: resume.number)
             || oracle.truth.models.contains { $0.position > resume.number }
         oracle.expect(
-            isExpired, 2, "client \(number) can't go on at \(resume.number), which is kept")
+            isExpired, 2, "client \(number) can't resume at \(resume.number), which is kept")
     }
 
     private func settleSaves(_ welcome: Welcome) {

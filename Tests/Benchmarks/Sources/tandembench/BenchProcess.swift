@@ -86,7 +86,7 @@ func send<Value: BitwiseCopyable>(_ values: [Value]) throws {
         while !rest.isEmpty {
             let count = write(
                 STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            guard count > 0 else { throw Failure("who started this process is gone") }
+            guard count > 0 else { throw Failure("the parent of this process has exited") }
             rest = rest.dropFirst(count)
         }
     }
