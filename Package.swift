@@ -93,7 +93,7 @@ let package = Package(
         .target(
             name: "CChecksum", path: "Sources/CChecksum",
             cSettings: [.treatAllWarnings(as: .error)]),
-        // The kernel seam, real and simulated: files, sync, locks, sockets, peer credentials, clock.
+        // The kernel seam, real and simulated: files, sync, locks, sockets, credentials, clock.
         .target(
             name: "TandemIO", dependencies: [deque], path: "Sources/TandemIO",
             swiftSettings: strict),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import TestRunner
 
-/// The rules applied to the whole tree; `RuleTests` shows what each rule finds.
+/// The rules applied to the whole tree; the suites of rules show what each rule finds.
 @Suite struct TidyTests {
     @Test func `imports follow the design`() throws {
         try expectNone(swift(Rules.imports))
@@ -111,6 +111,39 @@ import Testing
             let expected = Layout.targets.filter { $0.folder == folder }.map(\.name).sorted()
             #expect(try Tree.names(in: folder) == expected)
         }
+    }
+
+    // MARK: Language
+
+    @Test func `comments, pages and messages are free of phrases that are hard to understand`()
+        throws
+    {
+        let modules = ProseRules.modules(try Tree.sources.get() + Tree.pages())
+        #expect(modules.count > 30)
+        #expect(modules.values.reduce(0) { $0 + $1.texts.sentences } > 10_000)
+        expectNone(
+            ProseRules.excessive(
+                modules, knownMessages: ProseRules.knownMessages, knownPages: ProseRules.knownPages)
+        )
+    }
+
+    @Test func `comments and pages are not too wide`() throws {
+        let manifest = SourceFile(path: "Package.swift", text: try Tree.text("Package.swift"))
+        try expectNone(swift(WidthRules.comments) + WidthRules.comments(manifest))
+        try expectNone(Tree.pages().flatMap(WidthRules.lines))
+    }
+
+    @Test func `replaced names are gone from declarations, files and folders`() throws {
+        let files = try Tree.sources.get().map {
+            (file: $0, declarations: GlossaryRules.declarations($0))
+        }
+        #expect(files.reduce(0) { $0 + $1.declarations.count } > 30_000)
+        expectNone(
+            GlossaryRules.declared(
+                files, remaining: Glossary.remaining, exceptions: Glossary.exceptions))
+        expectNone(GlossaryRules.named(try Tree.paths(), remaining: Glossary.remainingPaths))
+        expectNone(GlossaryRules.verbs(files, limits: Glossary.verbs))
+        expectNone(files.flatMap { ProseRules.names($0.file, $0.declarations) })
     }
 
     private func expectNone(_ findings: [Finding], at location: SourceLocation = #_sourceLocation) {

@@ -9,6 +9,8 @@ struct SourceFile {
     let lines: [String]
     /// The lines with comments and the insides of string literals blanked out.
     let code: [String]
+    /// The comments and string literals.
+    let texts: [Code.Text]
 
     init(path: String, text: String) {
         self.path = path
@@ -16,7 +18,9 @@ struct SourceFile {
         let newline = UInt8(ascii: "\n")
         lines = Array(text.utf8).split(separator: newline, omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
-        code = Code(text).lines
+        let code = Code(text)
+        self.code = code.lines
+        texts = code.texts
     }
 
     /// The target that contains the file, or nil outside targets.

@@ -1,0 +1,69 @@
+/// The replaced names that are not gone yet.
+extension Glossary {
+    /// The declarations that are still to be renamed, each as file and name.
+    ///
+    /// The list may only get shorter.
+    static let remaining: Set<String> = [
+        "Client/Tandem/Batches/BatchInsertSender.swift: partBytes",
+        "Client/Tandem/Batches/Connection+BatchInserts.swift: partBytes",
+        "Client/Tandem/Connection/Connection+Receiving.swift: goesOn",
+        "Client/Tandem/Connection/InboundReader.swift: goesOn",
+        "Client/Tandem/Context/DebugLog.swift: isTold",
+        "Client/Tandem/Context/DroppedEdits.swift: checkLostEdits",
+        "Client/Tandem/Context/FailedReads.swift: settle",
+        "Client/Tandem/Context/ObjectRecord.swift: cleanLentRow",
+        "Client/Tandem/Context/ObjectRecord.swift: isPassing",
+        "Client/Tandem/Context/ObjectRecord.swift: lentRow",
+        "Client/Tandem/Context/ObjectRecord.swift: settle",
+        "Client/Tandem/Context/Passage.swift: Passage",
+        "Client/Tandem/Context/RecordTable.swift: keepPassing",
+        "Client/Tandem/Context/RecordTable.swift: passage",
+        "Client/Tandem/Context/SaveReceipt.swift: forgetUnansweredSave",
+        "Client/Tandem/Context/Step.swift: Step",
+        "Client/Tandem/Merging/Context+Refilling.swift: fetchedList",
+        "Client/Tandem/Merging/Context+Refilling.swift: isPassing",
+        "Client/Tandem/Objects/LentObjects.swift: LentObjects",
+        "Client/Tandem/Objects/PassingObject.swift: PassingObject",
+        "Client/Tandem/Objects/PassingObject.swift: isPassing",
+        "Client/Tandem/Objects/PassingRows.swift: PassingRows",
+        "Client/Tandem/Objects/PassingRows.swift: passage",
+        "Client/Tandem/Results/ControllerChange.swift: isNews",
+        "Client/Tandem/Results/FetchedResultsController+Deciding.swift: laid",
+        "Client/Tandem/Results/FetchedResultsController+Deciding.swift: placedList",
+        "Client/Tandem/Results/FetchedResultsController+Overlay.swift: laid",
+        "Client/Tandem/Results/FetchedResultsController+Showing.swift: isNews",
+        "Daemon/TandemDaemon/Batches/BatchChangeTask.swift: isMeant",
+        "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy",
+        "Daemon/TandemDaemon/Engine/Engine+Serving.swift: isToldLess",
+        "Daemon/TandemDaemon/Limits/DaemonLimits.swift: freedMemoryNanoseconds",
+        "Daemon/TandemDaemon/Limits/DaemonLimits.swift: pushCacheBytes",
+        "Sources/tandem/Rows/ImportBatches.swift: partBytes",
+        "Tests/Benchmarks/Sources/tandembench/Subscribers.swift: goesOn",
+        "Tests/FaultTests/StraceTests.swift: goesOn",
+        "Tests/FuzzTargets/MessageMaker+Messages.swift: alongsideAnswer",
+        "Tests/ProcessTests/Soak/SoakWorld.swift: isTold",
+        "Tests/TandemDaemonTests/FairnessTests.swift: goesOn",
+        "Tests/TandemJournalTests/ReaderTests.swift: damageIsAGapAndReadingGoesOnBehindIt",
+        "Tests/TandemJournalTests/ReaderTests.swift: tornTailIsNoGapButIsTold",
+        "Tests/TandemTests/ResultsLawTests.swift: HeldRowsTests",
+        "Tests/TandemWireTests/StateMachineTests.swift: resumptionGoesOnAtThePositionThatWasAskedFor",
+    ]
+
+    /// The files and folders that are still to be renamed.
+    ///
+    /// The list may only get shorter.
+    static let remainingPaths: Set<String> = [
+        "Client/Tandem/Context/Passage.swift",
+        "Client/Tandem/Context/Step.swift",
+        "Client/Tandem/Objects/LentObjects.swift",
+        "Client/Tandem/Objects/PassingObject.swift",
+        "Client/Tandem/Objects/PassingRows.swift",
+        "Daemon/TandemDaemon/TandemDaemon.docc/Outside.md",
+        "Daemon/TandemDaemon/TandemDaemon.docc/Turns.md",
+        "Sources/TandemStore/LMDB/LMDBEnvironment+Care.swift",
+        "Sources/TandemStore/TandemStore.docc/Care.md",
+        "Tests/SimulationTests/Oracle/Oracle+Looking.swift",
+        "Tests/SimulationTests/World/SimulatedClient+Looking.swift",
+        "Tests/SimulationTests/World/World+Looking.swift",
+    ]
+}
