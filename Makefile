@@ -114,7 +114,8 @@ dependencies:
 clean:
 	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build
 
-# Starts and enables nothing; README.md describes how. The units refer to the installed binaries.
+# Starts and enables nothing; Daemon/TandemDaemon/TandemDaemon.docc/Service.md describes how. The units refer to
+# the installed binaries.
 install:
 	bin="$(BINARIES)"
 	if [[ -z $$bin ]]; then

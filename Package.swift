@@ -152,7 +152,7 @@ let package = Package(
             name: "tandem",
             dependencies: ["Tandem", "TandemJournal", "TandemStore", algorithms, arguments],
             path: "Sources/tandem", swiftSettings: strict),
-        // The example app of README and demo.
+        // The example app of the demo and the tour.
         .executableTarget(
             name: "worldcup", dependencies: ["Tandem", arguments], path: "Sources/worldcup",
             resources: [.copy("Resources/worldcup-2022.json")], swiftSettings: strict),

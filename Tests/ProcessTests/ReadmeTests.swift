@@ -40,9 +40,40 @@ final class Team: ManagedObject, ManagedEntity {
     drawn.append("\(zone) \(name) \(wins)")
 }
 
-/// The README's observed list, with the writer in a process of its own.
-@MainActor @Suite struct ReadmeTests {
-    @Test func `the README's list is redrawn after each save of another process`() async throws {
+/// The README's app and the observed list of *Getting started*, with a daemon in a process of its
+/// own.
+@MainActor @Suite(.serialized) struct ReadmeTests {
+    @Test func `the README's app adds a win each time it runs`() throws {
+        let place = try Place()
+        try place.serve()
+        for wins in 1...2 {
+            let container = PersistentContainer(
+                entities: [Team.self], socket: place.socket, author: "example")
+            defer { container.close() }
+            drawn = []
+            try runApp(container)
+            #expect(drawn == ["Africa Cameroon \(wins)"])
+        }
+    }
+
+    /// Runs the statements of the README's app that follow its container.
+    private func runApp(_ container: PersistentContainer) throws {
+        let context = container.viewContext
+
+        let team =
+            try context.fetch(Team.self, where: \.name == "Cameroon").first
+            ?? context.insert(Team.self)
+        team.name = "Cameroon"
+        team.zone = "Africa"
+        team.wins += 1
+        try context.save()
+
+        for team in try context.fetch(Team.self, where: \.zone == "Africa") {
+            print(team.zone, team.name, team.wins)
+        }
+    }
+
+    @Test func `a declared list is redrawn after each save of another process`() async throws {
         let place = try Place()
         try place.serve()
         let container = PersistentContainer(
@@ -54,6 +85,7 @@ final class Team: ManagedObject, ManagedEntity {
             (team.name, team.zone, team.wins) = (name, zone, wins)
         }
         try await context.save()
+        drawn = []
         let standings = Standings(.store(context))
         let teams = standings.teams.controller?.fetchedObjectIDs ?? []
         try #require(teams.count == 2)
@@ -76,22 +108,28 @@ final class Team: ManagedObject, ManagedEntity {
         }
     }
 
-    @Test func `the README's code is the code above`() throws {
+    @Test func `the code of the pages is the code above`() throws {
         let path = #filePath
         let root = path.prefix(path.utf8.count - "/Tests/ProcessTests/ReadmeTests.swift".utf8.count)
         func words(_ text: some StringProtocol) -> String {
             text.split(whereSeparator: \.isWhitespace).joined()
         }
         let source = words(try String(contentsOfFile: path, encoding: .utf8))
-        let readme = try String(contentsOfFile: root + "/README.md", encoding: .utf8)
-        for declaration in ["final class Team", "@MainActor @Observable final class Standings"] {
-            let start = try #require(readme.firstRange(of: declaration))
-            let rest = readme[start.lowerBound...]
-            let end = try #require(rest.firstRange(of: "\n}"))
-            let lines = rest[..<end.upperBound].split(separator: "\n").map { line -> Substring in
+        let gettingStarted = "Client/Tandem/Tandem.docc/GettingStarted.md"
+        for (page, start, end) in [
+            ("README.md", "final class Team", "\n}"),
+            ("README.md", "let context = ", "\n```"),
+            (gettingStarted, "@MainActor @Observable final class Standings", "\n}"),
+        ] {
+            let text = try String(contentsOfFile: root + "/" + page, encoding: .utf8)
+            let first = try #require(text.firstRange(of: start))
+            let rest = text[first.lowerBound...]
+            let last = try #require(rest.firstRange(of: end))
+            let code = rest[..<last.lowerBound] + (end == "\n}" ? end : "")
+            let lines = code.split(separator: "\n").map { line -> Substring in
                 line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
             }
-            #expect(source.contains(words(lines.joined(separator: " "))), "\(declaration)")
+            #expect(source.contains(words(lines.joined(separator: " "))), "\(start)")
         }
     }
 }

@@ -8,7 +8,8 @@ struct PassedTargets {
     /// Targets whose tests read files outside of the folders they depend on, or run all programs.
     private static let readWholeTree: Set<String> = ["ProcessTests", "TidyTests", "FuzzTests"]
     private static let top = [
-        "Package.swift", "Makefile", "README.md", "Sources", "Client", "Daemon", "Tests", "systemd",
+        "Package.swift", "Makefile", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE",
+        "Sources", "Client", "Daemon", "Tests", "systemd",
     ]
 
     /// The digests of the present tree, by target.

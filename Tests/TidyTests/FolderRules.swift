@@ -88,7 +88,7 @@ enum FolderRules {
 
     private static let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
 
-    private static func isPartOfName(_ byte: UInt8) -> Bool {
+    static func isPartOfName(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
             capitals, UInt8(ascii: "_"), 0x80...:

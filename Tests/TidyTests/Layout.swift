@@ -17,7 +17,8 @@ enum Layout {
     static let valuePackages: Set<String> = ["Algorithms", "DequeModule"]
 
     static let topLevel: Set<String> = [
-        "Package.swift", "README.md", "Makefile", "Sources", "Client", "Daemon", "Tests", "systemd",
+        "Package.swift", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "Makefile",
+        "Sources", "Client", "Daemon", "Tests", "systemd",
     ]
 
     static let targets: [Target] = [

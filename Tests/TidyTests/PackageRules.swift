@@ -61,11 +61,35 @@ enum PackageRules {
         return found
     }
 
-    /// Returns the targets that the README does not name in backticks.
-    static func readme(_ text: String) -> [Finding] {
-        Layout.targets.filter { !text.contains("`\($0.name)`") }.map {
-            Finding(path: "README.md", message: "does not name the target `\($0.name)`")
+    /// The page with the table of targets.
+    static let targetPage = "CONTRIBUTING.md"
+
+    /// Returns the targets that no row of the table names in its first cell, in backticks.
+    ///
+    /// A row of a library with a front page must also have a link.
+    static func targetTable(_ text: String) -> [Finding] {
+        let rows = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
+            .map { $0.split(separator: "|", omittingEmptySubsequences: false) }
+        return Layout.targets.compactMap { target in
+            guard let row = rows.first(where: { $0[1].contains("`\(target.name)`") }) else {
+                return Finding(
+                    path: targetPage, message: "does not list the target `\(target.name)`")
+            }
+            guard target.hasFrontPage, !row.contains(where: { $0.contains("](") }) else {
+                return nil
+            }
+            return Finding(path: targetPage, message: "has no link for `\(target.name)`")
         }
+    }
+
+    /// The pages that must stay short, each with its limit of lines.
+    static let shortPages = ["README.md": 150, "CONTRIBUTING.md": 120]
+
+    /// Returns a finding if a page is longer than its limit.
+    static func length(_ page: SourceFile) -> [Finding] {
+        let lines = page.text.split(separator: "\n", omittingEmptySubsequences: false).count - 1
+        guard let limit = shortPages[page.path], lines > limit else { return [] }
+        return [Finding(path: page.path, message: "has \(lines) lines, more than \(limit)")]
     }
 
     /// Returns the libraries without a DocC page whose title is the library's name.

@@ -324,10 +324,124 @@ import Testing
         #expect(found("@Suite struct ATests {", in: "TandemModelTests") == 0)
     }
 
-    @Test func `a readme that omits a target is found`() {
-        let all = Layout.targets.map { "`\($0.name)`" }
-        #expect(PackageRules.readme(all.joined(separator: " ")) == [])
-        #expect(PackageRules.readme(all.dropFirst().joined(separator: " ")).count == 1)
+    @Test func `a table of targets that omits a target or a link is found`() {
+        let all = Layout.targets.map { "| `\($0.name)` | words | [page](a.md) |" }
+        #expect(PackageRules.targetTable(all.joined(separator: "\n")) == [])
+        #expect(PackageRules.targetTable(all.dropFirst().joined(separator: "\n")).count == 1)
+        let elsewhere = Layout.targets.map { "| `other` | `\($0.name)` | |" }
+        #expect(
+            PackageRules.targetTable(elsewhere.joined(separator: "\n")).count
+                == Layout.targets.count)
+        let unlinked = Layout.targets.map { "| `\($0.name)` | words | |" }
+        #expect(
+            PackageRules.targetTable(unlinked.joined(separator: "\n")).count
+                == Layout.targets.filter(\.hasFrontPage).count)
+    }
+
+    @Test func `a page that is too long is found`() {
+        let text = String(repeating: "words\n", count: 150)
+        #expect(PackageRules.length(file("README.md", text)) == [])
+        #expect(
+            messages(PackageRules.length(file("README.md", text + "words\n"))) == [
+                "README.md: has 151 lines, more than 150"
+            ])
+        #expect(PackageRules.length(file("Tests/README.md", text + text)) == [])
+    }
+
+    @Test func `a link to a missing file is found, except in code`() {
+        func found(_ text: String, in path: String = "A/B.docc/C.md") -> [String] {
+            let present: Set<String> = ["README.md", "A/B.docc/C.md", "A/D.md"]
+            return messages(LinkRules.broken([file(path, text)], exists: present.contains))
+        }
+        #expect(found("[a](../D.md#part) and <doc:C> and [b](https://a.b/c) and [c](#part)") == [])
+        #expect(found("[a](A/D.md)", in: "README.md") == [])
+        #expect(
+            found("words\n[a](D.md) and <doc:E>") == [
+                "A/B.docc/C.md:2: links E.md, which is missing",
+                "A/B.docc/C.md:2: links D.md, which is missing",
+            ])
+        #expect(found("[a](../../../D.md)").count == 1)
+        #expect(found("```\n[a](D.md)\n```\n\n    [a](D.md)") == [])
+    }
+
+    @Test(
+        arguments: [
+            ("Store", .type(["Store"])),
+            ("Store.format", .type(["Store", "format"])),
+            ("save()", .function(["save"])),
+            ("Journal.append(expected:batch:)", .function(["Journal", "append"])),
+            ("Sources/TandemIO/", .path("Sources/TandemIO")),
+            ("Context+Saving.swift", .path("Context+Saving.swift")),
+            ("limits.connections", nil),
+            ("LMDB", nil),
+            ("TANDEM_SEED", nil),
+            ("make test", nil),
+            ("/etc/tandem/NAME.yaml", nil),
+            ("", nil),
+        ] as [(String, ArchitectureRules.Name?)])
+    func `a text in backticks is a name if it looks like code`(
+        _ text: String, _ name: ArchitectureRules.Name?
+    ) {
+        #expect(ArchitectureRules.name(text) == name)
+    }
+
+    @Test func `a name on the page on the architecture that does not exist is found`() {
+        let page = """
+            `Frame`, `Frame.limit`, `Frame.gone`, `Lost`
+            `send(to:)`, `Frame.send()`, `receive()`, `TandemWire`
+            ```
+            `InABlock`
+            ```
+            `Frames/Frame.swift`, `Sources/TandemWire/Frames/`, `Frames/Lost.swift`
+            """
+        let source = file(
+            "Sources/TandemWire/Frames/Frame.swift",
+            """
+            public struct Frame {
+                static let limit = 1
+                // struct Lost {}
+                func send(to place: Int) {}
+            }
+            """)
+        let found = ArchitectureRules.missing(
+            page, sources: [source], targets: ["TandemWire"],
+            paths: [source.path, "Sources/TandemWire/Frames"])
+        #expect(
+            messages(found) == [
+                "ARCHITECTURE.md:1: no source declares gone",
+                "ARCHITECTURE.md:1: no source declares Lost",
+                "ARCHITECTURE.md:2: no source declares receive()",
+                "ARCHITECTURE.md:6: there is no Frames/Lost.swift",
+            ])
+    }
+
+    @Test func `a target that the page on the architecture omits is found`() {
+        let manifest = """
+            func suite(_ name: String) -> Target { .testTarget(name: name) }
+            let suites: [Target] = [
+                suite("TandemIOTests", ["TandemIO"]),
+            ]
+            .target(name: "TandemIO", path: "Sources/TandemIO")
+            """
+        let targets = ArchitectureRules.targets(ofManifest: manifest)
+        #expect(targets == ["TandemIO", "TandemIOTests"])
+        #expect(
+            messages(ArchitectureRules.unnamed("words and `TandemIO`", targets: targets)) == [
+                "ARCHITECTURE.md: does not name the target `TandemIOTests`"
+            ])
+    }
+
+    @Test func `a link of a comment to a page that its module lacks is found`() {
+        let pages = [
+            file("Sources/TandemWire/TandemWire.docc/Wire.md", "<doc:Frames>\nand <doc:Lost>"),
+            file("Sources/TandemWire/TandemWire.docc/Frames.md", "words"),
+            file("Sources/TandemStore/TandemStore.docc/Tables.md", "<doc:Frames>"),
+        ]
+        let source = file("Sources/TandemWire/Frames/A.swift", "/// <doc:Frames>, <doc:Gone>")
+        #expect(
+            messages(LinkRules.unknownPages([source], among: pages)) == [
+                "Sources/TandemWire/Frames/A.swift:1: there is no page Gone"
+            ])
     }
 
     @Test func `a library without a front page is found`() {

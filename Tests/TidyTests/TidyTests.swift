@@ -38,13 +38,42 @@ import Testing
         try expectNone(PackageRules.manifest(Tree.text("Package.swift")))
     }
 
-    @Test func `the readme names every target`() throws {
-        try expectNone(PackageRules.readme(Tree.text("README.md")))
+    @Test func `the table of targets has every target`() throws {
+        try expectNone(PackageRules.targetTable(Tree.text(PackageRules.targetPage)))
+    }
+
+    @Test func `the first pages that a stranger reads are short`() throws {
+        for path in PackageRules.shortPages.keys.sorted() {
+            expectNone(PackageRules.length(SourceFile(path: path, text: try Tree.text(path))))
+        }
+    }
+
+    @Test func `links in pages refer to files`() throws {
+        let pages = try Tree.pages()
+        #expect(pages.count > 30)
+        expectNone(LinkRules.broken(pages, exists: Tree.exists))
+    }
+
+    @Test func `the page on the architecture names only what exists, and every target`() throws {
+        let page = try Tree.text(ArchitectureRules.page)
+        let targets = ArchitectureRules.targets(ofManifest: try Tree.text("Package.swift"))
+        #expect(ArchitectureRules.names(page).count > 150)
+        #expect(targets.count > 30)
+        expectNone(ArchitectureRules.unnamed(page, targets: targets))
+        expectNone(
+            ArchitectureRules.missing(
+                page, sources: try Tree.sources.get(), targets: targets, paths: try Tree.paths()))
     }
 
     @Test func `every library has a front page`() throws {
         let pages = try Tree.files(".md", in: ["Sources", "Client", "Daemon"])
         expectNone(PackageRules.frontPages(pages))
+    }
+
+    @Test func `links in comments refer to pages of their module`() throws {
+        let pages = try Tree.files(".md", in: ["Sources", "Client", "Daemon"])
+        let sources = try Tree.sources.get().filter { !$0.isTest }
+        expectNone(LinkRules.unknownPages(sources, among: pages))
     }
 
     @Test func `every test named in the table of faults exists`() throws {

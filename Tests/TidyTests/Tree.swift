@@ -53,11 +53,36 @@ enum Tree {
             .filter { !$0.hasPrefix(".") }.sorted()
     }
 
+    /// Returns the paths of all files and folders, without dot-files and build folders.
+    static func paths() throws -> Set<String> {
+        var paths: Set<String> = []
+        for name in try names() {
+            paths.insert(name)
+            // Fails for a file.
+            let below = try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + name)
+            for path in below ?? [] where !path.contains(".build") {
+                paths.insert("\(name)/\(path)")
+            }
+        }
+        return paths
+    }
+
     /// Returns the text of a file.
     static func text(_ path: String) throws -> String {
         let data = try #require(
             FileManager.default.contents(atPath: root + "/" + path), "\(path) is missing")
         return String(decoding: data, as: UTF8.self)
+    }
+
+    /// Returns whether the tree has a file or folder at a path.
+    static func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: root + "/" + path)
+    }
+
+    /// Returns all Markdown pages, including those of the top level.
+    static func pages() throws -> [SourceFile] {
+        let top = try names().filter { $0.hasSuffix(".md") }
+        return try top.map { SourceFile(path: $0, text: try text($0)) } + files(".md")
     }
 
     /// All sources, read once.

@@ -30,7 +30,8 @@ public struct BatchDeleteRequest: Hashable, Sendable {
 /// Sets the same values in all objects of a fetch request, in the daemon; see
 /// ``BatchDeleteRequest``.
 ///
-///     try context.execute(BatchUpdateRequest(Team.self, where: "zone = %@", ["Africa"], set: ["wins": 0]))
+///     let request = try BatchUpdateRequest(Team.self, where: "zone = 'Africa'", set: ["wins": 0])
+///     try context.execute(request)
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The request that selects the objects.
     public var fetchRequest: FetchRequest
