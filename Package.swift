@@ -141,7 +141,9 @@ let package = Package(
                 "TandemIO", "TandemModel", "TandemQuery", "TandemResults", "TandemWire",
                 algorithms, deque,
             ],
-            path: "Client/Tandem", swiftSettings: strict),
+            path: "Client/Tandem",
+            // A context is not Sendable: its async functions run where their caller runs.
+            swiftSettings: strict + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
         // The same container with the daemon inside the process: single-process apps and tests.
         .target(
             name: "TandemEmbedded", dependencies: ["Tandem", "TandemDaemon"],

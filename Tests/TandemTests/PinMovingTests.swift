@@ -62,8 +62,9 @@ import Testing
         to position: Position, before isWanted: @escaping (ClientMessage) -> Bool,
         _ body: () throws -> Void
     ) throws {
-        try reader.reachStep(position, 10)
-            .run(on: reader.connection, beforeUsing: isWanted, body)
+        try reader.interrupting(beforeUsing: isWanted, body) {
+            try await reader.reach(position, 10, $0)
+        }
         #expect(reader.position == position)
     }
 
@@ -125,9 +126,11 @@ import Testing
 
     @Test func `law 4: an answer to a request is not used for a later request`() throws {
         let list = try FetchedResultsController(fetchRequest: request(), context: reader)
-        try list.openStep().run(on: reader.connection, beforeUsing: isFetch) {
+        try reader.interrupting(beforeUsing: isFetch) {
             list.fetchRequest = try request("size > 1")
             try list.performFetch()
+        } _: {
+            try await list.open($0)
         }
         contents[0].size = 9
         try reader.reach(try writer.save())
@@ -145,8 +148,10 @@ import Testing
         list.fetchRequest = try request(sort: "name")
         list.sectionNameKeyPath = "bucket.name"
         let error = #expect(throws: TandemError.self) {
-            try list.openStep().run(on: reader.connection, beforeUsing: isFetch) {
+            try reader.interrupting(beforeUsing: isFetch) {
                 try reader.pin(at: start)
+            } _: {
+                try await list.open($0)
             }
         }
         #expect(error?.code == .outOfOrderSection)
@@ -175,7 +180,7 @@ import Testing
 
     private func startAnew(at position: Position) throws {
         let now = try #require(reader.connection.knownSession)
-        try reader.restartStep(in: now, at: position.number).run(on: reader.connection)
+        try reader.blocking { try await reader.restartAndMerge(in: now, at: position.number, $0) }
         #expect(reader.position == position)
     }
 

@@ -273,10 +273,12 @@ import Testing
         func isFetch(_ message: ClientMessage) -> Bool {
             if case .fetch = message { true } else { false }
         }
-        try mine.reachStep(end, 10).run(on: mine.connection, beforeUsing: isFetch) {
+        try mine.interrupting(beforeUsing: isFetch) {
             contents[1].size = 100
             contents[6].size = 200
             try theirs.save()
+        } _: {
+            try await mine.reach(end, 10, $0)
         }
         #expect(mine.position == theirs.position)
         for list in [first, second] { expectSum(list) }

@@ -51,7 +51,7 @@ extension ManagedObjectContext {
         numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil
     ) async throws -> BatchResult {
         let idBytes = batchID(id)
-        _ = try await sessionStep().runAsync(on: connection)
+        _ = try await connectedSession(suspendingCalls)
         let work = inserting(
             request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author,
             refusing: refusing, numbering: numbering)
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
             try await insert(request.rows, work)
         } catch {
             // Chunks in flight when the sequence threw are inserted as well.
-            try await connection.quietStep(work).runAsync(on: connection)
+            await suspendingCalls.receiveAll(of: work)
             // A failure to merge is ignored: the original error is the one to report.
             _ = try? await finish(work, error as? TandemError ?? TandemError(.usage, "\(error)"))
             guard let error = error as? TandemError else { throw error }
@@ -74,9 +74,9 @@ extension ManagedObjectContext {
     package nonisolated(nonsending) func insertedRows(
         _ entity: String, _ policy: MergePolicy, id: [UInt8]
     ) async throws -> Int {
-        _ = try await sessionStep().runAsync(on: connection)
+        _ = try await connectedSession(suspendingCalls)
         let work = inserting(entity, policy, batchID(id), mayBeRepeat: true, nil)
-        while work.isUnsettled { try await connection.partStep(work).runAsync(on: connection) }
+        while work.isUnsettled { try await suspendingCalls.sendChunk(of: work) }
         return work.knownRows
     }
 
@@ -92,7 +92,7 @@ extension ManagedObjectContext {
                     try work.end()
                 }
             }
-            if !work.isDone { try await connection.partStep(work).runAsync(on: connection) }
+            if !work.isDone { try await suspendingCalls.sendChunk(of: work) }
         }
     }
 
@@ -101,14 +101,11 @@ extension ManagedObjectContext {
     private nonisolated(nonsending) func finish(
         _ work: BatchInsertSender, _ error: TandemError?
     ) async throws -> BatchResult {
-        let connection = connection
-        return try await tracedBatch("insert", work.entity) {
-            try self.mergedStep {
-                .connect { _ in
-                    if let error { throw connection.failure(error, of: work) }
-                    return .done(try connection.result(work))
-                }
-            }
-        }.runAsync(on: connection)
+        let calls = suspendingCalls
+        return try await merging("insert", work.entity, calls) {
+            _ = try await calls.session()
+            if let error { throw connection.failure(error, of: work) }
+            return try connection.result(work)
+        }
     }
 }

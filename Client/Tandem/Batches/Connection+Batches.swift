@@ -43,37 +43,33 @@ struct BatchDescription {
     }
 }
 
-extension Connection {
-    /// Returns an operation that has the daemon process a batch.
+extension DaemonCalls {
+    /// Sends a batch to the daemon, and returns its result.
     ///
     /// The message is built and sent again if the model changed before it arrived.
-    func batchStep(_ order: BatchDescription, attempt: Int = 1) -> Step<BatchResult> {
-        .connect { session in
-            .ask(.batch(try order.message(session.model))) { result in
-                let answer: BatchAnswer
-                switch result {
-                case .success(.batched(let batched)): answer = batched
-                case .success(let answer): throw Step<BatchResult>.unexpected(answer)
-                case .failure(let error):
-                    answer = BatchAnswer(position: 0, count: 0, failure: error)
-                }
-                // The retry resumes under the same id, also if part of the batch is done.
-                guard answer.failure?.code == .schemaMismatch, attempt < self.limits.modelAttempts
-                else { return .done(try self.result(answer)) }
-                return self.modelStep { self.batchStep(order, attempt: attempt + 1) }
+    func execute(_ order: BatchDescription) async throws -> BatchResult {
+        var attempt = 1
+        while true {
+            let message = try order.message(try await session().model)
+            let answer: BatchAnswer
+            switch try await self.answer(to: .batch(message)) {
+            case .success(.batched(let batched)): answer = batched
+            case .success(let other): throw Self.unexpected(other)
+            case .failure(let error):
+                answer = BatchAnswer(position: 0, count: 0, failure: error)
             }
+            // The retry resumes under the same id, also if part of the batch is done.
+            guard answer.failure?.code == .schemaMismatch, attempt < connection.limits.modelAttempts
+            else { return try connection.result(answer) }
+            // The daemon has pushed its current model before this answer.
+            _ = try await journalEnd()
+            attempt += 1
         }
     }
+}
 
-    /// Runs `next` after the daemon has pushed its current model.
-    func modelStep<Output>(_ next: @escaping () throws -> Step<Output>) -> Step<Output> {
-        .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) { result in
-            _ = try result.get()
-            return try next()
-        }
-    }
-
-    private func result(_ answer: BatchAnswer) throws(TandemError) -> BatchResult {
+extension Connection {
+    fileprivate func result(_ answer: BatchAnswer) throws(TandemError) -> BatchResult {
         if let failure = answer.failure, answer.count == 0 { throw failure }
         let result = try batchResult(answer.position, Int(clamping: answer.count))
         if let failure = answer.failure { throw failure.after(result) }

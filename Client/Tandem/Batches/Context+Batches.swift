@@ -19,7 +19,7 @@ extension ManagedObjectContext {
     public func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
     ) throws -> BatchResult {
-        try executeStep(order(request.fetchRequest, nil, id, author)).run(on: connection)
+        try blocking { try await execute(order(request.fetchRequest, nil, id, author), $0) }
     }
 
     /// Deletes all objects of a request in the daemon, without blocking the actor.
@@ -27,7 +27,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
-        try await executeStep(order(request.fetchRequest, nil, id, author)).runAsync(on: connection)
+        try await execute(order(request.fetchRequest, nil, id, author), suspendingCalls)
     }
 
     /// Sets values in all objects of a request in the daemon; blocks until they are merged here.
@@ -37,8 +37,9 @@ extension ManagedObjectContext {
     public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
     ) throws -> BatchResult {
-        try executeStep(order(request.fetchRequest, request.values, id, author))
-            .run(on: connection)
+        try blocking {
+            try await execute(order(request.fetchRequest, request.values, id, author), $0)
+        }
     }
 
     /// Sets values in all objects of a request in the daemon, without blocking the actor.
@@ -46,8 +47,8 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
-        try await executeStep(order(request.fetchRequest, request.values, id, author))
-            .runAsync(on: connection)
+        try await execute(
+            order(request.fetchRequest, request.values, id, author), suspendingCalls)
     }
 
     /// Inserts an object for each row, in the daemon; blocks until the objects are merged here.
@@ -64,7 +65,7 @@ extension ManagedObjectContext {
     public func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
     ) throws -> BatchResult {
-        try insertStep(request, id, author).run(on: connection)
+        try blocking { try await insert(request, id, author, $0) }
     }
 
     /// Inserts an object for each row, without blocking the actor.
@@ -72,10 +73,10 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
-        try await insertStep(request, id, author).runAsync(on: connection)
+        try await insert(request, id, author, suspendingCalls)
     }
 
-    // MARK: Steps
+    // MARK: Operations
 
     private func order(
         _ request: FetchRequest, _ values: BatchValues?, _ id: [UInt8]?, _ author: String?
@@ -92,24 +93,29 @@ extension ManagedObjectContext {
         return id
     }
 
-    private func executeStep(_ order: BatchDescription) throws -> Step<BatchResult> {
+    private func execute(
+        _ order: BatchDescription, _ calls: DaemonCalls
+    ) async throws -> BatchResult {
         let kind = order.values == nil ? "delete" : "update"
-        return try tracedBatch(kind, order.request.entity) {
-            try self.mergedStep { self.connection.batchStep(order) }
+        return try await merging(kind, order.request.entity, calls) {
+            try await calls.execute(order)
         }
     }
 
-    private func insertStep<Rows>(
-        _ request: BatchInsertRequest<Rows>, _ id: [UInt8]?, _ author: String?
-    ) throws -> Step<BatchResult> {
-        let (connection, idBytes) = (connection, batchID(id))
-        return try tracedBatch("insert", request.entity) {
-            try self.mergedStep {
-                let work = self.inserting(
-                    request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author)
-                var rows = request.rows.makeIterator()
-                return .connect { _ in try connection.insertStep(work) { rows.next() } }
-                    .recover { throw connection.failure($0, of: work) }
+    private func insert<Rows>(
+        _ request: BatchInsertRequest<Rows>, _ id: [UInt8]?, _ author: String?,
+        _ calls: DaemonCalls
+    ) async throws -> BatchResult {
+        let idBytes = batchID(id)
+        return try await merging("insert", request.entity, calls) {
+            let work = inserting(
+                request.entity, request.policy, idBytes, mayBeRepeat: id != nil, author)
+            var rows = request.rows.makeIterator()
+            do {
+                _ = try await calls.session()
+                return try await calls.insert(work) { rows.next() }
+            } catch let error as TandemError {
+                throw connection.failure(error, of: work)
             }
         }
     }
@@ -126,31 +132,30 @@ extension ManagedObjectContext {
             numbering: numbering)
     }
 
-    /// Traces a batch as one save with its total result, whatever the number of transactions.
-    func tracedBatch(
-        _ kind: String, _ entity: String, _ step: () throws -> Step<BatchResult>
-    ) throws -> Step<BatchResult> {
-        guard let debug, debug.traces(.save) else { return try step() }
-        return try told(
-            .save, debug,
-            { result in
-                [("batch", kind), ("entity", entity), ("objects", "\(result.count)")]
-            }, step)
-    }
-
-    /// Merges the changes of a batch, including those of a batch that failed later.
-    func mergedStep(
-        _ batch: @escaping () -> Step<BatchResult>
-    ) throws -> Step<BatchResult> {
-        try sessionStep().then { _ in
-            try batch().recover { error in
-                guard let done = error.done else { throw error }
-                // A failure to merge is ignored: the original error reports what was done.
-                return try self.mergeStep(through: done.position.number).then { _ in throw error }
-                    .recover { _ in throw error }
-            }.then { result in
-                try self.mergeStep(through: result.position.number).then { _ in .done(result) }
+    /// Runs a batch, and merges its changes, including those of a batch that failed later.
+    ///
+    /// A batch is traced as one save with its total result, whatever the number of transactions.
+    func merging(
+        _ kind: String, _ entity: String, _ calls: DaemonCalls,
+        _ batch: () async throws -> BatchResult
+    ) async throws -> BatchResult {
+        func fields(_ result: BatchResult) -> [(String, String)] {
+            [("batch", kind), ("entity", entity), ("objects", "\(result.count)")]
+        }
+        return try await traced(.save, fields) {
+            _ = try await connectedSession(calls)
+            let result: BatchResult
+            do {
+                result = try await batch()
+            } catch let error as TandemError {
+                if let done = error.done {
+                    // A failure to merge is ignored: the original error reports what was done.
+                    try? await merge(through: done.position.number, calls)
+                }
+                throw error
             }
+            try await merge(through: result.position.number, calls)
+            return result
         }
     }
 }

@@ -31,7 +31,7 @@ package struct LinkSave {
     package func wait() throws(TandemError) {
         switch connection.answer(of: reply) {
         case .success(.saved): break
-        case .success(let answer): throw Step<Void>.unexpected(answer)
+        case .success(let answer): throw DaemonCalls.unexpected(answer)
         case .failure(let error): throw error
         }
     }
@@ -47,33 +47,29 @@ extension ManagedObjectContext {
     /// model. Throws `unknownEntity`, `unknownProperty` and `usage` for links that do not fit the
     /// model.
     package func send(_ updates: [LinkUpdate]) throws -> LinkSave {
-        try sendStep(updates).run(on: connection)
+        try blocking { try await send(updates, $0) }
     }
 
-    private func sendStep(_ updates: [LinkUpdate]) throws -> Step<LinkSave> {
-        try sessionStep().then { session in
-            let model = session.model
-            var writer = SaveOperationWriter(count: updates.count)
-            for update in updates {
-                guard let entity = model.entity(named: update.object.entity) else {
-                    throw TandemError(
-                        .unknownEntity, "there is no entity `\(update.object.entity)`")
-                }
-                let (values, links) = try BatchValues([:], objects: update.links)
-                    .resolved(in: entity, model)
-                let object = ObjectReference(tag: entity.tag, number: update.object.number)
-                writer.update(object, baseVersion: 0, values: values.count)
-                for value in values { writer.value(value.slot, value.value, base: nil) }
-                writer.links(links)
+    private func send(_ updates: [LinkUpdate], _ calls: DaemonCalls) async throws -> LinkSave {
+        let model = try await connectedSession(calls).model
+        var writer = SaveOperationWriter(count: updates.count)
+        for update in updates {
+            guard let entity = model.entity(named: update.object.entity) else {
+                throw TandemError(
+                    .unknownEntity, "there is no entity `\(update.object.entity)`")
             }
-            let operations = writer.finish()
-            let request = SaveRequest(
-                saveID: self.saveIDs.next(), contentHash: StableHash(operations.bytes),
-                context: self.name, policy: self.mergePolicy, modelVersion: model.version,
-                encoded: operations)
-            let connection = self.connection
-            return .send(.save(request)) { .done(LinkSave($0, connection)) }
+            let (values, links) = try BatchValues([:], objects: update.links)
+                .resolved(in: entity, model)
+            let object = ObjectReference(tag: entity.tag, number: update.object.number)
+            writer.update(object, baseVersion: 0, values: values.count)
+            for value in values { writer.value(value.slot, value.value, base: nil) }
+            writer.links(links)
         }
+        let operations = writer.finish()
+        let request = SaveRequest(
+            saveID: saveIDs.next(), contentHash: StableHash(operations.bytes), context: name,
+            policy: mergePolicy, modelVersion: model.version, encoded: operations)
+        return LinkSave(calls.send(.save(request)), connection)
     }
 
     /// Loads the members of a relationship of several objects with one request; blocks.
@@ -83,6 +79,6 @@ extension ManagedObjectContext {
         let lists = objects.compactMap { object in
             object.record.entity.slot(of: relationship).map { (object.record.reference, $0) }
         }
-        try loadStep([], members: lists).run(on: connection)
+        try blocking { try await load([], members: lists, $0) }
     }
 }

@@ -13,7 +13,7 @@ extension PersistentContainer {
     ///
     /// The content of a long text is its UTF-8; ``text(of:)`` decodes it.
     public nonisolated(nonsending) func content(of blob: BlobReference) async throws -> [UInt8] {
-        try await Connection.contentStep(blob).runAsync(on: connection)
+        try await DaemonCalls(connection, .suspending).content(of: blob)
     }
 
     /// Returns a text that is too long for its row and that a snapshot or payload refers to.

@@ -7,7 +7,7 @@ extension ManagedObjectContext {
     /// Throws `unknownEntity` if the model does not have the id's entity. The object may not exist;
     /// see ``existingObject(with:)``.
     public func object(with id: ObjectID) throws -> ManagedObject {
-        let session = try sessionStep().run(on: connection)
+        let session = try blocking { try await connectedSession($0) }
         return object(try reference(id, session))
     }
 
@@ -15,7 +15,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `unknownObject` if there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
-        try existingStep(id).run(on: connection)
+        try blocking { try await existing(id, $0) }
     }
 
     /// Returns the object with an id, loaded.
@@ -24,20 +24,17 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
-        try await existingStep(id).runUnlessCancelled(on: connection)
+        try await cancellable { try await existing(id, $0) }
     }
 
-    private func existingStep(_ id: ObjectID) throws -> Step<ManagedObject> {
-        try sessionStep().then { session in
-            let reference = try self.reference(id, session)
-            return try self.loadStep([reference], members: []).then { _ in
-                let record = self.record(reference)
-                guard !record.isDeleted, !record.isFault else {
-                    throw TandemError(.unknownObject, "there is no object \(id)")
-                }
-                return .done(self.object(reference))
-            }
+    private func existing(_ id: ObjectID, _ calls: DaemonCalls) async throws -> ManagedObject {
+        let reference = try reference(id, try await connectedSession(calls))
+        try await load([reference], calls)
+        let record = record(reference)
+        guard !record.isDeleted, !record.isFault else {
+            throw TandemError(.unknownObject, "there is no object \(id)")
         }
+        return object(reference)
     }
 
     func reference(_ id: ObjectID, _ session: ServerState) throws(TandemError) -> ObjectReference {
@@ -140,50 +137,47 @@ extension ManagedObjectContext {
 
     /// Loads faults with one request; blocks.
     public func load(_ objects: some Sequence<ManagedObject>) throws {
-        try loadStep(objects.map(\.record.reference), members: []).run(on: connection)
+        try blocking { try await load(objects.map(\.record.reference), $0) }
     }
 
     /// Loads faults with one request.
     public nonisolated(nonsending) func load(_ objects: [ManagedObject]) async throws {
-        try await loadStep(objects.map(\.record.reference), members: [])
-            .runUnlessCancelled(on: connection)
+        try await cancellable { try await load(objects.map(\.record.reference), $0) }
     }
 
     /// Loads the rows and members that are not loaded, if `withRows` including the rows of the
     /// members.
     ///
     /// If the model changes meanwhile, the read is repeated under the new model.
-    func loadStep(
-        _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)],
-        withRows: Bool = false, attempt: Int = 1
-    ) throws -> Step<Void> {
+    func load(
+        _ objects: [ObjectReference], members: [(owner: ObjectReference, slot: Int)] = [],
+        withRows: Bool = false, attempt: Int = 1, _ calls: DaemonCalls
+    ) async throws {
         if let parent {
-            return try parent.loadStep(
+            return try await parent.load(
                 objects.filter { record($0).isFault },
                 members: members.filter { record($0.owner).members($0.slot) == nil },
-                withRows: withRows)
+                withRows: withRows, calls)
         }
         let rows = objects.filter { self.record($0).isFault }
         let lists = members.filter { self.record($0.owner).members($0.slot) == nil }
-        guard let before = session?.model, !rows.isEmpty || !lists.isEmpty else {
-            return .done(())
-        }
+        guard let before = session?.model, !rows.isEmpty || !lists.isEmpty else { return }
         var tags = Set(rows.map(\.tag) + lists.map(\.owner.tag))
         if withRows { for list in lists { tags.formUnion(destinationTags(of: list, before)) } }
         let read = Read(
             objects: rows,
             members: lists.map { MemberRequest(owner: $0.owner, slot: $0.slot) },
             modelVersion: before.version, interests: tags.sorted(), memberRows: withRows)
-        return try readStep(read).recover { error in
-            guard error.code == .schemaMismatch, attempt < self.core.limits.modelAttempts else {
-                throw error
-            }
-            return try self.followModelStep(from: before, error).then { translation in
-                try self.loadStep(
-                    try rows.map { try translation.reference($0) },
-                    members: try lists.map { try translation.slot($0.slot, of: $0.owner) },
-                    withRows: withRows, attempt: attempt + 1)
-            }
+        do {
+            try await load(read, calls)
+        } catch let error as TandemError
+            where error.code == .schemaMismatch && attempt < core.limits.modelAttempts
+        {
+            let translation = try await followModel(from: before, error, calls)
+            try await load(
+                try rows.map { try translation.reference($0) },
+                members: try lists.map { try translation.slot($0.slot, of: $0.owner) },
+                withRows: withRows, attempt: attempt + 1, calls)
         }
     }
 
@@ -196,41 +190,24 @@ extension ManagedObjectContext {
     }
 
     /// Reads rows and members, and adopts them.
-    private func readStep(_ read: Read) throws -> Step<Void> {
-        try told(read) {
-            try self.positionedStep(.read(read)) { part -> ReadAnswer? in
-                if case .objects(let answer) = part { answer } else { nil }
-            } use: { answer in
-                try self.adopt(answer)
+    private func load(_ read: Read, _ calls: DaemonCalls) async throws {
+        try await traced(.fault, { _ in read.fields(in: self) }) {
+            let answer: ReadAnswer = try await self.read(.read(read), calls) {
+                if case .objects(let answer) = $0 { answer } else { nil }
             }
-        }
-    }
-
-    /// Runs a read, and writes a debug trace if that is enabled.
-    func told(_ read: Read, _ step: @escaping () throws -> Step<Void>) throws -> Step<Void> {
-        guard let debug, debug.traces(.fault) else { return try step() }
-        let first = read.objects.first ?? read.members.first?.owner
-        let entity = first.map { record($0).entity.name } ?? "-"
-        return try told(.fault, debug) { _ in
-            [
-                ("entity", entity), ("rows", "\(read.objects.count)"),
-                ("lists", "\(read.members.count)"),
-            ]
-        } _: {
-            try step()
+            try adopt(answer)
         }
     }
 
     /// Adopts the model because of which the daemon refused a request; rethrows the error if there
     /// is no new model.
-    func followModelStep(
-        from before: CompiledModel, _ error: TandemError
-    ) throws -> Step<ModelTranslation> {
+    func followModel(
+        from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
+    ) async throws -> ModelTranslation {
         // Everything up to its answer was pushed before it, including the model.
-        try syncStep(number: 0, milliseconds: 0).then { _ in
-            guard let now = self.session?.model, now.version != before.version else { throw error }
-            return .done(ModelTranslation(from: before, to: now))
-        }
+        try await mergeToEnd(calls)
+        guard let now = session?.model, now.version != before.version else { throw error }
+        return ModelTranslation(from: before, to: now)
     }
 
     /// Adopts an answer that was read at the context's position.
@@ -325,5 +302,14 @@ extension ManagedObjectContext {
         if let entity = session?.model.entity(tagged: reference.tag) { return entity }
         throw TandemError(
             .storage, "object \(reference.number) is of an entity that the model lacks")
+    }
+}
+
+extension Read {
+    /// Returns the fields to trace for a read.
+    func fields(in context: ManagedObjectContext) -> [(String, String)] {
+        let first = objects.first ?? members.first?.owner
+        let entity = first.map { context.record($0).entity.name } ?? "-"
+        return [("entity", entity), ("rows", "\(objects.count)"), ("lists", "\(members.count)")]
     }
 }

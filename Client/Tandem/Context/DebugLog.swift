@@ -80,42 +80,37 @@ extension ManagedObjectContext {
         debug.tell(.merge, name, since: start, parts + (group.isRestart ? [("anew", "yes")] : []))
     }
 
-    /// Traces an operation when it succeeds or fails.
-    ///
-    /// The caller has to check first that the topic is traced.
-    func told<Output>(
-        _ topic: DebugLog.Topic, _ debug: DebugLog,
-        _ fields: @escaping (Output) -> [(String, String)], _ step: () throws -> Step<Output>
-    ) throws -> Step<Output> {
+    /// Runs an operation, and traces whether it succeeds or fails if its topic is traced.
+    func traced<Output>(
+        _ topic: DebugLog.Topic, _ fields: (Output) -> [(String, String)],
+        _ operation: () async throws -> Output
+    ) async throws -> Output {
+        guard let debug, debug.traces(topic) else { return try await operation() }
         let start = debug.now
-        let name = name
-        func failed(_ error: any Error) -> any Error {
-            debug.tell(topic, name, since: start, [("error", "\(error)")])
-            return error
-        }
-        let begun: Step<Output>
-        do { begun = try step() } catch { throw failed(error) }
-        return try begun.recover { throw failed($0) }.then { output in
-            let position = self.session.map { _ in [("position", "\(self.merged)")] } ?? []
+        do {
+            let output = try await operation()
+            let position = session.map { _ in [("position", "\(merged)")] } ?? []
             debug.tell(topic, name, since: start, position + fields(output))
-            return .done(output)
+            return output
+        } catch {
+            debug.tell(topic, name, since: start, [("error", "\(error)")])
+            throw error
         }
     }
 
     /// Sends a request for a merge, and traces it as a fetch at the position before the merge.
     ///
     /// Such a request is for rows that a list lacks, or for verdicts.
-    func tracedAsk<Output>(
-        _ message: ClientMessage, into parts: ChunkReader? = nil,
-        _ next: @escaping (Result<DaemonMessage, TandemError>) throws -> Step<Output>
-    ) -> Step<Output> {
-        guard let debug, debug.traces(.fetch) else { return .ask(message, into: parts, next) }
-        let (start, name) = (debug.now, name)
-        return .ask(message, into: parts) { answer in
-            let position = [("position", "\(self.merged)")]
+    func tracedAnswer(
+        to message: ClientMessage, into parts: ChunkReader? = nil, _ calls: DaemonCalls
+    ) async throws -> Result<DaemonMessage, TandemError> {
+        let start = debug?.now
+        let answer = try await calls.answer(to: message, into: parts)
+        if let debug, let start, debug.traces(.fetch) {
+            let position = [("position", "\(merged)")]
             debug.tell(.fetch, name, since: start, position + message.told(answer))
-            return try next(answer)
         }
+        return answer
     }
 }
 

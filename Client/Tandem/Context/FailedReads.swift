@@ -232,10 +232,10 @@ extension ManagedObjectContext {
         let members = failedReads.slots(of: record).filter {
             record.entity.properties[$0].isToMany && record.membersBelow($0) == nil
         }
-        fire { context in
-            try context.loadStep(
+        fire { context, calls in
+            try await context.load(
                 record.isFault ? [record.reference] : [],
-                members: members.map { (record.reference, $0) })
+                members: members.map { (record.reference, $0) }, calls)
         }
         for slot in failedReads.slots(of: record) {
             guard let blob = record.committedValue(slot)?.outside else { continue }

@@ -48,7 +48,7 @@ public final class ManagedObjectContext {
     ///
     /// A read is repeated because the context had merged past its answer.
     var readsHeld = 0
-    /// The number of running reads (``RunningReadToken``).
+    /// The number of running reads (``read(_:into:_:as:)``).
     var readsAwaited = 0
     /// Whether ``readsHeld`` or ``readsAwaited`` has deferred a merge of received transactions.
     var hasHeldPushes = false
@@ -155,40 +155,37 @@ public final class ManagedObjectContext {
     /// no daemon answers in time. Calling this is optional, because reads and saves connect
     /// themselves.
     @discardableResult
-    public func connect() throws -> Position { try connectStep().run(on: connection) }
+    public func connect() throws -> Position { try blocking { try await connected($0) } }
 
     /// Makes sure that there is a connection and that the context has a position.
     @discardableResult
     public nonisolated(nonsending) func connect() async throws -> Position {
-        try await connectStep().runAsync(on: connection)
+        try await connected(suspendingCalls)
     }
 
-    func connectStep() throws -> Step<Position> {
-        try sessionStep().then { session in .done(session.position(self.merged)) }
+    /// Returns the context's position after making sure that it has one.
+    func connected(_ calls: DaemonCalls) async throws -> Position {
+        try await connectedSession(calls).position(merged)
     }
 
     /// Returns the session after making sure that the context has a position in it.
-    func sessionStep() throws -> Step<ServerState> {
+    func connectedSession(_ calls: DaemonCalls) async throws -> ServerState {
         if let failure = faultFailure {
             faultFailure = nil
             throw failure
         }
         if let session {
             try core.checkClasses(session.model)
-            return .done(session)
+            return session
         }
-        return .connect { found in
-            try self.core.checkClasses(found.model)
-            return .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) {
-                if case .synced = $0 { true } else { nil }
-            } then: { (_: Bool) in
-                if let session = self.session { return .done(session) }
-                guard let now = self.connection.knownSession else { return .done(found) }
-                self.session = now
-                self.merged = now.position
-                return .done(now)
-            }
-        }
+        let found = try await calls.session()
+        try core.checkClasses(found.model)
+        _ = try await calls.journalEnd()
+        if let session { return session }
+        guard let now = connection.knownSession else { return found }
+        session = now
+        merged = now.position
+        return now
     }
 
     // MARK: Participants

@@ -26,24 +26,24 @@ final class Pin {
     func forget() { held = nil }
 
     /// Moves the lease to a position; does nothing if it is there and `isRenewed` is false.
-    func takeStep(at position: UInt64, isRenewed: Bool = false) throws -> Step<Void> {
-        if held == position, !isRenewed { return .done(()) }
+    func take(
+        at position: UInt64, isRenewed: Bool = false, _ calls: DaemonCalls
+    ) async throws {
+        if held == position, !isRenewed { return }
         let request = PinRequest(lease: lease, position: position)
         let start = connection.clock.monotonicNanoseconds
-        return .ask(.pin(request)) {
+        let answer: PinAnswer = try await calls.answer(to: .pin(request)) {
             if case .pinned(let answer) = $0 { answer } else { nil }
-        } then: { (answer: PinAnswer) in
-            self.held = position
-            self.halfTime = start &+ min(answer.seconds, UInt64(UInt32.max)) &* 500_000_000
-            self.connection.state.withLock { $0.pins[self.lease] = position }
-            return .done(())
         }
+        held = position
+        halfTime = start &+ min(answer.seconds, UInt64(UInt32.max)) &* 500_000_000
+        connection.state.withLock { $0.pins[lease] = position }
     }
 
     /// Moves the lease to a position, and renews it if half of its time has passed.
-    func renewStep(at position: UInt64) throws -> Step<Void> {
+    func renew(at position: UInt64, _ calls: DaemonCalls) async throws {
         let isOld = connection.clock.monotonicNanoseconds >= halfTime
-        return try takeStep(at: position, isRenewed: isOld)
+        try await take(at: position, isRenewed: isOld, calls)
     }
 }
 

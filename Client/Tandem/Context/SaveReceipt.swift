@@ -39,19 +39,18 @@ extension ManagedObjectContext {
     ///   was lost.
     public func receipt(ofSave saveID: [UInt8], contentHash: StableHash) throws -> SaveReceipt? {
         checkSaveID(saveID)
-        return try sessionStep().then { session in
+        return try blocking { calls in
+            let model = try await connectedSession(calls).model
             let question = SaveRequest(
-                saveID: saveID, contentHash: contentHash, context: self.name,
-                modelVersion: session.model.version, operations: [], onlyAsks: true)
-            return .ask(.save(question)) { message -> SaveAnswer? in
-                if case .saved(let saved) = message { saved } else { nil }
-            } then: { saved in
-                guard saved.isRepeat else { return .done(nil) }
-                return try self.mergeStep(through: saved.position).then { _ in
-                    .done(self.session.map { SaveReceipt(saved, $0) })
-                }
+                saveID: saveID, contentHash: contentHash, context: name,
+                modelVersion: model.version, operations: [], onlyAsks: true)
+            let saved: SaveAnswer = try await calls.answer(to: .save(question)) {
+                if case .saved(let saved) = $0 { saved } else { nil }
             }
-        }.run(on: connection)
+            guard saved.isRepeat else { return nil }
+            try await merge(through: saved.position, calls)
+            return session.map { SaveReceipt(saved, $0) }
+        }
     }
 
     /// Forgets a save whose outcome is unknown, instead of retrying it before the next one.

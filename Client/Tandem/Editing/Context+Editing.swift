@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     /// Blocks only on the first use of the container and when the leased numbers are used up.
     /// Throws `unknownEntity`, or `disconnected` if there was no connection yet.
     public func insert(_ entity: String) throws -> ManagedObject {
-        try insertStep(entity).run(on: connection)
+        try blocking { try await insert(entity, $0) }
     }
 
     /// Creates a new object of a class.
@@ -21,19 +21,13 @@ extension ManagedObjectContext {
         return typed
     }
 
-    private func insertStep(_ name: String) throws -> Step<ManagedObject> {
-        try sessionStep().then { session in
-            guard let entity = session.model.entity(named: name) else {
+    private func insert(_ name: String, _ calls: DaemonCalls) async throws -> ManagedObject {
+        while true {
+            guard let entity = try await connectedSession(calls).model.entity(named: name) else {
                 throw TandemError(.unknownEntity, "there is no entity `\(name)`")
             }
-            guard let number = self.connection.nextNumber() else {
-                return .ask(.lease(count: self.connection.leaseCount)) {
-                    if case .lease = $0 { true } else { nil }
-                } then: { (_: Bool) in
-                    try self.insertStep(name)
-                }
-            }
-            return .done(self.insert(entity, number))
+            if let number = connection.nextNumber() { return insert(entity, number) }
+            try await calls.leaseNumbers()
         }
     }
 
@@ -113,5 +107,14 @@ extension ManagedObjectContext {
         record.fault(at: merged)
         notifyObservers(of: record.reference.number)
         if record.isUnreadable { loadAgain(record) }
+    }
+}
+
+extension DaemonCalls {
+    /// Leases numbers for new objects.
+    func leaseNumbers() async throws {
+        _ = try await answer(to: .lease(count: connection.leaseCount)) {
+            if case .lease = $0 { true } else { nil }
+        }
     }
 }

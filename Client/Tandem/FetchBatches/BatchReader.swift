@@ -48,7 +48,7 @@ final class BatchReader {
         if isOver { return nil }
         do {
             try Task.checkCancellation()
-            let batch = try await nextStep().runUnlessCancelled(on: reader.connection)
+            let batch = try await reader.cancellable { try await nextBatch($0) }
             if batch.isEmpty { end() }
             return batch.isEmpty ? nil : batch
         } catch {
@@ -72,88 +72,78 @@ final class BatchReader {
         asked.root.keepForObjects(reader)
     }
 
-    // MARK: Steps
+    // MARK: Operations
 
-    private func nextStep() throws -> Step<[ObjectReference]> {
+    private func nextBatch(_ calls: DaemonCalls) async throws -> [ObjectReference] {
         guard plan.size > 0 else {
             throw TandemError(.usage, "a batch has \(plan.size) objects; it needs one at least")
         }
-        return try beginStep().then { try self.renewStep() }.then { try self.listStep() }
-            .then { try self.loadStep() }
-            .recover { error in
-                guard error.code == .historyExpired, let position = self.position else {
-                    throw error
-                }
-                throw TandemError(
-                    .historyExpired,
-                    "what there was at position \(position) can't be told any more, a batch took "
-                        + "too long for its pin or the journal was trimmed; begin the loop anew")
-            }
-    }
-
-    /// Pins the loop's own context, which holds no rows yet.
-    private func beginStep() throws -> Step<Void> {
-        guard position == nil else { return .done(()) }
-        return try reader.sessionStep().then { session in
-            if let wanted = self.plan.position ?? self.asked.pinnedPosition {
-                return try self.reader.waitStep(for: wanted, session).then { _ in
-                    self.reader.merged = wanted.number
-                    return .done(())
-                }
-            }
-            return .done(())
-        }.then { try self.reader.pinStep(nil) }.then {
-            self.position = $0.number
-            return .done(())
+        do {
+            try await begin(calls)
+            try await renewPin(calls)
+            try await listWindow(calls)
+            return try await loadBatch(calls)
+        } catch let error as TandemError where error.code == .historyExpired {
+            guard let position else { throw error }
+            throw TandemError(
+                .historyExpired,
+                "what there was at position \(position) can't be told any more, a batch took "
+                    + "too long for its pin or the journal was trimmed; begin the loop anew")
         }
     }
 
-    private func renewStep() throws -> Step<Void> {
+    /// Pins the loop's own context, which holds no rows yet.
+    private func begin(_ calls: DaemonCalls) async throws {
+        guard position == nil else { return }
+        let session = try await reader.connectedSession(calls)
+        if let wanted = plan.position ?? asked.pinnedPosition {
+            _ = try await reader.wait(for: wanted, session, calls)
+            reader.merged = wanted.number
+        }
+        position = try await reader.pin(nil, calls).number
+    }
+
+    private func renewPin(_ calls: DaemonCalls) async throws {
         guard let pin = reader.familyState.pin, reader.merged == position else {
             throw TandemError(
                 .usage,
                 "the context of the objects of a loop was moved, by a save or by unpin(), before "
                     + "the loop's end; change objects in a context of your own")
         }
-        return try pin.renewStep(at: reader.merged)
+        try await pin.renew(at: reader.merged, calls)
     }
 
-    private func listStep() throws -> Step<Void> {
-        guard given == window.count, !isListed else { return .done(()) }
+    /// Lists the next window of ids if the present one was returned completely.
+    private func listWindow(_ calls: DaemonCalls) async throws {
+        guard given == window.count, !isListed else { return }
         var part = plan.request
         let (offset, isBeyond) = part.offset.addingReportingOverflow(listed)
         let rest = part.limit.map { $0 - listed } ?? .max
         let most = min(rest, max(plan.size, reader.core.limits.listedReferences))
         guard !isBeyond, most != 0 else {
             isListed = true
-            return .done(())
+            return
         }
         (part.offset, part.limit) = (offset, most)
-        return try reader.fetchedStep(part, kind: .references).then { answer in
-            (self.window, self.given) = (answer.references, 0)
-            self.listed += answer.references.count
-            self.isListed = answer.references.count < most
-            return .done(())
-        }
+        let answer = try await reader.fetched(part, kind: .references, calls)
+        (window, given) = (answer.references, 0)
+        listed += answer.references.count
+        isListed = answer.references.count < most
     }
 
     /// Returns the next batch of the window, and releases unused objects of the last one.
-    private func loadStep() throws -> Step<[ObjectReference]> {
+    private func loadBatch(_ calls: DaemonCalls) async throws -> [ObjectReference] {
         let batch = Array(window[given..<min(given + plan.size, window.count)])
         reader.sweepAt = 0
         reader.sweep()
-        guard plan.loadsRows else { return taken(batch) }
-        return try reader.loadStep(batch, prefetching: plan.keyPaths).then { _ in
-            for reference in batch where self.reader.record(reference).isFault {
+        if plan.loadsRows {
+            try await reader.load(batch, prefetching: plan.keyPaths, calls)
+            for reference in batch where reader.record(reference).isFault {
                 throw TandemError(.storage, "the daemon gave no row of object \(reference.number)")
             }
-            return self.taken(batch)
         }
-    }
-
-    private func taken(_ batch: [ObjectReference]) -> Step<[ObjectReference]> {
         given += batch.count
-        return .done(batch)
+        return batch
     }
 }
 

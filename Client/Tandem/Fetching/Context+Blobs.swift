@@ -25,32 +25,28 @@ extension ManagedObjectContext {
     func content(of blob: BlobReference) -> [UInt8]? {
         let root = root
         if let held = root.blobs[blob] { return held }
-        fire { _ in
-            try self.contentStep(blob).then { .done(root.blobs.keep($0, blob)) }
+        fire { context, calls in
+            root.blobs.keep(try await context.content(of: blob, calls), blob)
         }
         return root.blobs[blob]
     }
 
-    func contentStep(_ blob: BlobReference) throws -> Step<[UInt8]> {
-        guard let debug, debug.traces(.fault) else { return Connection.contentStep(blob) }
-        return try told(.fault, debug) {
-            [("content", "\($0.count)")]
-        } _: {
-            Connection.contentStep(blob)
+    func content(of blob: BlobReference, _ calls: DaemonCalls) async throws -> [UInt8] {
+        try await traced(.fault, { [("content", "\($0.count)")] }) {
+            try await calls.content(of: blob)
         }
     }
 }
 
-extension Connection {
+extension DaemonCalls {
     /// Requests a content and checks it against its hash.
-    static func contentStep(_ blob: BlobReference) -> Step<[UInt8]> {
-        .ask(.blob(blob)) { (answer: DaemonMessage) -> [UInt8]? in
-            if case .blob(let content) = answer { content } else { nil }
-        } then: { content in
-            guard blob.stands(for: content) else {
-                throw TandemError(.storage, "the daemon sent another content than \(blob)")
-            }
-            return .done(content)
+    func content(of blob: BlobReference) async throws -> [UInt8] {
+        let content: [UInt8] = try await answer(to: .blob(blob)) {
+            if case .blob(let content) = $0 { content } else { nil }
         }
+        guard blob.stands(for: content) else {
+            throw TandemError(.storage, "the daemon sent another content than \(blob)")
+        }
+        return content
     }
 }

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     public func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns
     ) throws -> [[String: Value]] {
-        try columnsStep(request, columns).run(on: connection).map(columns.named)
+        try blocking { try await values(request, columns, $0) }
     }
 
     /// Returns values of the objects that a request selects, or aggregates of groups, by column
@@ -29,8 +29,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns
     ) async throws -> [[String: Value]] {
-        try await columnsStep(request, columns).runUnlessCancelled(on: connection)
-            .map(columns.named)
+        try await cancellable { try await values(request, columns, $0) }
     }
 
     /// Returns values or aggregates at an earlier position; blocks.
@@ -39,35 +38,34 @@ extension ManagedObjectContext {
     public func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns, at position: Position
     ) throws -> [[String: Value]] {
-        try pastColumnsStep(request, columns, at: position).run(on: connection).map(columns.named)
+        try blocking { try await values(request, columns, at: position, $0) }
     }
 
     /// Returns values or aggregates at an earlier position.
     public nonisolated(nonsending) func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns, at position: Position
     ) async throws -> [[String: Value]] {
-        try await pastColumnsStep(request, columns, at: position)
-            .runUnlessCancelled(on: connection).map(columns.named)
+        try await cancellable { try await values(request, columns, at: position, $0) }
     }
 
-    // MARK: Steps
+    // MARK: Operations
 
-    private func columnsStep(
-        _ request: FetchRequest, _ columns: FetchColumns
-    ) throws -> Step<[[Value]]> {
+    private func values(
+        _ request: FetchRequest, _ columns: FetchColumns, _ calls: DaemonCalls
+    ) async throws -> [[String: Value]] {
         try check(columns)
-        return try fetchedStep(request, kind: .columns, columns: columns).then { answer in
-            .done(try columns.checked(answer.values))
-        }
+        let answer = try await fetched(request, kind: .columns, columns: columns, calls)
+        return try columns.named(answer.values)
     }
 
-    private func pastColumnsStep(
-        _ request: FetchRequest, _ columns: FetchColumns, at position: Position
-    ) throws -> Step<[[Value]]> {
+    private func values(
+        _ request: FetchRequest, _ columns: FetchColumns, at position: Position,
+        _ calls: DaemonCalls
+    ) async throws -> [[String: Value]] {
         try check(columns)
-        return try pastStep(request, .columns, at: position, columns: columns) { answer, _ in
-            .done(try columns.checked(answer.values))
-        }
+        let (answer, _) = try await past(
+            request, .columns, at: position, columns: columns, calls)
+        return try columns.named(answer.values)
     }
 
     /// Throws `usage` for columns that the daemon could not decode.
@@ -81,17 +79,14 @@ extension ManagedObjectContext {
 }
 
 extension FetchColumns {
-    /// Returns the values of a row by column name.
-    fileprivate func named(_ row: [Value]) -> [String: Value] {
-        Dictionary(zip(columns.map(\.description), row)) { first, _ in first }
-    }
-
-    /// Returns the rows; throws `storage` if the number of their values is not the number of
-    /// columns.
-    fileprivate func checked(_ rows: [[Value]]) throws(TandemError) -> [[Value]] {
+    /// Returns the values of each row by column name.
+    ///
+    /// Throws `storage` if the number of a row's values is not the number of columns.
+    fileprivate func named(_ rows: [[Value]]) throws(TandemError) -> [[String: Value]] {
         guard rows.allSatisfy({ $0.count == columns.count }) else {
             throw TandemError(.storage, "the daemon gave other columns than were asked for")
         }
-        return rows
+        let names = columns.map(\.description)
+        return rows.map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 }

@@ -17,8 +17,7 @@ extension ManagedObjectContext {
         _ request: FetchRequest, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
     ) throws -> [ManagedObject] {
-        if keyPaths.isEmpty, let found = try fetchAtOnce(request) { return found }
-        return try fetchStep(request, keyPaths, includesPendingChanges).run(on: connection)
+        try blocking { try await fetchObjects(request, keyPaths, includesPendingChanges, $0) }
     }
 
     /// Returns the objects that a request selects, in its order.
@@ -29,8 +28,9 @@ extension ManagedObjectContext {
         _ request: FetchRequest, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
     ) async throws -> [ManagedObject] {
-        try await fetchStep(request, keyPaths, includesPendingChanges)
-            .runUnlessCancelled(on: connection)
+        try await cancellable {
+            try await fetchObjects(request, keyPaths, includesPendingChanges, $0)
+        }
     }
 
     /// Returns the ids of the objects that a request selects, in its order; blocks.
@@ -40,14 +40,14 @@ extension ManagedObjectContext {
     public func fetchIDs(
         _ request: FetchRequest, includesPendingChanges: Bool = true
     ) throws -> [ObjectID] {
-        try idsStep(request, includesPendingChanges).run(on: connection)
+        try blocking { try await ids(request, includesPendingChanges, $0) }
     }
 
     /// Returns the ids of the objects that a request selects, in its order.
     public nonisolated(nonsending) func fetchIDs(
         _ request: FetchRequest, includesPendingChanges: Bool = true
     ) async throws -> [ObjectID] {
-        try await idsStep(request, includesPendingChanges).runUnlessCancelled(on: connection)
+        try await cancellable { try await ids(request, includesPendingChanges, $0) }
     }
 
     /// Returns the objects of a class that match, in order; blocks.
@@ -80,53 +80,36 @@ extension ManagedObjectContext {
     public func count(
         for request: FetchRequest, includesPendingChanges: Bool = true
     ) throws -> Int {
-        try countStep(request, includesPendingChanges).run(on: connection)
+        try blocking { try await count(request, includesPendingChanges, $0) }
     }
 
     /// Returns the number of objects that a request selects, subject to its offset and limit.
     public nonisolated(nonsending) func count(
         for request: FetchRequest, includesPendingChanges: Bool = true
     ) async throws -> Int {
-        try await countStep(request, includesPendingChanges).runUnlessCancelled(on: connection)
+        try await cancellable { try await count(request, includesPendingChanges, $0) }
     }
 
-    // MARK: Steps
+    // MARK: Operations
 
     /// Returns the raw answer to a fetch at the context's position; controllers also open with it.
     ///
     /// If `adopts` is true, the context takes over the rows of the answer.
-    func fetchedStep(
+    func fetched(
         _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
         interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
-        into parts: ChunkReader? = nil
-    ) throws -> Step<FetchAnswer> {
+        into parts: ChunkReader? = nil, _ calls: DaemonCalls
+    ) async throws -> FetchAnswer {
         if let parent {
             sweep()
-            return try sessionStep().then { _ in
-                try parent.fetchedStep(
-                    request, kind: kind, related: related, interests: interests,
-                    columns: columns)
-            }
+            _ = try await connectedSession(calls)
+            return try await parent.fetched(
+                request, kind: kind, related: related, interests: interests, columns: columns,
+                calls)
         }
-        guard request.limit ?? 0 >= 0, request.offset >= 0 else {
-            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
-        }
-        guard let debug, debug.traces(.fetch) else {
-            return try askedStep(request, kind, related, interests, columns, adopts, parts)
-        }
-        return try told(.fetch, debug) {
-            request.told($0, kind)
-        } _: {
-            try self.askedStep(request, kind, related, interests, columns, adopts, parts)
-        }
-    }
-
-    private func askedStep(
-        _ request: FetchRequest, _ kind: Fetch.Kind, _ related: [[String]],
-        _ interests: [EntityTag], _ columns: FetchColumns?, _ adopts: Bool,
-        _ parts: ChunkReader?
-    ) throws -> Step<FetchAnswer> {
-        try sessionStep().then { session in
+        try request.checkRange()
+        return try await traced(.fetch, { request.told($0, kind) }) {
+            let session = try await connectedSession(calls)
             let entity = try session.entity(of: request)
             let family = request.includesSubentities ? entity.descendants : [entity.tag]
             let isFollowed = kind != .count && kind != .columns
@@ -134,12 +117,11 @@ extension ManagedObjectContext {
             let fetch = Fetch(
                 request: request, kind: kind, related: related, interests: wanted, at: 0,
                 columns: columns)
-            return try self.positionedStep(.fetch(fetch), into: parts) { part -> FetchAnswer? in
-                if case .fetched(let answer) = part { answer } else { nil }
-            } use: { answer in
-                if adopts { try self.adopt(answer) }
-                return answer
+            let answer: FetchAnswer = try await read(.fetch(fetch), into: parts, calls) {
+                if case .fetched(let answer) = $0 { answer } else { nil }
             }
+            if adopts { try adopt(answer) }
+            return answer
         }
     }
 
@@ -150,47 +132,42 @@ extension ManagedObjectContext {
         dropDoubtfulEdits()
     }
 
-    private func fetchStep(
-        _ request: FetchRequest, _ keyPaths: [String], _ includesPending: Bool
-    ) throws -> Step<[ManagedObject]> {
-        try fetchStep(request, includesPending).then { found in
-            guard !keyPaths.isEmpty else { return .done(found) }
-            let references = found.map(\.record.reference)
-            return try self.loadStep(references, prefetching: keyPaths).then { .done(found) }
+    private func fetchObjects(
+        _ request: FetchRequest, _ keyPaths: [String], _ includesPending: Bool,
+        _ calls: DaemonCalls
+    ) async throws -> [ManagedObject] {
+        let found = try await fetchObjects(
+            request, includesPending: includesPending, calls)
+        if !keyPaths.isEmpty {
+            try await load(found.map(\.record.reference), prefetching: keyPaths, calls)
         }
+        return found
     }
 
-    private func idsStep(
-        _ request: FetchRequest, _ includesPending: Bool
-    ) throws -> Step<[ObjectID]> {
-        try sessionStep().then { session in
-            let overlay = includesPending ? try self.editsAbove(request, session.model) : nil
-            guard overlay == nil else {
-                return try self.fetchStep(request).then { .done($0.map(\.id)) }
-            }
-            return try self.fetchedStep(request, kind: .references).then { answer in
-                let model = (self.session ?? session).model
-                return .done(answer.references.map { model.id(of: $0) })
-            }
+    private func ids(
+        _ request: FetchRequest, _ includesPending: Bool, _ calls: DaemonCalls
+    ) async throws -> [ObjectID] {
+        let before = try await connectedSession(calls)
+        if includesPending, try editsAbove(request, before.model) != nil {
+            return try await fetchObjects(request, calls).map(\.id)
         }
+        let answer = try await fetched(request, kind: .references, calls)
+        let model = (session ?? before).model
+        return answer.references.map { model.id(of: $0) }
     }
 
-    private func fetchStep(
-        _ request: FetchRequest, _ includesPending: Bool = true, attempt: Int = 1
-    ) throws -> Step<[ManagedObject]> {
-        try sessionStep().then { session in
-            guard includesPending,
-                let overlay = try self.editsAbove(request, session.model),
-                request.limit ?? 0 >= 0, request.offset >= 0
-            else {
-                return try self.fetchedStep(request).then { answer in
-                    .done(self.objects(of: answer.objects))
-                }
-            }
-            return try self.fetchedStep(
-                overlay.wideRequest, related: overlay.relatedPaths, interests: overlay.interests
-            ).then { try self.overlayStep(request, $0, attempt) }
-        }
+    private func fetchObjects(
+        _ request: FetchRequest, includesPending: Bool = true, attempt: Int = 1,
+        _ calls: DaemonCalls
+    ) async throws -> [ManagedObject] {
+        let model = try await connectedSession(calls).model
+        guard includesPending, let overlay = try editsAbove(request, model),
+            request.limit ?? 0 >= 0, request.offset >= 0
+        else { return objects(of: try await fetched(request, calls).objects) }
+        let answer = try await fetched(
+            overlay.wideRequest, related: overlay.relatedPaths, interests: overlay.interests,
+            calls)
+        return try await applyEdits(request, answer, attempt, calls)
     }
 
     /// Returns the selection of a request: rows if this is a root context without relevant edits,
@@ -198,28 +175,21 @@ extension ManagedObjectContext {
     ///
     /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
     /// caller takes them from the reader.
-    func pickedStep(
-        _ request: FetchRequest, into parts: ChunkReader? = nil
-    ) throws -> Step<Picked> {
-        guard parent == nil else { return try objectsStep(request) }
-        return try sessionStep().then { session in
-            guard try self.editsAbove(request, session.model) == nil else {
-                return try self.objectsStep(request)
-            }
-            return try self.fetchedStep(request, adopts: false, into: parts).then { answer in
-                guard let model = self.session?.model else { return .done(.objects([])) }
-                return .done(
-                    .rows(
-                        RowsAnswer(
-                            objects: answer.objects, model: model,
-                            repositionCount: self.familyState.repositionCount,
-                            count: Int(clamping: answer.count))))
-            }
+    func picked(
+        _ request: FetchRequest, into parts: ChunkReader? = nil, _ calls: DaemonCalls
+    ) async throws -> Picked {
+        guard parent == nil else { return .objects(try await fetchObjects(request, calls)) }
+        let before = try await connectedSession(calls)
+        guard try editsAbove(request, before.model) == nil else {
+            return .objects(try await fetchObjects(request, calls))
         }
-    }
-
-    private func objectsStep(_ request: FetchRequest) throws -> Step<Picked> {
-        try fetchStep(request).then { .done(.objects($0)) }
+        let answer = try await fetched(request, adopts: false, into: parts, calls)
+        guard let model = session?.model else { return .objects([]) }
+        return .rows(
+            RowsAnswer(
+                objects: answer.objects, model: model,
+                repositionCount: familyState.repositionCount,
+                count: Int(clamping: answer.count)))
     }
 
     /// The selection of a fetch.
@@ -229,25 +199,24 @@ extension ManagedObjectContext {
     }
 
     /// Applies the edits to an answer, after loading the objects that this depends on.
-    private func overlayStep(
-        _ request: FetchRequest, _ answer: FetchAnswer, _ attempt: Int
-    ) throws -> Step<[ManagedObject]> {
+    private func applyEdits(
+        _ request: FetchRequest, _ answer: FetchAnswer, _ attempt: Int, _ calls: DaemonCalls
+    ) async throws -> [ManagedObject] {
         // The merge up to the answer may have changed the edits, and even the model.
         guard let session, let overlay = try editsAbove(request, session.model) else {
-            return try fetchStep(request, attempt: attempt + 1)
+            return try await fetchObjects(request, attempt: attempt + 1, calls)
         }
         let lacking = overlay.lacking
-        if !lacking.isEmpty {
+        guard lacking.isEmpty else {
             try checkAttempt(attempt)
-            return try loadStep(lacking, members: []).then { _ in
-                if self.merged == answer.position {
-                    return try self.overlayStep(request, answer, attempt + 1)
-                }
-                return try self.fetchStep(request, attempt: attempt + 1)
+            try await load(lacking, calls)
+            if merged == answer.position {
+                return try await applyEdits(request, answer, attempt + 1, calls)
             }
+            return try await fetchObjects(request, attempt: attempt + 1, calls)
         }
-        let found = overlay.applied(to: answer.objects.map { self.record($0.object) })
-        return .done(found.map { self.object(of: $0) })
+        let found = overlay.applied(to: answer.objects.map { record($0.object) })
+        return found.map { object(of: $0) }
     }
 
     /// Returns the edits that a fetch has to consider, or nil if there are none.
@@ -259,19 +228,18 @@ extension ManagedObjectContext {
         return overlay.isEmpty ? nil : overlay
     }
 
-    private func countStep(
-        _ request: FetchRequest, _ includesPending: Bool
-    ) throws -> Step<Int> {
-        try fetchedStep(request, kind: .count).then { answer in
-            let stored = Int(clamping: answer.count)
-            guard includesPending, let session = self.session,
-                let overlay = try self.editsAbove(request, session.model)
-            else { return .done(request.clipped(stored)) }
-            guard let change = overlay.countChange else {
-                return try self.fetchStep(request).then { .done($0.count) }
-            }
-            return .done(request.clipped(stored + change))
+    private func count(
+        _ request: FetchRequest, _ includesPending: Bool, _ calls: DaemonCalls
+    ) async throws -> Int {
+        let answer = try await fetched(request, kind: .count, calls)
+        let stored = Int(clamping: answer.count)
+        guard includesPending, let session,
+            let overlay = try editsAbove(request, session.model)
+        else { return request.clipped(stored) }
+        guard let change = overlay.countChange else {
+            return try await fetchObjects(request, calls).count
         }
+        return request.clipped(stored + change)
     }
 }
 
@@ -285,6 +253,13 @@ extension ServerState {
 }
 
 extension FetchRequest {
+    /// Throws `usage` if the limit or the offset is negative.
+    func checkRange() throws(TandemError) {
+        guard limit ?? 0 >= 0, offset >= 0 else {
+            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
+        }
+    }
+
     /// Returns the number of selected objects for a number of matches.
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 

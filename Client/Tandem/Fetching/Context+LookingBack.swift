@@ -26,121 +26,100 @@ extension ManagedObjectContext {
     public func fetch(
         _ request: FetchRequest, at position: Position, members: [String] = []
     ) throws -> [ObjectSnapshot] {
-        try pastFetchStep(request, at: position, members).run(on: connection)
+        try blocking { try await fetchPast(request, at: position, members, $0) }
     }
 
     /// Returns what a request selected at a position, in its order, as values.
     public nonisolated(nonsending) func fetch(
         _ request: FetchRequest, at position: Position, members: [String] = []
     ) async throws -> [ObjectSnapshot] {
-        try await pastFetchStep(request, at: position, members).runUnlessCancelled(on: connection)
+        try await cancellable { try await fetchPast(request, at: position, members, $0) }
     }
 
     /// Returns the number of objects that a request selected at a position; blocks.
     public func count(for request: FetchRequest, at position: Position) throws -> Int {
-        try pastCountStep(request, at: position).run(on: connection)
+        try blocking { Int(clamping: try await past(request, .count, at: position, $0).0.count) }
     }
 
     /// Returns the number of objects that a request selected at a position.
     public nonisolated(nonsending) func count(
         for request: FetchRequest, at position: Position
     ) async throws -> Int {
-        try await pastCountStep(request, at: position).runUnlessCancelled(on: connection)
+        try await cancellable {
+            Int(clamping: try await past(request, .count, at: position, $0).0.count)
+        }
     }
 
     /// Returns a value with its content in place of a reference to the content; blocks.
     package func withContent(_ value: Value) throws -> Value {
         switch value {
-        case .blob(let blob): .data(try contentStep(blob).run(on: connection))
+        case .blob(let blob): .data(try blocking { try await content(of: blob, $0) })
         case .longText(let text):
             .string(
                 String(
-                    decoding: try contentStep(text.blob).run(on: connection),
+                    decoding: try blocking { try await content(of: text.blob, $0) },
                     as: UTF8.self))
         default: value
         }
     }
 
-    // MARK: Steps
+    // MARK: Operations
 
-    private func pastCountStep(
-        _ request: FetchRequest, at position: Position
-    ) throws -> Step<Int> {
-        try pastStep(request, .count, at: position) { answer, _ in
-            .done(Int(clamping: answer.count))
-        }
+    private func fetchPast(
+        _ request: FetchRequest, at position: Position, _ members: [String], _ calls: DaemonCalls
+    ) async throws -> [ObjectSnapshot] {
+        let (answer, session) = try await past(request, .rows, at: position, calls)
+        let found = try answer.objects.map { try ObjectSnapshot($0, session.model) }
+        let lists = try await Self.members(
+            members, request.entity, answer.objects.map(\.object), at: position, session, calls)
+        return found.map { $0.adding(lists[$0.id] ?? [:], of: members) }
     }
 
-    private func pastFetchStep(
-        _ request: FetchRequest, at position: Position, _ members: [String]
-    ) throws -> Step<[ObjectSnapshot]> {
-        try pastStep(request, .rows, at: position) { answer, session in
-            let found = try answer.objects.map { try ObjectSnapshot($0, session.model) }
-            return try Self.membersStep(
-                members, request.entity, answer.objects.map(\.object), at: position, session
-            ).then { lists in
-                .done(found.map { $0.adding(lists[$0.id] ?? [:], of: members) })
-            }
-        }
-    }
-
-    func pastStep<Output>(
+    /// Returns the answer to a fetch at a position, and the session under whose model it was read.
+    func past(
         _ request: FetchRequest, _ kind: Fetch.Kind, at position: Position,
-        columns: FetchColumns? = nil,
-        use: @escaping (FetchAnswer, ServerState) throws -> Step<Output>
-    ) throws -> Step<Output> {
-        guard request.limit ?? 0 >= 0, request.offset >= 0 else {
-            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
-        }
+        columns: FetchColumns? = nil, _ calls: DaemonCalls
+    ) async throws -> (FetchAnswer, ServerState) {
+        try request.checkRange()
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
         }
-        let step = { try self.pastAnswerStep(request, kind, columns, at: position) }
-        guard let debug, debug.traces(.fetch) else { return try step().then(use) }
-        return try told(.fetch, debug) { answer, _ in
-            request.told(answer, kind) + [("at", "\(position.number)")]
-        } _: {
-            try step()
-        }.then(use)
-    }
-
-    private func pastAnswerStep(
-        _ request: FetchRequest, _ kind: Fetch.Kind, _ columns: FetchColumns?,
-        at position: Position
-    ) throws -> Step<(FetchAnswer, ServerState)> {
-        try behindStep(position).then { session in
-            let fetch = Fetch(
-                request: request, kind: kind, at: position.number, columns: columns)
-            return .ask(.fetch(fetch)) { (answer: DaemonMessage) -> FetchAnswer? in
-                if case .fetched(let answer) = answer { answer } else { nil }
-            } then: { answer in
-                guard answer.position == position.number else {
-                    throw TandemError(.storage, "the daemon read at another position")
-                }
-                return .done((answer, session))
+        return try await traced(
+            .fetch, { request.told($0.0, kind) + [("at", "\(position.number)")] }
+        ) {
+            let session = try await session(reaching: position, calls)
+            let fetch = Fetch(request: request, kind: kind, at: position.number, columns: columns)
+            let answer: FetchAnswer = try await calls.answer(to: .fetch(fetch)) {
+                if case .fetched(let answer) = $0 { answer } else { nil }
             }
+            guard answer.position == position.number else {
+                throw TandemError(.storage, "the daemon read at another position")
+            }
+            return (answer, session)
         }
     }
 
     /// Returns the session after the context has merged up to a position.
     ///
     /// A pinned context does not move; for it, the journal only has to reach the position.
-    private func behindStep(_ position: Position) throws -> Step<ServerState> {
-        try sessionStep().then { session in
-            if position.isComparable(with: session.position(0)), position.number <= self.merged {
-                return .done(session)
-            }
-            // A pinned context must not move.
-            if self.root.familyState.pin != nil { return try self.waitStep(for: position, session) }
-            return try self.reachStep(position, 10).then { _ in try self.sessionStep() }
+    private func session(
+        reaching position: Position, _ calls: DaemonCalls
+    ) async throws -> ServerState {
+        let session = try await connectedSession(calls)
+        if position.isComparable(with: session.position(0)), position.number <= merged {
+            return session
         }
+        // A pinned context must not move.
+        if root.familyState.pin != nil { return try await wait(for: position, session, calls) }
+        _ = try await reach(position, 10, calls)
+        return try await connectedSession(calls)
     }
 
     /// Returns the members of to-many relationships of some objects at a position, by name.
-    private static func membersStep(
+    private static func members(
         _ names: [String], _ entity: String, _ objects: [ObjectReference], at position: Position,
-        _ session: ServerState
-    ) throws -> Step<[ObjectID: [String: [ObjectID]]]> {
+        _ session: ServerState, _ calls: DaemonCalls
+    ) async throws -> [ObjectID: [String: [ObjectID]]] {
         let model = session.model
         for name in names
         where model.entity(named: entity)?.property(named: name)?.isToMany != true {
@@ -153,24 +132,23 @@ extension ManagedObjectContext {
                     .map { MemberRequest(owner: object, slot: $0) }
             }
         }
-        guard !requests.isEmpty else { return .done([:]) }
+        guard !requests.isEmpty else { return [:] }
         let read = Read(members: requests, modelVersion: model.version, at: position.number)
-        return .ask(.read(read)) { (answer: DaemonMessage) -> ReadAnswer? in
-            if case .objects(let answer) = answer { answer } else { nil }
-        } then: { answer in
-            var lists: [ObjectID: [String: [ObjectID]]] = [:]
-            for list in answer.members {
-                guard let entity = model.entity(tagged: list.owner.tag),
-                    entity.properties.indices.contains(list.slot),
-                    list.members.allSatisfy({ model.entity(tagged: $0.tag) != nil })
-                else {
-                    throw TandemError(.storage, "the daemon gave members that the model lacks")
-                }
-                lists[model.id(of: list.owner), default: [:]][entity.properties[list.slot].name] =
-                    list.members.map { model.id(of: $0) }
-            }
-            return .done(lists)
+        let answer: ReadAnswer = try await calls.answer(to: .read(read)) {
+            if case .objects(let answer) = $0 { answer } else { nil }
         }
+        var lists: [ObjectID: [String: [ObjectID]]] = [:]
+        for list in answer.members {
+            guard let entity = model.entity(tagged: list.owner.tag),
+                entity.properties.indices.contains(list.slot),
+                list.members.allSatisfy({ model.entity(tagged: $0.tag) != nil })
+            else {
+                throw TandemError(.storage, "the daemon gave members that the model lacks")
+            }
+            lists[model.id(of: list.owner), default: [:]][entity.properties[list.slot].name] =
+                list.members.map { model.id(of: $0) }
+        }
+        return lists
     }
 }
 

@@ -15,51 +15,54 @@ extension ManagedObjectContext {
     public func load(
         _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String]
     ) throws {
-        try loadStep(objects.map(\.record.reference), prefetching: keyPaths).run(on: connection)
+        try blocking {
+            try await load(objects.map(\.record.reference), prefetching: keyPaths, $0)
+        }
     }
 
     /// Loads objects and the objects that key paths reach from them.
     public nonisolated(nonsending) func load(
         _ objects: [ManagedObject], prefetching keyPaths: [String]
     ) async throws {
-        try await loadStep(objects.map(\.record.reference), prefetching: keyPaths)
-            .runUnlessCancelled(on: connection)
-    }
-
-    // MARK: Steps
-
-    func loadStep(
-        _ objects: [ObjectReference], prefetching keyPaths: [String]
-    ) throws -> Step<Void> {
-        try sessionStep().then { session in
-            for tag in Set(objects.map(\.tag)) {
-                for path in keyPaths { try Self.check(prefetched: path, tag, session.model) }
-            }
-            return try self.loadStep(objects, members: []).then { _ in
-                let frontiers = keyPaths.map { path in
-                    PrefetchFrontier(objects: objects, rest: path.split(separator: ".")[...])
-                }
-                return try self.prefetchStep(frontiers)
-            }
+        try await cancellable {
+            try await load(objects.map(\.record.reference), prefetching: keyPaths, $0)
         }
     }
 
-    /// Follows one hop from every frontier, and continues with the objects it reaches.
-    private func prefetchStep(_ frontiers: [PrefetchFrontier]) throws -> Step<Void> {
-        let frontiers = frontiers.filter { !$0.rest.isEmpty && !$0.objects.isEmpty }
-        guard !frontiers.isEmpty else { return .done(()) }
+    // MARK: Operations
+
+    func load(
+        _ objects: [ObjectReference], prefetching keyPaths: [String], _ calls: DaemonCalls
+    ) async throws {
+        let model = try await connectedSession(calls).model
+        for tag in Set(objects.map(\.tag)) {
+            for path in keyPaths { try Self.check(prefetched: path, tag, model) }
+        }
+        try await load(objects, calls)
+        var frontiers = keyPaths.map { path in
+            PrefetchFrontier(objects: objects, rest: path.split(separator: ".")[...])
+        }
+        while true {
+            frontiers.removeAll { $0.rest.isEmpty || $0.objects.isEmpty }
+            if frontiers.isEmpty { return }
+            frontiers = try await followHop(of: frontiers, calls)
+        }
+    }
+
+    /// Loads the objects that the first hop of every frontier reaches; returns the next frontiers.
+    private func followHop(
+        of frontiers: [PrefetchFrontier], _ calls: DaemonCalls
+    ) async throws -> [PrefetchFrontier] {
         let hops = frontiers.map { $0.hop(in: self) }
-        return try loadStep(
-            Set(hops.flatMap(\.reached)).sorted(), members: hops.flatMap(\.lists), withRows: true
-        ).then { _ in
-            let next = zip(frontiers, hops).map { front, hop in
-                let members = hop.lists.flatMap { list in
-                    self.members(of: self.record(list.owner), list.slot) ?? []
-                }
-                return PrefetchFrontier(
-                    objects: Set(hop.reached).union(members).sorted(), rest: front.rest.dropFirst())
+        try await load(
+            Set(hops.flatMap(\.reached)).sorted(), members: hops.flatMap(\.lists),
+            withRows: true, calls)
+        return zip(frontiers, hops).map { front, hop in
+            let members = hop.lists.flatMap { list in
+                self.members(of: record(list.owner), list.slot) ?? []
             }
-            return try self.prefetchStep(next)
+            return PrefetchFrontier(
+                objects: Set(hop.reached).union(members).sorted(), rest: front.rest.dropFirst())
         }
     }
 

@@ -13,25 +13,25 @@ extension ManagedObjectContext {
     /// that was saved since.
     package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
         guard let slot = object.entity.slot(of: relationship) else { return }
-        try inPlaceStep(object.record, slot).run(on: connection)
+        try blocking { try await loadMembersInPlace(object.record, slot, $0) }
     }
 
-    private func inPlaceStep(_ record: ObjectRecord, _ slot: Int) throws -> Step<Void> {
+    private func loadMembersInPlace(
+        _ record: ObjectRecord, _ slot: Int, _ calls: DaemonCalls
+    ) async throws {
         let start = merged
-        guard parent == nil, familyState.pin == nil, let session, start > 0, !record.isFault,
-            !record.isInserted, record.members(slot) == nil
-        else { return .done(()) }
+        guard parent == nil, familyState.pin == nil, let before = session, start > 0,
+            !record.isFault, !record.isInserted, record.members(slot) == nil
+        else { return }
         let member = MemberRequest(owner: record.reference, slot: slot)
-        let read = Read(members: [member], modelVersion: session.model.version, at: start)
-        return try told(read) {
-            .ask(.read(read)) { result in
-                guard case .success(.objects(let answer)) = result, answer.position == start,
-                    self.merged == start, self.session?.generation == session.generation,
-                    self.connection.knownSession?.generation == session.generation
-                else { return .done(()) }
-                try self.adopt(answer)
-                return .done(())
-            }
+        let read = Read(members: [member], modelVersion: before.model.version, at: start)
+        try await traced(.fault, { _ in read.fields(in: self) }) {
+            let result = try await calls.answer(to: .read(read))
+            guard case .success(.objects(let answer)) = result, answer.position == start,
+                merged == start, session?.generation == before.generation,
+                connection.knownGeneration == before.generation
+            else { return }
+            try adopt(answer)
         }
     }
 }

@@ -15,7 +15,7 @@ extension ManagedObjectContext {
     ///     }
     @discardableResult
     public func mergeChanges(fromContextDidSave payload: SavePayload) throws -> Position {
-        try byHandStep(payload.position).run(on: connection)
+        try blocking { try await mergeByHand(payload.position, $0) }
     }
 
     /// Merges up to a save of another context.
@@ -23,7 +23,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func mergeChanges(
         fromContextDidSave payload: SavePayload
     ) async throws -> Position {
-        try await byHandStep(payload.position).runAsync(on: connection)
+        try await mergeByHand(payload.position, suspendingCalls)
     }
 
     /// Merges up to a save of another process into several contexts, given only its position;
@@ -36,7 +36,7 @@ extension ManagedObjectContext {
         fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
     ) throws {
         for context in contexts {
-            _ = try context.byHandStep(position).run(on: context.connection)
+            _ = try context.blocking { try await context.mergeByHand(position, $0) }
         }
     }
 
@@ -45,20 +45,20 @@ extension ManagedObjectContext {
         fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
     ) async throws {
         for context in contexts {
-            _ = try await context.byHandStep(position).runAsync(on: context.connection)
+            _ = try await context.mergeByHand(position, context.suspendingCalls)
         }
     }
 
     /// Merges no further than `position` if the connection has received it; otherwise waits for it.
-    private func byHandStep(_ position: Position) throws -> Step<Position> {
-        try sessionStep().then { session in
-            let now = self.connection.knownSession ?? session
-            guard position.isComparable(with: now.position(0)), position.number <= now.position
-            else { return try self.reachStep(position, ClientLimits.byHandSeconds) }
-            return try self.mergeStep(through: position.number).then { _ in
-                .done((self.session ?? session).position(self.merged))
-            }
-        }
+    private func mergeByHand(
+        _ position: Position, _ calls: DaemonCalls
+    ) async throws -> Position {
+        let before = try await connectedSession(calls)
+        let now = connection.knownSession ?? before
+        guard position.isComparable(with: now.position(0)), position.number <= now.position
+        else { return try await reach(position, ClientLimits.byHandSeconds, calls) }
+        try await merge(through: position.number, calls)
+        return (session ?? before).position(merged)
     }
 }
 

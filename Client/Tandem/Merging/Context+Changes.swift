@@ -69,8 +69,7 @@ extension ManagedObjectContext {
         // Loading merges, which some contexts never do automatically; their rows stay as stored
         // until the next request.
         guard !wanted.isEmpty, mergesAutomatically, !isPaused, pinnedPosition == nil else { return }
-        let step = try? loadStep(wanted.sorted(), members: [])
-        guard (try? await step?.runAsync(on: connection)) != nil else { return }
+        guard (try? await load(wanted.sorted(), suspendingCalls)) != nil else { return }
         for participant in root.participants { participant.value?.noteLoaded() }
         stepOverlays()
     }

@@ -3,7 +3,7 @@ import TandemWire
 
 extension ManagedObjectContext {
     /// Merges received transactions if the context merges automatically.
-    nonisolated(nonsending) func followPushes() async {
+    func followPushes() async {
         guard mergesAutomatically, !isPaused, familyState.pin == nil, let session else { return }
         // Merging now would make a nearly complete answer unusable, and its request would have to
         // be repeated.
@@ -18,11 +18,12 @@ extension ManagedObjectContext {
             return
         }
         do {
-            try await mergeStep(
-                through: connection.knownSession?.position ?? session.position
-            ).runAsync(on: connection) { self.familyState.pin == nil }
+            try await merge(
+                through: connection.knownSession?.position ?? session.position, callsOfMerge)
             familyState.isStale = false
         } catch {
+            // A pin was taken meanwhile.
+            guard familyState.pin == nil else { return }
             await recover(from: error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
     }
@@ -32,17 +33,23 @@ extension ManagedObjectContext {
     ///
     /// Otherwise the context retries after the connection is restored, or with the next save by
     /// others.
-    private nonisolated(nonsending) func recover(from error: TandemError) async {
+    private func recover(from error: TandemError) async {
         reportFailedMerge(error)
         guard !error.isPassing, familyState.pin == nil, let now = connection.knownSession else {
             return
         }
         do {
-            try await restartStep(in: now).runAsync(on: connection) { self.familyState.pin == nil }
+            try await restartAndMerge(in: now, callsOfMerge)
             familyState.isStale = false
         } catch {
+            guard familyState.pin == nil else { return }
             reportFailedMerge(error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
+    }
+
+    /// The requests of an automatic merge, which ends as soon as a pin is taken.
+    private var callsOfMerge: DaemonCalls {
+        DaemonCalls(connection, .suspendingWhile { self.familyState.pin == nil })
     }
 
     private func reportFailedMerge(_ error: TandemError) {
@@ -68,21 +75,19 @@ extension ManagedObjectContext {
 
     /// Merges up to the end of the journal as one change, and resumes automatic merging; blocks.
     @discardableResult
-    public func resume() throws -> Position { try resumeStep().run(on: connection) }
+    public func resume() throws -> Position { try blocking { try await resume($0) } }
 
     /// Merges up to the end of the journal as one change, and resumes automatic merging.
     @discardableResult
     public nonisolated(nonsending) func resume() async throws -> Position {
-        try await resumeStep().runAsync(on: connection)
+        try await resume(suspendingCalls)
     }
 
-    private func resumeStep() throws -> Step<Position> {
-        try sessionStep().then { _ in
-            try self.syncStep(number: 0, milliseconds: 0).then { position in
-                self.isPaused = false
-                return .done(position)
-            }
-        }
+    private func resume(_ calls: DaemonCalls) async throws -> Position {
+        _ = try await connectedSession(calls)
+        let position = try await mergeToEnd(calls)
+        isPaused = false
+        return position
     }
 
     /// Waits until everything up to a position is merged; blocks.
@@ -91,7 +96,7 @@ extension ManagedObjectContext {
     /// `timeout` seconds, and `historyExpired` for a position of another log or epoch.
     @discardableResult
     public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
-        try reachStep(position, timeout).run(on: connection)
+        try blocking { try await reach(position, timeout, $0) }
     }
 
     /// Waits until everything up to a position is merged.
@@ -99,54 +104,48 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func reach(
         _ position: Position, timeout: Double = 10
     ) async throws -> Position {
-        try await reachStep(position, timeout).runAsync(on: connection)
+        try await reach(position, timeout, suspendingCalls)
     }
 
-    func reachStep(_ position: Position, _ timeout: Double) throws -> Step<Position> {
+    func reach(
+        _ position: Position, _ timeout: Double, _ calls: DaemonCalls
+    ) async throws -> Position {
         precondition(timeout >= 0, "A timeout is not negative.")
-        return try sessionStep().then { session in
-            if position.isComparable(with: session.position(0)) {
-                return try self.reachStep(position.number, session, timeout)
-            }
+        var session = try await connectedSession(calls)
+        if !position.isComparable(with: session.position(0)) {
             // Another process may already know of a new epoch; this context learns of it from the
             // daemon's answer.
-            return try self.syncStep(number: 0, milliseconds: 0).then { now in
-                guard let session = self.session, position.isComparable(with: now) else {
-                    throw TandemError(
-                        .historyExpired, "\(position) is of another log or epoch than this store's"
-                    )
-                }
-                return try self.reachStep(position.number, session, timeout)
+            let now = try await mergeToEnd(calls)
+            guard let present = self.session, position.isComparable(with: now) else {
+                throw TandemError(
+                    .historyExpired, "\(position) is of another log or epoch than this store's")
             }
+            session = present
         }
-    }
-
-    private func reachStep(
-        _ number: UInt64, _ session: ServerState, _ timeout: Double
-    ) throws -> Step<Position> {
-        if merged >= number {
+        guard merged < position.number else {
             // The position is reached only after all lists are fetched, including those of a merge
             // in progress.
-            return try mergeStep(through: merged).then { _ in
-                .done((self.session ?? session).position(self.merged))
-            }
+            try await merge(through: merged, calls)
+            return (self.session ?? session).position(merged)
         }
         let milliseconds = UInt32(clamping: Int64(min(timeout, 4_000_000) * 1_000))
-        return try syncStep(number: number, milliseconds: milliseconds)
+        return try await mergeToEnd(
+            atLeast: position.number, milliseconds: milliseconds, calls)
     }
 
-    func syncStep(number: UInt64, milliseconds: UInt32) throws -> Step<Position> {
-        let message = ClientMessage.sync(Sync(number: number, timeoutMilliseconds: milliseconds))
-        return .ask(message) {
-            if case .synced(let position) = $0 { position } else { nil }
-        } then: { (end: UInt64) in
-            guard end >= number else {
-                throw TandemError(.timeout, "the journal ends at \(end), before \(number)")
-            }
-            return try self.mergeStep(through: end).then { _ in
-                guard let session = self.session else { return try self.connectStep() }
-                return .done(session.position(self.merged))
-            }
+    /// Merges up to the end of the journal; if it ends before a position, waits for that position.
+    ///
+    /// Throws `timeout` if the journal does not reach the position in time.
+    @discardableResult
+    func mergeToEnd(
+        atLeast position: UInt64 = 0, milliseconds: UInt32 = 0, _ calls: DaemonCalls
+    ) async throws -> Position {
+        let end = try await calls.journalEnd(atLeast: position, milliseconds: milliseconds)
+        guard end >= position else {
+            throw TandemError(.timeout, "the journal ends at \(end), before \(position)")
         }
+        try await merge(through: end, calls)
+        guard let session else { return try await connected(calls) }
+        return session.position(merged)
     }
 }

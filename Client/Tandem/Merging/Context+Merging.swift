@@ -3,16 +3,13 @@ import TandemWire
 
 extension ManagedObjectContext {
     /// Merges everything up to a position as one group.
-    func mergeStep(through target: UInt64) throws -> Step<Void> {
-        if let parent { return try parent.mergeStep(through: target) }
-        if familyState.pin != nil { return try pinnedMergeStep(through: target) }
-        guard let session, !isCurrent(through: target) || isAnyoneWaiting else {
-            return .done(())
-        }
+    func merge(through target: UInt64, _ calls: DaemonCalls) async throws {
+        if let parent { return try await parent.merge(through: target, calls) }
+        if familyState.pin != nil { return try await mergePinned(through: target, calls) }
+        guard let session, !isCurrent(through: target) || isAnyoneWaiting else { return }
         let target = max(target, merged)
-        return try collectStep(after: merged, through: target, [], in: session) { found in
-            try self.mergeStep(found, through: target)
-        }
+        let found = try await collect(after: merged, through: target, in: session, calls)
+        if let found { try await merge(found, through: target, calls) }
     }
 
     var isAnyoneWaiting: Bool { participants.contains { $0.value?.isWaiting ?? false } }
@@ -21,43 +18,55 @@ extension ManagedObjectContext {
         merged >= target && connection.knownSession?.generation == session?.generation
     }
 
-    /// Passes all transactions up to a target to `use`; those no longer in the ring are requested.
+    /// Returns all transactions up to a target; those no longer in the ring are requested.
     ///
     /// Collected transactions are kept even if the ring advances, and the target is fixed. The
     /// collection therefore ends however often others save. If the context moved meanwhile, it
-    /// merges up to the target from its new position.
-    private func collectStep(
-        after low: UInt64, through target: UInt64, _ earlier: [Transaction],
-        in session: ServerState,
-        use: @escaping ([Transaction]) throws -> Step<Void>
-    ) throws -> Step<Void> {
-        let floor: UInt64
-        switch connection.recent(after: low, through: target, generation: session.generation) {
-        case .interrupted(let now): return try restartStep(in: now)
-        case .transactions(let found): return try use(earlier + found)
-        case .behind where low >= target: return try use(earlier)
-        case .behind(let first): floor = first
-        }
-        let start = merged
-        let request = HistoryRequest(
-            from: low, to: min(floor, target), interests: connection.interests.sorted(),
-            limit: core.limits.historyBatch)
-        return .ask(.history(request)) { result in
-            guard self.merged == start, self.session?.generation == session.generation,
-                self.familyState.pin == nil,
-                self.connection.knownSession?.generation == session.generation
-            else { return try self.mergeStep(through: target) }
+    /// merges up to the target from its new position, and the result is nil.
+    private func collect(
+        after start: UInt64, through target: UInt64, in session: ServerState, _ calls: DaemonCalls
+    ) async throws -> [Transaction]? {
+        let generation = session.generation
+        var (low, all) = (start, [Transaction]())
+        while true {
+            let floor: UInt64
+            switch connection.recent(after: low, through: target, generation: generation) {
+            case .interrupted(let now):
+                try await restartAndMerge(in: now, calls)
+                return nil
+            case .transactions(let found): return all + found
+            case .behind where low >= target: return all
+            case .behind(let first): floor = first
+            }
+            let before = merged
+            let request = HistoryRequest(
+                from: low, to: min(floor, target), interests: connection.interests.sorted(),
+                limit: core.limits.historyBatch)
+            let result = try await calls.answer(to: .history(request))
+            guard merged == before, self.session?.generation == generation,
+                familyState.pin == nil, connection.knownGeneration == generation
+            else {
+                try await merge(through: target, calls)
+                return nil
+            }
             if case .failure(let error) = result, error.code == .historyExpired {
-                guard let now = self.connection.knownSession else { return .done(()) }
-                return try self.restartStep(in: now)
+                try await restartAndMerge(calls)
+                return nil
             }
-            guard case .history(let history) = try result.get(), history.position > low else {
-                throw TandemError(.storage, "the daemon gave no history after \(low)")
-            }
-            let all = earlier + (try self.decoded(history))
-            return try self.collectStep(
-                after: history.position, through: target, all, in: session, use: use)
+            let history = try Self.history(try result.get(), after: low)
+            all += try decoded(history)
+            low = history.position
         }
+    }
+
+    /// Returns the history of an answer; throws `storage` if the answer has none after a position.
+    static func history(
+        _ answer: DaemonMessage, after position: UInt64
+    ) throws(TandemError) -> History {
+        guard case .history(let history) = answer, history.position > position else {
+            throw TandemError(.storage, "the daemon gave no history after \(position)")
+        }
+        return history
     }
 
     func decoded(_ history: History) throws -> [Transaction] {
@@ -81,67 +90,50 @@ extension ManagedObjectContext {
     }
 
     /// Merges transactions, after requesting verdicts if a participant needs them.
-    private func mergeStep(
-        _ transactions: [Transaction], through target: UInt64
-    ) throws -> Step<Void> {
-        guard let session else { return .done(()) }
-        if transactions.contains(where: { if case .model = $0.content { true } else { false } }) {
-            guard let now = connection.knownSession else { return .done(()) }
-            return try restartStep(in: now)
-        }
+    private func merge(
+        _ transactions: [Transaction], through target: UInt64, _ calls: DaemonCalls
+    ) async throws {
+        guard let session else { return }
+        if transactions.contains(where: \.isModel) { return try await restartAndMerge(calls) }
         let all = participants.compactMap(\.value)
-        if transactions.isEmpty, all.isEmpty, undelivered.isEmpty {
-            advance(to: target)
-            return .done(())
-        }
+        if transactions.isEmpty, all.isEmpty, undelivered.isEmpty { return advance(to: target) }
         let group = MergedGroup(
             from: merged, to: target, transactions: transactions, model: session.model)
-        if let step = try refillStep(group, all, [:]) { return step }
+        if try await refill(for: group, all, [:], calls) { return }
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
-            apply(group, verdicts: [:])
-            return .done(())
+            return apply(group, verdicts: [:])
         }
         let askers = all.filter { $0.verdictItem != nil }
-        let items = askers.compactMap(\.verdictItem)
-        let request = VerdictRequest(from: merged, items: items)
-        return tracedAsk(.verdicts(request)) { result in
-            guard self.merged == group.from, self.session?.generation == session.generation,
-                self.familyState.pin == nil
-            else { return try self.mergeStep(through: target) }
-            if case .failure(let error) = result, error.code == .historyExpired {
-                guard let now = self.connection.knownSession else { return .done(()) }
-                return try self.restartStep(in: now)
-            }
-            if case .failure(let error) = result, !error.isPassing {
-                return try self.judgeAloneStep(
-                    group, Repositioning(self, to: group.to).asking(self))
-            }
-            guard case .verdicts(let answer) = try result.get() else {
-                throw TandemError(.storage, "the daemon gave no verdicts")
-            }
-            return try self.judged(group, answer, askers)
+        let request = VerdictRequest(from: merged, items: askers.compactMap(\.verdictItem))
+        let result = try await tracedAnswer(to: .verdicts(request), calls)
+        guard merged == group.from, self.session?.generation == session.generation,
+            familyState.pin == nil
+        else { return try await merge(through: target, calls) }
+        switch result {
+        case .failure(let error) where error.code == .historyExpired:
+            try await restartAndMerge(calls)
+        case .failure(let error) where !error.isPassing:
+            try await judgeOneByOne(group, Repositioning(self, to: group.to).asking(self), calls)
+        case .success(.verdicts(let answer)): try await merge(group, answer, askers, calls)
+        case .success: throw TandemError(.storage, "the daemon gave no verdicts")
+        case .failure(let error): throw error
         }
     }
 
     /// Extends a group to the position of its verdicts and merges it.
-    func judged(
-        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any MergeParticipant]
-    ) throws -> Step<Void> {
-        guard let session, answer.items.count == askers.count, answer.position >= group.to else {
-            throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
-        }
-        return try collectStep(after: group.to, through: answer.position, [], in: session) {
-            try self.judged(group, answer, askers, $0)
-        }
-    }
-
-    private func judged(
+    func merge(
         _ group: MergedGroup, _ answer: Verdicts, _ askers: [any MergeParticipant],
-        _ more: [Transaction]
-    ) throws -> Step<Void> {
-        guard let session,
-            !more.contains(where: { if case .model = $0.content { true } else { false } })
-        else { return try mergeStep(through: answer.position) }
+        _ calls: DaemonCalls
+    ) async throws {
+        guard let before = session, answer.items.count == askers.count,
+            answer.position >= group.to
+        else { throw TandemError(.storage, "the daemon's verdicts do not fit what was asked") }
+        let more = try await collect(
+            after: group.to, through: answer.position, in: before, calls)
+        guard let more else { return }
+        guard let session, !more.contains(where: \.isModel) else {
+            return try await merge(through: answer.position, calls)
+        }
         let whole =
             more.isEmpty && group.to == answer.position
             ? group
@@ -152,10 +144,14 @@ extension ManagedObjectContext {
         for (asker, item) in zip(askers, answer.items) { verdicts[ObjectIdentifier(asker)] = item }
         try check(answer.items.flatMap { $0.map(\.object) })
         try checkRows(answer.related)
-        if let step = try refillStep(whole, participants.compactMap(\.value), verdicts) {
-            return step
+        if try await refill(for: whole, participants.compactMap(\.value), verdicts, calls) {
+            return
         }
         apply(whole, verdicts: verdicts, related: answer.related)
-        return .done(())
     }
+}
+
+extension Transaction {
+    /// Whether the transaction installed a model.
+    var isModel: Bool { if case .model = content { true } else { false } }
 }

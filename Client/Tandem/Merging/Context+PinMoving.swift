@@ -5,15 +5,16 @@ import TandemWire
 extension ManagedObjectContext {
     /// Moves a pinned context forward to a requested position, or fetches the lists that wait for a
     /// fetch.
-    func pinnedMergeStep(through target: UInt64) throws -> Step<Void> {
-        if target > merged { return try moveStep(to: target) }
-        return isAnyoneWaiting ? try stayStep() : .done(())
+    func mergePinned(through target: UInt64, _ calls: DaemonCalls) async throws {
+        if target > merged { return try await move(to: target, calls) }
+        if isAnyoneWaiting { try await fetchWaitingLists(calls) }
     }
 
-    private func stayStep() throws -> Step<Void> {
-        guard let session else { return .done(()) }
+    /// Fetches the lists that wait for a fetch, at the context's position.
+    private func fetchWaitingLists(_ calls: DaemonCalls) async throws {
+        guard let session else { return }
         let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
-        return try settleStep(group, [:], [], Repositioning(self))
+        try await settle(group, [:], [], Repositioning(self), calls)
     }
 
     /// Moves a pinned context to a position by applying or undoing the transactions in between.
@@ -22,34 +23,34 @@ extension ManagedObjectContext {
     /// the target if `isExact`, otherwise at the journal's end. In another log or epoch it always
     /// restarts at the end. A move does not depend on the pin's lease, because moving is the remedy
     /// for an expired one.
-    func moveStep(
-        to target: UInt64, isExact: Bool = false, attempt: Int = 1
-    ) throws -> Step<Void> {
-        guard merged != target, let now = connection.knownSession else { return try stayStep() }
+    func move(
+        to target: UInt64, isExact: Bool = false, attempt: Int = 1, _ calls: DaemonCalls
+    ) async throws {
+        guard merged != target, let now = connection.knownSession else {
+            return try await fetchWaitingLists(calls)
+        }
         try checkAttempt(attempt)
         guard isHere(now) else {
             familyState.pin?.forget()
-            return try restartStep(in: now)
+            return try await restartAndMerge(in: now, calls)
         }
         let move = Repositioning(self, to: target, isExact: isExact, attempt: attempt)
         let start = merged
-        return try pastStep(after: min(start, target), through: max(start, target), []) {
-            self.deliver()
-            guard self.isUnderWay(move) else { return try self.againStep(move) }
-            guard let session = self.session, let transactions = $0,
-                !transactions.contains(where: { $0.isModel })
-            else {
-                let now = self.connection.knownSession ?? now
-                return try self.restartStep(in: now, at: isExact ? target : nil)
-            }
-            return try self.judgeStep(
-                target > start
-                    ? MergedGroup(
-                        from: start, to: target, transactions: transactions, model: session.model)
-                    : MergedGroup(
-                        undoing: transactions, from: start, to: target, model: session.model),
-                move.asking(self))
+        let transactions = try await transactions(
+            after: min(start, target), through: max(start, target), calls)
+        deliver()
+        guard isUnderWay(move) else { return try await resume(move, calls) }
+        guard let session, let transactions, !transactions.contains(where: \.isModel) else {
+            let now = connection.knownSession ?? now
+            return try await restartAndMerge(in: now, at: isExact ? target : nil, calls)
         }
+        let group =
+            target > start
+            ? MergedGroup(
+                from: start, to: target, transactions: transactions, model: session.model)
+            : MergedGroup(
+                undoing: transactions, from: start, to: target, model: session.model)
+        try await judge(group, move.asking(self), calls)
     }
 
     /// Returns whether the context and its verdict queries are unchanged since a move began.
@@ -64,100 +65,97 @@ extension ManagedObjectContext {
     }
 
     /// Continues a move from the context's present position.
-    func againStep(_ move: Repositioning) throws -> Step<Void> {
-        if move.target == move.start { return try mergeStep(through: merged) }
-        guard familyState.pin != nil else { return try mergeStep(through: move.target) }
-        return try moveStep(to: move.target, isExact: move.isExact, attempt: move.attempt + 1)
+    func resume(_ move: Repositioning, _ calls: DaemonCalls) async throws {
+        if move.target == move.start { return try await merge(through: merged, calls) }
+        guard familyState.pin != nil else { return try await merge(through: move.target, calls) }
+        try await self.move(
+            to: move.target, isExact: move.isExact, attempt: move.attempt + 1, calls)
     }
 
-    /// Passes the transactions between two positions, for all interests of the connection, to
-    /// `use`.
+    /// Returns the transactions between two positions, for all interests of the connection.
     ///
-    /// Passes nil if the journal lacks some of them. The stream can't be used: it lacks
+    /// Returns nil if the journal lacks some of them. The stream can't be used: it lacks
     /// transactions of entities to which the connection subscribed only later, when it read at an
     /// earlier position.
-    private func pastStep(
-        after low: UInt64, through high: UInt64, _ earlier: [Transaction],
-        use: @escaping ([Transaction]?) throws -> Step<Void>
-    ) throws -> Step<Void> {
-        let request = HistoryRequest(
-            from: low, to: high, interests: connection.interests.sorted(),
-            limit: core.limits.historyBatch)
-        return .ask(.history(request)) { result in
-            if case .failure(let error) = result, error.code == .historyExpired {
-                return try use(nil)
-            }
-            guard case .history(let history) = try result.get(), history.position > low else {
-                throw TandemError(.storage, "the daemon gave no history after \(low)")
-            }
-            let all = earlier + (try self.decoded(history))
-            if history.position >= high { return try use(all) }
-            return try self.pastStep(after: history.position, through: high, all, use: use)
-        }
+    private func transactions(
+        after start: UInt64, through high: UInt64, _ calls: DaemonCalls
+    ) async throws -> [Transaction]? {
+        var (low, all) = (start, [Transaction]())
+        repeat {
+            let request = HistoryRequest(
+                from: low, to: high, interests: connection.interests.sorted(),
+                limit: core.limits.historyBatch)
+            let result = try await calls.answer(to: .history(request))
+            if case .failure(let error) = result, error.code == .historyExpired { return nil }
+            let history = try Self.history(try result.get(), after: low)
+            all += try decoded(history)
+            low = history.position
+        } while low < high
+        return all
     }
 
     /// Requests verdicts for the lists that can't evaluate the group themselves, and continues.
-    private func judgeStep(_ group: MergedGroup, _ move: Repositioning) throws -> Step<Void> {
+    private func judge(
+        _ group: MergedGroup, _ move: Repositioning, _ calls: DaemonCalls
+    ) async throws {
         let all = participants.compactMap(\.value)
-        guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) })
-        else { return try settleStep(group, [:], [], move) }
+        guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
+            return try await settle(group, [:], [], move, calls)
+        }
         let askers = all.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
             from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
-        return tracedAsk(.verdicts(request)) { result in
-            guard self.isUnderWay(move) else { return try self.againStep(move) }
-            if case .failure(let error) = result, error.code == .historyExpired {
-                for asker in askers { asker.resetAfterGap() }
-                return try self.settleStep(group, [:], [], move)
-            }
-            if case .failure(let error) = result, !error.isPassing {
-                return try self.judgeAloneStep(group, move)
-            }
-            guard case .verdicts(let answer) = try result.get(),
-                answer.items.count == askers.count, answer.position == group.to
-            else { throw TandemError(.storage, "the daemon gave no verdicts") }
-            try self.check(answer.items.flatMap { $0.map(\.object) })
-            try self.checkRows(answer.related)
+        let result = try await tracedAnswer(to: .verdicts(request), calls)
+        guard isUnderWay(move) else { return try await resume(move, calls) }
+        switch result {
+        case .failure(let error) where error.code == .historyExpired:
+            for asker in askers { asker.resetAfterGap() }
+            try await settle(group, [:], [], move, calls)
+        case .failure(let error) where !error.isPassing:
+            try await judgeOneByOne(group, move, calls)
+        case .success(.verdicts(let answer))
+        where answer.items.count == askers.count && answer.position == group.to:
+            try check(answer.items.flatMap { $0.map(\.object) })
+            try checkRows(answer.related)
             let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
-            return try self.settleStep(
-                group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move)
+            try await settle(
+                group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move, calls)
+        case .success: throw TandemError(.storage, "the daemon gave no verdicts")
+        case .failure(let error): throw error
         }
     }
 
     /// Fetches what the lists lack, one list after another, and applies the group.
-    func settleStep(
+    func settle(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
-        _ related: [StoredObject], _ move: Repositioning
-    ) throws -> Step<Void> {
+        _ related: [StoredObject], _ move: Repositioning, _ calls: DaemonCalls
+    ) async throws {
         let isMove = group.to != move.start
-        guard isUnderWay(move), isMove || move.pin != nil else { return try againStep(move) }
-        for participant in participants.compactMap(\.value) {
-            let own = verdicts[ObjectIdentifier(participant)]
-            guard var fetch = participant.refill(for: group, own) else { continue }
+        while true {
+            guard isUnderWay(move), isMove || move.pin != nil else {
+                return try await resume(move, calls)
+            }
+            guard let (participant, lacking) = firstRefill(for: group, verdicts) else { break }
             let pin = isMove ? nil : move.pin
+            var fetch = lacking
             (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
-            let asked = fetch
-            return try (try pin?.takeStep(at: move.start) ?? .done(())).then { _ -> Step<Void> in
-                self.tracedAsk(.fetch(asked)) { result in
-                    guard self.merged == move.start, self.familyState.pin === move.pin else {
-                        return try self.againStep(move)
-                    }
-                    switch result {
-                    case .success(.fetched(let answer)):
-                        participant.receive(.success(ListAnswer(answer, of: asked)), for: asked)
-                    case .success(let other): throw Step<Void>.unexpected(other)
-                    case .failure(let error):
-                        if error.isPassing { throw isMove ? error : error.atPin }
-                        participant.receive(.failure(error), for: asked)
-                        participant.deliver()
-                    }
-                    return try self.settleStep(group, verdicts, related, move)
-                }
+            try await pin?.take(at: move.start, calls)
+            let result = try await tracedAnswer(to: .fetch(fetch), calls)
+            guard merged == move.start, familyState.pin === move.pin else {
+                return try await resume(move, calls)
+            }
+            switch result {
+            case .success(.fetched(let answer)):
+                participant.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
+            case .success(let other): throw DaemonCalls.unexpected(other)
+            case .failure(let error):
+                if error.isPassing { throw isMove ? error : error.atPin }
+                participant.receive(.failure(error), for: fetch)
+                participant.deliver()
             }
         }
         if group.isBackward { familyState.merged = group.to }
         apply(group, verdicts: verdicts, related: related)
-        return .done(())
     }
 
     /// The present verdict queries of the participants.
@@ -205,9 +203,4 @@ struct Repositioning {
         move.queries = context.queries
         return move
     }
-}
-
-extension Transaction {
-    /// Whether the transaction installed a model.
-    fileprivate var isModel: Bool { if case .model = content { true } else { false } }
 }

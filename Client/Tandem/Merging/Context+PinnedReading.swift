@@ -3,42 +3,46 @@ import TandemWire
 
 /// Reads of a pinned context, all at its position.
 extension ManagedObjectContext {
-    /// Reads at the position of the pin, and passes the answer to `use` there.
-    func pinnedReadStep<Answer, Output>(
-        _ pin: Pin, _ part: PiggybackedRead, _ read: @escaping (PiggybackedAnswer) -> Answer?,
-        use: @escaping (Answer) throws -> Output, attempt: Int = 1
-    ) throws -> Step<Output> {
-        try checkAttempt(attempt)
-        let start = merged
-        func isHere() -> Bool { self.merged == start && self.familyState.pin === pin }
-        func again() throws -> Step<Output> {
-            guard let pin = self.familyState.pin else {
-                return try self.positionedStep(part, read, use: use)
+    /// Reads at the position of the pin, and returns the answer there.
+    func readPinned<Answer>(
+        _ pin: Pin, _ part: PiggybackedRead, _ calls: DaemonCalls,
+        _ extract: (PiggybackedAnswer) -> Answer?
+    ) async throws -> Answer {
+        var (pin, attempt) = (pin, 1)
+        while true {
+            try checkAttempt(attempt)
+            let start = merged
+            let answer = try await answer(to: part, at: start, pin, calls)
+            if merged == start, familyState.pin === pin {
+                // The position is reached only after all lists are fetched, including those of a
+                // move in progress.
+                try await merge(through: start, calls)
+                if merged == start, familyState.pin === pin {
+                    return try Self.read(answer, extract)
+                }
             }
-            return try self.pinnedReadStep(pin, part, read, use: use, attempt: attempt + 1)
-        }
-        return try askStep(pin, part, at: start).then { answer in
-            guard isHere() else { return try again() }
-            // The position is reached only after all lists are fetched, including those of a move
-            // in progress.
-            return try self.mergeStep(through: start).then { _ in
-                guard isHere() else { return try again() }
-                return .done(try use(try Self.read(answer, read)))
+            guard let now = familyState.pin else {
+                return try await read(part, calls, as: extract)
             }
+            (pin, attempt) = (now, attempt + 1)
         }
     }
 
-    private func askStep(
-        _ pin: Pin, _ part: PiggybackedRead, at position: UInt64
-    ) throws -> Step<PiggybackedAnswer> {
-        try pin.takeStep(at: position).then { _ -> Step<PiggybackedAnswer> in
-            .ask(part.message(at: position, pin.lease), { PiggybackedAnswer($0) }) { answer in
-                guard let now = self.connection.knownSession, self.isHere(now) else {
-                    throw TandemError(.historyExpired, "the store is of another log or epoch")
-                }
-                return .done(answer)
+    private func answer(
+        to part: PiggybackedRead, at position: UInt64, _ pin: Pin, _ calls: DaemonCalls
+    ) async throws -> PiggybackedAnswer {
+        do {
+            try await pin.take(at: position, calls)
+            let answer = try await calls.answer(to: part.message(at: position, pin.lease)) {
+                PiggybackedAnswer($0)
             }
-        }.recover { error in throw error.atPin }
+            guard let now = connection.knownSession, isHere(now) else {
+                throw TandemError(.historyExpired, "the store is of another log or epoch")
+            }
+            return answer
+        } catch let error as TandemError {
+            throw error.atPin
+        }
     }
 }
 

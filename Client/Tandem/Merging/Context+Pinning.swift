@@ -39,83 +39,79 @@ extension ManagedObjectContext {
     ///   - `usage` for an earlier position if there are unsaved edits.
     @discardableResult
     public func pin(at position: Position? = nil) throws -> Position {
-        try pinStep(position).run(on: connection)
+        try blocking { try await pin(position, $0) }
     }
 
     /// Keeps the context, its children and its lists at a position until it is moved.
     @discardableResult
     public nonisolated(nonsending) func pin(at position: Position? = nil) async throws -> Position {
-        try await pinStep(position).runAsync(on: connection)
+        try await pin(position, suspendingCalls)
     }
 
     /// Moves the context to the end of the journal as one change, and ends the pin; blocks.
     ///
     /// A context that merges automatically does so again.
     @discardableResult
-    public func unpin() throws -> Position { try unpinStep().run(on: connection) }
+    public func unpin() throws -> Position { try blocking { try await unpin($0) } }
 
     /// Moves the context to the end of the journal as one change, and ends the pin.
     ///
     /// A context that merges automatically does so again.
     @discardableResult
     public nonisolated(nonsending) func unpin() async throws -> Position {
-        try await unpinStep().runAsync(on: connection)
+        try await unpin(suspendingCalls)
     }
 
-    // MARK: Steps
+    // MARK: Operations
 
-    func pinStep(_ position: Position?) throws -> Step<Position> {
-        if let parent { return try parent.pinStep(position) }
+    func pin(_ position: Position?, _ calls: DaemonCalls) async throws -> Position {
+        if let parent { return try await parent.pin(position, calls) }
         forgetExpiry()
-        return try sessionStep().then { session in
-            let position = position ?? session.position(self.merged)
-            return try self.waitStep(for: position, session).then { _ in
-                guard position.number >= self.merged || !self.isFamilyEdited else {
-                    throw TandemError(
-                        .usage,
-                        "unsaved edits are of \(session.position(self.merged)): save them or roll "
-                            + "back before going back to \(position)")
-                }
-                let before = self.familyState.pin
-                let pin = before ?? Pin(self.connection)
-                return try self.heldStep(pin, towards: position.number).then { _ in
-                    self.familyState.pin = pin
-                    guard let now = self.connection.knownSession, !self.isHere(now) else {
-                        return try self.moveStep(to: position.number, isExact: true)
-                    }
-                    return try self.restartStep(in: now, at: position.number)
-                }.then {
-                    try pin.takeStep(at: position.number, isRenewed: true)
-                }.recover { error in
-                    if self.familyState.pin === pin { self.familyState.pin = before }
-                    throw error
-                }.then { try self.connectStep() }
-            }
+        let session = try await connectedSession(calls)
+        let position = position ?? session.position(merged)
+        _ = try await wait(for: position, session, calls)
+        guard position.number >= merged || !isFamilyEdited else {
+            throw TandemError(
+                .usage,
+                "unsaved edits are of \(session.position(merged)): save them or roll back before "
+                    + "going back to \(position)")
         }
+        let before = familyState.pin
+        let pin = before ?? Pin(connection)
+        do {
+            try await takeHistory(pin, towards: position.number, calls)
+            familyState.pin = pin
+            if let now = connection.knownSession, !isHere(now) {
+                try await restartAndMerge(in: now, at: position.number, calls)
+            } else {
+                try await move(to: position.number, isExact: true, calls)
+            }
+            try await pin.take(at: position.number, isRenewed: true, calls)
+        } catch {
+            if familyState.pin === pin { familyState.pin = before }
+            throw error
+        }
+        return try await connected(calls)
     }
 
     /// Makes the pin hold the history needed to move to a position and to read there.
-    private func heldStep(_ pin: Pin, towards position: UInt64) throws -> Step<Void> {
-        guard merged < position else { return try pin.takeStep(at: position, isRenewed: true) }
-        return try pin.takeStep(at: merged).recover { _ in
-            // If the present position can't be pinned any more, the move restarts the context at
-            // the target.
-            try pin.takeStep(at: position, isRenewed: true)
-        }
+    private func takeHistory(
+        _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
+    ) async throws {
+        if merged < position, (try? await pin.take(at: merged, calls)) != nil { return }
+        // If the present position can't be pinned any more, the move restarts the context at the
+        // target.
+        try await pin.take(at: position, isRenewed: true, calls)
     }
 
-    private func unpinStep() throws -> Step<Position> {
-        if let parent { return try parent.unpinStep() }
+    private func unpin(_ calls: DaemonCalls) async throws -> Position {
+        if let parent { return try await parent.unpin(calls) }
         forgetExpiry()
-        guard familyState.pin != nil else { return try connectStep() }
-        return .ask(.sync(Sync(number: 0, timeoutMilliseconds: 0))) {
-            if case .synced(let position) = $0 { position } else { nil }
-        } then: { (end: UInt64) in
-            try self.moveStep(to: max(end, self.merged)).then { _ in
-                self.follow()
-                return try self.connectStep()
-            }
-        }
+        guard familyState.pin != nil else { return try await connected(calls) }
+        let end = try await calls.journalEnd()
+        try await move(to: max(end, merged), calls)
+        follow()
+        return try await connected(calls)
     }
 
     /// Returns the context to the stream of its connection.
@@ -130,31 +126,26 @@ extension ManagedObjectContext {
     }
 
     /// Waits until the journal reaches a position, without merging anything.
-    func waitStep(for position: Position, _ session: ServerState) throws -> Step<ServerState> {
+    func wait(
+        for position: Position, _ session: ServerState, _ calls: DaemonCalls
+    ) async throws -> ServerState {
         guard position.number > 0 else {
             throw TandemError(.historyExpired, "before position 1 there is nothing to read")
         }
         let known = connection.knownSession ?? session
         if position.isComparable(with: known.position(0)), position.number <= known.position {
-            return .done(session)
+            return session
         }
-        let seconds = ClientLimits.pinSeconds
-        let wait = Sync(number: position.number, timeoutMilliseconds: UInt32(seconds * 1_000))
-        return .ask(.sync(wait)) {
-            if case .synced(let position) = $0 { position } else { nil }
-        } then: { (end: UInt64) in
-            guard let now = self.connection.knownSession,
-                position.isComparable(with: now.position(0))
-            else {
-                throw TandemError(
-                    .historyExpired, "\(position) is of another log or epoch than this store's")
-            }
-            guard end >= position.number else {
-                throw TandemError(
-                    .timeout, "the journal ends at \(end), before \(position.number)")
-            }
-            return .done(session)
+        let end = try await calls.journalEnd(
+            atLeast: position.number, milliseconds: UInt32(ClientLimits.pinSeconds * 1_000))
+        guard let now = connection.knownSession, position.isComparable(with: now.position(0)) else {
+            throw TandemError(
+                .historyExpired, "\(position) is of another log or epoch than this store's")
         }
+        guard end >= position.number else {
+            throw TandemError(.timeout, "the journal ends at \(end), before \(position.number)")
+        }
+        return session
     }
 
     /// Discards the error of an expired pin, because moving the pin is the remedy.

@@ -3,75 +3,41 @@ import TandemWire
 
 /// Reads whose answer has the same position as the context.
 extension ManagedObjectContext {
-    /// Reads, merges up to the position of the answer, and passes the answer to `use` there.
+    /// Reads, merges up to the position of the answer, and returns the answer there.
     ///
     /// If merging moved the context past the answer, the read is repeated. The repeated read is
     /// piggybacked on the verdict request that merging needs. After `readAttempts` attempts
-    /// `timeout` is thrown. An answer at another position than the context's is never used. A
-    /// chunked answer is used when its head arrives, if there is a chunk reader.
-    func positionedStep<Answer, Output>(
-        _ part: PiggybackedRead, into parts: ChunkReader? = nil,
-        _ read: @escaping (PiggybackedAnswer) -> Answer?,
-        use: @escaping (Answer) throws -> Output
-    ) throws -> Step<Output> {
+    /// `timeout` is thrown. An answer at another position than the context's is never returned. The
+    /// caller has to use it before it waits for anything else. A chunked answer is returned when
+    /// its head arrives, if there is a chunk reader.
+    func read<Answer>(
+        _ part: PiggybackedRead, into parts: ChunkReader? = nil, _ calls: DaemonCalls,
+        as extract: (PiggybackedAnswer) -> Answer?
+    ) async throws -> Answer {
         sweep()
-        if let pin = familyState.pin { return try pinnedReadStep(pin, part, read, use: use) }
+        if let pin = familyState.pin { return try await readPinned(pin, part, calls, extract) }
         let generation = session?.generation
-        let runningRead = RunningReadToken(self)
-        return .ask(part.message, into: parts, { PiggybackedAnswer($0) }) { answer in
-            if let pin = self.familyState.pin {
-                runningRead.end()
-                parts?.discard()
-                return try self.pinnedReadStep(pin, part, read, use: use)
-            }
-            return try self.placedStep(
-                answer, to: part, into: parts, from: generation, read
-            ) {
-                runningRead.end()
-                return try use($0)
-            }
+        // A merge past the answer would make it unusable.
+        readsAwaited += 1
+        defer {
+            readsAwaited -= 1
+            mergeHeldPushes()
         }
-    }
-
-    /// Merges an unpinned context up to the position of an answer, and passes the answer to `use`
-    /// there.
-    ///
-    /// `generation` is the generation of the session when the request was sent.
-    func placedStep<Answer, Output>(
-        _ answer: PiggybackedAnswer, to part: PiggybackedRead, into parts: ChunkReader? = nil,
-        from generation: Int?,
-        _ read: @escaping (PiggybackedAnswer) -> Answer?,
-        use: @escaping (Answer) throws -> Output
-    ) throws -> Step<Output> {
-        try mergeStep(through: answer.position).then { _ in
-            if self.merged == answer.position, self.session?.generation == generation {
-                return .done(try use(try Self.read(answer, read)))
-            }
+        let answer = try await calls.answer(to: part.message, into: parts) { PiggybackedAnswer($0) }
+        if let pin = familyState.pin {
             parts?.discard()
-            return try self.holdingStep(
-                try self.againStep(part, read, attempt: 2, use: use))
+            return try await readPinned(pin, part, calls, extract)
         }
-    }
-
-    /// Prevents automatic merges until a step is done.
-    private func holdingStep<Output>(_ step: Step<Output>) throws -> Step<Output> {
-        readsHeld += 1
-        return try step.recover { error in
-            self.release()
-            throw error
-        }.then { output in
-            self.release()
-            return .done(output)
+        try await merge(through: answer.position, calls)
+        if merged == answer.position, session?.generation == generation {
+            return try Self.read(answer, extract)
         }
-    }
-
-    private func release() {
-        readsHeld -= 1
-        tellHeldPushes()
+        parts?.discard()
+        return try await readAlongsideVerdicts(part, calls, extract)
     }
 
     /// Schedules the deferred merge if nothing defers it any more.
-    fileprivate func tellHeldPushes() {
+    private func mergeHeldPushes() {
         guard readsHeld == 0, readsAwaited == 0, hasHeldPushes else { return }
         hasHeldPushes = false
         link.signal()
@@ -79,64 +45,65 @@ extension ManagedObjectContext {
 
     /// Repeats a read, piggybacked on a verdict request; without verdict items if these were
     /// refused.
-    private func againStep<Answer, Output>(
-        _ part: PiggybackedRead, _ read: @escaping (PiggybackedAnswer) -> Answer?, attempt: Int,
-        isRefused: Bool = false, use: @escaping (Answer) throws -> Output
-    ) throws -> Step<Output> {
-        try checkAttempt(attempt)
-        let from = merged
-        let generation = session?.generation
-        // A list that waits for a fetch needs no verdict: the fetch may still be refused, and
-        // another request may follow.
-        let askers = participants.compactMap(\.value).filter {
-            !isRefused && !$0.isWaiting && $0.verdictItem != nil
+    ///
+    /// Prevents automatic merges meanwhile.
+    private func readAlongsideVerdicts<Answer>(
+        _ part: PiggybackedRead, _ calls: DaemonCalls,
+        _ extract: (PiggybackedAnswer) -> Answer?
+    ) async throws -> Answer {
+        readsHeld += 1
+        defer {
+            readsHeld -= 1
+            mergeHeldPushes()
         }
-        let request = VerdictRequest(
-            from: from, items: askers.compactMap(\.verdictItem), alongside: part)
-        return tracedAsk(.verdicts(request)) { result in
-            if let pin = self.familyState.pin {
-                return try self.pinnedReadStep(pin, part, read, use: use)
+        var (attempt, isRefused) = (1, false)
+        while true {
+            attempt += 1
+            try checkAttempt(attempt)
+            let from = merged
+            let generation = session?.generation
+            // A list that waits for a fetch needs no verdict: the fetch may still be refused, and
+            // another request may follow.
+            let askers = participants.compactMap(\.value).filter {
+                !isRefused && !$0.isWaiting && $0.verdictItem != nil
             }
-            let merging: Step<Void>
-            var found: PiggybackedAnswer?
-            if case .failure(let error) = result, error.code == .historyExpired,
-                let now = self.connection.knownSession
-            {
-                merging = try self.restartStep(in: now)
-            } else if case .failure(let error) = result, !error.isPassing, !askers.isEmpty {
-                return try self.againStep(
-                    part, read, attempt: attempt + 1, isRefused: true, use: use)
-            } else if case .verdicts(let answer) = try result.get(), let part = answer.alongside {
-                found = part
-                let isHere = self.merged == from && self.session?.generation == generation
-                merging =
-                    isHere && !isRefused
-                    ? try self.judgedStep(answer, askers)
-                    : try self.mergeStep(through: answer.position)
-            } else {
+            let request = VerdictRequest(
+                from: from, items: askers.compactMap(\.verdictItem), alongside: part)
+            let result = try await tracedAnswer(to: .verdicts(request), calls)
+            if let pin = familyState.pin { return try await readPinned(pin, part, calls, extract) }
+            if case .failure(let error) = result {
+                if error.code == .historyExpired, let now = connection.knownSession {
+                    try await restartAndMerge(in: now, calls)
+                } else if !error.isPassing, !askers.isEmpty {
+                    isRefused = true
+                } else {
+                    throw error
+                }
+                continue
+            }
+            guard case .verdicts(let answer) = try result.get(), let found = answer.alongside else {
                 throw TandemError(.storage, "the daemon gave no verdicts")
             }
-            return try merging.then { _ in
-                if let found, self.merged == found.position,
-                    self.session?.generation == generation
-                {
-                    return .done(try use(try Self.read(found, read)))
-                }
-                return try self.againStep(
-                    part, read, attempt: attempt + 1, isRefused: isRefused, use: use)
+            if merged == from, session?.generation == generation, !isRefused {
+                try await merge(answer, askers, calls)
+            } else {
+                try await merge(through: answer.position, calls)
+            }
+            if merged == found.position, session?.generation == generation {
+                return try Self.read(found, extract)
             }
         }
     }
 
     /// Merges up to the position of verdicts that were requested before any transaction was
     /// collected.
-    private func judgedStep(
-        _ answer: Verdicts, _ askers: [any MergeParticipant]
-    ) throws -> Step<Void> {
-        guard let session, answer.position > merged else { return .done(()) }
+    private func merge(
+        _ answer: Verdicts, _ askers: [any MergeParticipant], _ calls: DaemonCalls
+    ) async throws {
+        guard let session, answer.position > merged else { return }
         let nothing = MergedGroup(
             from: merged, to: merged, transactions: [], model: session.model)
-        return try judged(nothing, answer, askers)
+        try await merge(nothing, answer, askers, calls)
     }
 
     static func read<Answer>(
@@ -155,29 +122,6 @@ extension ManagedObjectContext {
             .timeout,
             "the context moved on \(core.limits.readAttempts) times before an answer could be used; "
                 + "read again")
-    }
-}
-
-/// Keeps a context from merging past a chunked answer while a read is running.
-///
-/// The read ends with ``end()``, or when the token is released. The token is bound to the context's
-/// actor, like the steps that hold it.
-final class RunningReadToken {
-    private var context: ManagedObjectContext?
-
-    init(_ context: ManagedObjectContext) {
-        self.context = context
-        context.readsAwaited += 1
-    }
-
-    deinit { end() }
-
-    /// Ends the read; does nothing if it has ended.
-    func end() {
-        guard let context else { return }
-        self.context = nil
-        context.readsAwaited -= 1
-        context.tellHeldPushes()
     }
 }
 

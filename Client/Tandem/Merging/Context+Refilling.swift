@@ -2,16 +2,33 @@ import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Fetches the rows that the first participant lacks, and merges up to the answer; returns nil
-    /// if none lacks rows.
-    func refillStep(
-        _ group: MergedGroup, _ all: [any MergeParticipant],
+    /// Fetches the rows that the first participant lacks, and merges up to the answer; returns
+    /// false if none lacks rows.
+    func refill(
+        for group: MergedGroup, _ all: [any MergeParticipant],
+        _ verdicts: [ObjectIdentifier: [Verdict]], _ calls: DaemonCalls
+    ) async throws -> Bool {
+        guard let (participant, fetch) = Self.firstRefill(for: group, all, verdicts) else {
+            return false
+        }
+        try await refill(participant, fetch, group.to, calls)
+        return true
+    }
+
+    /// Returns the first participant that lacks rows, and the fetch of these rows.
+    func firstRefill(
+        for group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]]
+    ) -> (participant: any MergeParticipant, fetch: Fetch)? {
+        Self.firstRefill(for: group, participants.compactMap(\.value), verdicts)
+    }
+
+    private static func firstRefill(
+        for group: MergedGroup, _ all: [any MergeParticipant],
         _ verdicts: [ObjectIdentifier: [Verdict]]
-    ) throws -> Step<Void>? {
+    ) -> (participant: any MergeParticipant, fetch: Fetch)? {
         for participant in all {
             let own = verdicts[ObjectIdentifier(participant)]
-            guard let fetch = participant.refill(for: group, own) else { continue }
-            return refillStep(participant, fetch, group.to, attempt: 1)
+            if let fetch = participant.refill(for: group, own) { return (participant, fetch) }
         }
         return nil
     }
@@ -20,28 +37,28 @@ extension ManagedObjectContext {
     /// `target`.
     ///
     /// In a blocking call, a list is built from its chunks as they arrive.
-    private func refillStep(
-        _ participant: any MergeParticipant, _ fetch: Fetch, _ target: UInt64, attempt: Int
-    ) -> Step<Void> {
+    private func refill(
+        _ participant: any MergeParticipant, _ fetch: Fetch, _ target: UInt64,
+        _ calls: DaemonCalls
+    ) async throws {
         let generation = session?.generation
-        let parts = fetch.kind == .list ? ChunkReader() : nil
-        return tracedAsk(.fetch(fetch), into: parts) { result in
-            guard self.session?.generation == generation, self.familyState.pin == nil else {
+        for attempt in 1... {
+            let parts = fetch.kind == .list ? ChunkReader() : nil
+            let result = try await tracedAnswer(to: .fetch(fetch), into: parts, calls)
+            guard session?.generation == generation, familyState.pin == nil else {
                 parts?.discard()
-                return try self.mergeStep(through: target)
+                return try await merge(through: target, calls)
             }
-            switch try self.fetchedList(result, of: fetch, parts) {
+            switch try fetchedList(result, of: fetch, parts) {
             case .success(let fetched):
                 participant.receive(.success(fetched), for: fetch)
-                return try self.mergeStep(through: max(target, fetched.answer.position))
+                return try await merge(through: max(target, fetched.answer.position), calls)
             case .failure(let error):
-                if parts?.isLost ?? false, attempt < self.core.limits.requestAttempts {
-                    return self.refillStep(participant, fetch, target, attempt: attempt + 1)
-                }
+                if parts?.isLost ?? false, attempt < core.limits.requestAttempts { continue }
                 if error.isPassing { throw error }
                 participant.receive(.failure(error), for: fetch)
                 participant.deliver()
-                return try self.mergeStep(through: target)
+                return try await merge(through: target, calls)
             }
         }
     }
@@ -55,7 +72,7 @@ extension ManagedObjectContext {
             Result { () throws(TandemError) in
                 try ListAnswer(head, of: fetch, parts, from: connection)
             }
-        case .success(let other): throw Step<Void>.unexpected(other)
+        case .success(let other): throw DaemonCalls.unexpected(other)
         case .failure(let error): .failure(error)
         }
     }
@@ -75,39 +92,44 @@ extension ManagedObjectContext {
 
     /// Refills windows that edits emptied, at the context's position; after a failure they wait for
     /// the next request.
-    nonisolated(nonsending) func fillWindows() async {
+    func fillWindows() async {
         guard wantsFill else { return }
         wantsFill = false
-        try? await fillStep(attempt: 1).runAsync(on: connection)
+        try? await fill(suspendingCalls)
     }
 
-    private func fillStep(attempt: Int) throws -> Step<Void> {
-        try checkAttempt(attempt)
-        guard let session, let now = connection.knownSession, isHere(now),
-            let short = participants.lazy.compactMap(\.value).first(where: \.needsRefill)
-        else { return .done(()) }
-        let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
-        guard var fetch = short.refill(for: group, nil) else { return .done(()) }
-        let (start, pin) = (merged, familyState.pin)
-        (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
-        let asked = fetch
-        return try (try pin?.takeStep(at: start) ?? .done(())).then { _ -> Step<Void> in
-            self.tracedAsk(.fetch(asked)) { result in
-                guard case .fetched(let answer) = try result.get(), self.merged == start,
-                    self.familyState.pin === pin, let now = self.connection.knownSession,
-                    self.isHere(now)
-                else { return .done(()) }
-                short.receive(.success(ListAnswer(answer, of: asked)), for: asked)
-                self.apply(group, verdicts: [:])
-                return try self.fillStep(attempt: attempt + 1)
-            }
+    private func fill(_ calls: DaemonCalls) async throws {
+        for attempt in 1... {
+            try checkAttempt(attempt)
+            guard let session, let now = connection.knownSession, isHere(now),
+                let short = participants.lazy.compactMap(\.value).first(where: \.needsRefill)
+            else { return }
+            let group = MergedGroup(
+                from: merged, to: merged, transactions: [], model: session.model)
+            guard var fetch = short.refill(for: group, nil) else { return }
+            let (start, pin) = (merged, familyState.pin)
+            (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
+            try await pin?.take(at: start, calls)
+            let result = try await tracedAnswer(to: .fetch(fetch), calls)
+            guard case .fetched(let answer) = try result.get(), merged == start,
+                familyState.pin === pin, let now = connection.knownSession, isHere(now)
+            else { return }
+            short.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
+            apply(group, verdicts: [:])
         }
     }
 
-    /// Restarts the context, and fetches its lists again.
-    func restartStep(in now: ServerState, at position: UInt64? = nil) throws -> Step<Void> {
+    /// Restarts the context, and fetches its lists again; does nothing before the first connection.
+    func restartAndMerge(_ calls: DaemonCalls) async throws {
+        if let now = connection.knownSession { try await restartAndMerge(in: now, calls) }
+    }
+
+    /// Restarts the context in a session, and fetches its lists again.
+    func restartAndMerge(
+        in now: ServerState, at position: UInt64? = nil, _ calls: DaemonCalls
+    ) async throws {
         restart(in: now, at: position ?? now.position)
-        return try mergeStep(through: merged)
+        try await merge(through: merged, calls)
     }
 }
 

@@ -208,7 +208,9 @@ open class ManagedObject: Observable {
         access(wanted)
         if record.isUnreadable { context.loadAgain(record) }
         if record.members(wanted) == nil {
-            context.fire { try $0.loadStep([], members: [(record.reference, wanted)]) }
+            context.fire {
+                try await $0.load([], members: [(record.reference, wanted)], $1)
+            }
         }
         // Loading may have replaced the model.
         guard let slot = record.entity.slot(of: relationship) else { return nil }
@@ -280,7 +282,7 @@ open class ManagedObject: Observable {
         if record.isUnreadable {
             context.loadAgain(record)
         } else {
-            context.fire { try $0.loadStep($0.faultBatch(record), members: []) }
+            context.fire { try await $0.load($0.faultBatch(record), $1) }
         }
         // Loading may have replaced the model.
         guard let slot = record.entity.slot(of: name) else { return .null }
@@ -461,11 +463,11 @@ extension ManagedObjectContext {
     ///
     /// If the load causes a merge, observers of objects and of declared lists are notified after
     /// the reading code is done.
-    func fire(_ step: (ManagedObjectContext) throws -> Step<Void>) {
+    func fire(_ load: (ManagedObjectContext, DaemonCalls) async throws -> Void) {
         familyState.loads += 1
         defer { familyState.loads -= 1 }
         do {
-            try step(self).run(on: connection)
+            try blocking { try await load(self, $0) }
         } catch let error as TandemError {
             if faultFailure == nil { faultFailure = error }
         } catch {

@@ -185,7 +185,7 @@ extension ManagedObjectContext {
         valueFailure = nil
         let parts = ChunkReader()
         return LentObjects(
-            try pickedStep(request, into: parts).run(on: connection), self, parts)
+            try blocking { try await picked(request, into: parts, $0) }, self, parts)
     }
 
     /// Returns the results of a request.
@@ -196,21 +196,20 @@ extension ManagedObjectContext {
         core.learn(type)
         valueFailure = nil
         return LentObjects(
-            try await pickedStep(request).runUnlessCancelled(on: connection), self)
+            try await cancellable { try await picked(request, $0) }, self)
     }
 
     /// Returns the objects that could not be visited, loaded; blocks.
     @usableFromInline
     func loadRest(of found: LentObjects) throws -> [ManagedObject] {
-        try loadStep(found.rest.map(\.record.reference), members: []).run(on: connection)
+        try blocking { try await load(found.rest.map(\.record.reference), $0) }
         return found.left
     }
 
     /// Returns the objects that could not be visited, loaded.
     @usableFromInline
     nonisolated(nonsending) func loadRest(of found: LentObjects) async throws -> [ManagedObject] {
-        try await loadStep(found.rest.map(\.record.reference), members: [])
-            .runUnlessCancelled(on: connection)
+        try await cancellable { try await load(found.rest.map(\.record.reference), $0) }
         return found.left
     }
 

@@ -146,24 +146,22 @@ extension ManagedObjectContext {
         _ entity: String, where predicate: ObjectPredicate? = nil,
         _ handler: @escaping (ObserverEvent) -> Void
     ) throws -> ContextObserver {
-        try root.observeStep(entity, predicate, handler).run(on: connection)
+        try blocking { try await root.observe(entity, predicate, handler, $0) }
     }
 
-    private func observeStep(
+    private func observe(
         _ entity: String, _ predicate: ObjectPredicate?,
-        _ handler: @escaping (ObserverEvent) -> Void
-    ) throws -> Step<ContextObserver> {
-        try sessionStep().then { session in
-            let declaration = FetchRequest(entity: entity, predicate: predicate)
-            let request = try SaveMatcher(declaration, in: session.model).request
-            let read = try PersistentContainer.following([entity], session)
-            return try self.positionedStep(.read(read)) { part -> ReadAnswer? in
-                if case .objects(let answer) = part { answer } else { nil }
-            } use: { _ in
-                let observer = ContextObserver(self, request, handler)
-                self.add(observer)
-                return observer
-            }
+        _ handler: @escaping (ObserverEvent) -> Void, _ calls: DaemonCalls
+    ) async throws -> ContextObserver {
+        let session = try await connectedSession(calls)
+        let declaration = FetchRequest(entity: entity, predicate: predicate)
+        let request = try SaveMatcher(declaration, in: session.model).request
+        let following = try PersistentContainer.following([entity], session)
+        let _: ReadAnswer = try await read(.read(following), calls) {
+            if case .objects(let answer) = $0 { answer } else { nil }
         }
+        let observer = ContextObserver(self, request, handler)
+        add(observer)
+        return observer
     }
 }

@@ -34,22 +34,28 @@ extension FetchedResultsController {
 
     /// Brings a cached list forward to the present, then merges up to that position; does nothing
     /// if history does not reach back that far.
-    func forwardStep(_ found: SectionCache, _ plan: ResultsPlan) throws -> Step<Void> {
+    func bringForward(
+        _ found: SectionCache, _ plan: ResultsPlan, _ calls: DaemonCalls
+    ) async throws {
         // The related objects are read at the position of the verdicts.
         let read = Read(
             objects: plan.mode == .related ? found.links.objects : [],
             interests: plan.interests)
         let request = VerdictRequest(
             from: found.position.number, items: [plan.cacheItem], alongside: .read(read))
-        return try source.askStep(.verdicts(request)).then { answer in
-            guard case .verdicts(let verdicts)? = answer, verdicts.items.count == 1,
-                case .objects(let related)? = verdicts.alongside, self.opening != nil,
-                self.source.pinnedPosition == nil,
-                let bufferedAnswer = BufferedAnswer(cached: found, verdicts, related, plan)
-            else { return .done(()) }
-            self.bufferedAnswer = bufferedAnswer
-            return try self.source.mergeStep(through: verdicts.position)
+        let result = try await source.tracedAnswer(to: .verdicts(request), calls)
+        if case .failure(let error) = result,
+            error.code == .disconnected || error.code == .timeout
+        {
+            throw error
         }
+        guard case .success(.verdicts(let verdicts)) = result, verdicts.items.count == 1,
+            case .objects(let related)? = verdicts.alongside, opening != nil,
+            source.pinnedPosition == nil,
+            let bufferedAnswer = BufferedAnswer(cached: found, verdicts, related, plan)
+        else { return }
+        self.bufferedAnswer = bufferedAnswer
+        try await source.merge(through: verdicts.position, calls)
     }
 
     /// Writes the list to its cache, if enough rows changed since the last time.
@@ -118,21 +124,5 @@ extension ResultsPlan {
         writer.uint64(compiled.model.hash.first)
         writer.uint64(compiled.model.hash.second)
         return StableHash(writer.bytes)
-    }
-}
-
-extension ManagedObjectContext {
-    /// Sends a request; the result is nil if the daemon refuses it.
-    ///
-    /// Throws `disconnected` and `timeout`.
-    fileprivate func askStep(_ message: ClientMessage) throws -> Step<DaemonMessage?> {
-        tracedAsk(message) { result in
-            switch result {
-            case .success(let answer): return .done(answer)
-            case .failure(let error):
-                if error.code == .disconnected || error.code == .timeout { throw error }
-                return .done(nil)
-            }
-        }
     }
 }

@@ -190,7 +190,7 @@ public final class FetchedResultsController {
     /// follows are unchanged.
     public func performFetch() throws {
         defer { opening = nil }
-        try openStep().run(on: source.connection)
+        try source.blocking { try await open($0) }
     }
 
     /// Fetches the list and follows it from now on, without blocking the thread.
@@ -198,7 +198,7 @@ public final class FetchedResultsController {
     /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``.
     public nonisolated(nonsending) func performFetch() async throws {
         defer { opening = nil }
-        try await openStep().runAsync(on: source.connection)
+        try await open(source.suspendingCalls)
     }
 
     func makePlan(_ model: CompiledModel) throws(TandemError) -> ResultsPlan {
@@ -207,46 +207,39 @@ public final class FetchedResultsController {
             refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
     }
 
-    func openStep() throws -> Step<Void> {
+    func open(_ calls: DaemonCalls) async throws {
         try ResultsPlan.check(fetchRequest)
-        return try source.sessionStep().then { session in
-            if self.slot == nil { self.slot = try ControllerSlot(self.source.connection) }
-            let plan = try self.makePlan(session.model)
-            self.openingSums = try ResultsSums(self.sumProperties, of: plan.compiled.entity)
-            let cached = self.cached(plan, in: session)
-            self.opening = cached.map { self.followed($0, plan) } ?? plan
-            self.openingFailure = nil
-            self.bufferedAnswer = nil
-            self.source.add(self)
-            guard let cached, let opening = self.opening else {
-                return try self.settleStep(attempt: 1)
-            }
-            return try self.forwardStep(cached, opening).then { _ in
-                // A cache that did not produce the list is ignored from here on.
-                if self.opening != nil, self.bufferedAnswer == nil { self.opening = plan }
-                return try self.settleStep(attempt: 1)
-            }
-        }.then { _ in
-            self.keepInCache(isFinal: true)
-            return .done(())
+        let session = try await source.connectedSession(calls)
+        if slot == nil { slot = try ControllerSlot(source.connection) }
+        let plan = try makePlan(session.model)
+        openingSums = try ResultsSums(sumProperties, of: plan.compiled.entity)
+        let cached = cached(plan, in: session)
+        let opened = cached.map { followed($0, plan) } ?? plan
+        opening = opened
+        openingFailure = nil
+        bufferedAnswer = nil
+        source.add(self)
+        if let cached {
+            try await bringForward(cached, opened, calls)
+            // A cache that did not produce the list is ignored from here on.
+            if opening != nil, bufferedAnswer == nil { opening = plan }
         }
+        try await mergeUntilOpen(calls)
+        keepInCache(isFinal: true)
     }
 
     /// Merges until the fetch is applied or refused; other callers may merge in between.
-    private func settleStep(attempt: Int) throws -> Step<Void> {
-        try source.mergeStep(through: source.merged).then { _ in
-            if let failure = self.openingFailure {
+    private func mergeUntilOpen(_ calls: DaemonCalls) async throws {
+        for _ in 0..<source.core.limits.readAttempts {
+            try await source.merge(through: source.merged, calls)
+            if let openingFailure {
                 // The old list may have missed changes meanwhile; this merge fetches it again.
-                return try self.source.mergeStep(through: self.source.merged).then { _ in
-                    throw failure
-                }
+                try await source.merge(through: source.merged, calls)
+                throw openingFailure
             }
-            guard self.opening != nil else { return .done(()) }
-            guard attempt < self.source.core.limits.readAttempts else {
-                throw TandemError(.timeout, "the list could not be fetched; try again")
-            }
-            return try self.settleStep(attempt: attempt + 1)
+            if opening == nil { return }
         }
+        throw TandemError(.timeout, "the list could not be fetched; try again")
     }
 
     // MARK: The list

@@ -70,7 +70,7 @@ extension SectionedFetchResults {
         while !faults.isEmpty {
             let batch = faults.prefix(Swift.max(1, context.core.limits.faultBatch))
             faults = faults.dropFirst(batch.count)
-            context.fire { try $0.loadStep(Array(batch), members: []) }
+            context.fire { try await $0.load(Array(batch), $1) }
         }
     }
 }

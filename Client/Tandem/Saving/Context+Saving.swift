@@ -28,7 +28,7 @@ extension ManagedObjectContext {
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil,
         contentHash: StableHash? = nil
     ) throws -> Position {
-        try tracedStep(SaveOptions(policy, saveID, author, contentHash)).run(on: connection)
+        try blocking { try await save(SaveOptions(policy, saveID, author, contentHash), $0) }
     }
 
     /// Saves all edits, and reports the outcome of each insert, including those that were deleted
@@ -40,7 +40,7 @@ extension ManagedObjectContext {
     ) throws -> Position {
         var options = SaveOptions(policy, saveID, author, contentHash)
         options.inserts = inserts.map(\.record)
-        return try tracedStep(options).run(on: connection)
+        return try blocking { try await save(options, $0) }
     }
 
     /// Saves all edits as one transaction; does not block the actor.
@@ -50,7 +50,7 @@ extension ManagedObjectContext {
     public nonisolated(nonsending) func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
-        try await tracedStep(SaveOptions(policy, saveID, author, nil)).runAsync(on: connection)
+        try await save(SaveOptions(policy, saveID, author, nil), suspendingCalls)
     }
 
     func checkSaveID(_ saveID: [UInt8]) {
@@ -59,56 +59,50 @@ extension ManagedObjectContext {
             "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
     }
 
-    private func tracedStep(_ options: SaveOptions) throws -> Step<Position> {
-        guard let debug, debug.traces(.save) else { return try saveStep(options) }
+    private func save(_ options: SaveOptions, _ calls: DaemonCalls) async throws -> Position {
         let count = edited.count
-        return try told(.save, debug) { _ in
-            [("objects", "\(count)")]
-        } _: {
-            try saveStep(options)
+        return try await traced(.save, { _ in [("objects", "\(count)")] }) {
+            try await saveEdits(options, calls)
         }
     }
 
-    private func saveStep(_ options: SaveOptions) throws -> Step<Position> {
+    private func saveEdits(_ options: SaveOptions, _ calls: DaemonCalls) async throws -> Position {
         lastReceipt = nil
         // A context that only saves would otherwise keep a row of every object it saved.
         sweep()
         if let saveID = options.saveID { checkSaveID(saveID) }
         try checkFailedReads()
         try checkUnseenDeletions(options.policy)
-        if let parent { return try saveStep(options, into: parent) }
-        return try sessionStep().then { session in
-            // Observers may edit and even save, so they are notified before the edits are
-            // collected.
-            self.processPendingChanges()
-            // An observer notified of a save may save again before the first save is answered.
-            if self.inFlightSave?.isSettled == true { self.inFlightSave = nil }
-            if let inFlightSave = self.inFlightSave {
-                guard inFlightSave.isUnknown else {
-                    throw TandemError(.usage, "another save of this context is under way")
-                }
-                return try self.sendStep(inFlightSave.request).then { _ in
-                    try self.saveStep(options)
-                }
+        if let parent { return try await save(options, into: parent, calls) }
+        let before = try await connectedSession(calls)
+        // Observers may edit and even save, so they are notified before the edits are collected.
+        processPendingChanges()
+        // An observer notified of a save may save again before the first save is answered.
+        if inFlightSave?.isSettled == true { inFlightSave = nil }
+        if let inFlightSave {
+            guard inFlightSave.isUnknown else {
+                throw TandemError(.usage, "another save of this context is under way")
             }
-            // Observers that were called may have read properties.
-            try self.checkFailedReads()
-            try self.checkUnseenDeletions(options.policy)
-            try self.checkLostEdits()
-            let records = try self.validRecords()
-            // Reads during validation may have led to another model.
-            guard self.session?.model === session.model, self.inFlightSave == nil else {
-                return try self.saveStep(options)
-            }
-            let request = self.request(session, options, records)
-            // An empty save is sent only if it has a save id, because it may be a retry.
-            guard !request.isEmpty || options.saveID != nil else {
-                self.discardMirroredEdits(records)
-                return .done(session.position(self.merged))
-            }
-            self.putInFlight(request, records, session, hasOwnID: options.saveID == nil)
-            return try self.sendStep(request)
+            _ = try await send(inFlightSave.request, calls)
+            return try await saveEdits(options, calls)
         }
+        // Observers that were called may have read properties.
+        try checkFailedReads()
+        try checkUnseenDeletions(options.policy)
+        try checkLostEdits()
+        let records = try validRecords()
+        // Reads during validation may have led to another model.
+        guard session?.model === before.model, inFlightSave == nil else {
+            return try await saveEdits(options, calls)
+        }
+        let request = request(before, options, records)
+        // An empty save is sent only if it has a save id, because it may be a retry.
+        guard !request.isEmpty || options.saveID != nil else {
+            discardMirroredEdits(records)
+            return before.position(merged)
+        }
+        putInFlight(request, records, before, hasOwnID: options.saveID == nil)
+        return try await send(request, calls)
     }
 
     private func request(
@@ -154,38 +148,36 @@ extension ManagedObjectContext {
             sentAt: connection.knownSession?.position ?? merged, hasOwnID: hasOwnID)
     }
 
-    private func sendStep(_ request: SaveRequest, attempt: Int = 1) throws -> Step<Position> {
-        let inserts = request.inserts.count
+    private func send(
+        _ request: SaveRequest, attempt: Int = 1, _ calls: DaemonCalls
+    ) async throws -> Position {
         let sent = inFlightSave
-        return .ask(.save(request)) { result in
-            switch result {
-            case .failure(let error):
-                if let sent, sent.isSettled, !error.isAnswered, let session = self.session {
-                    // The save is merged and the outcomes of its inserts are known, so the answer
-                    // is not needed.
-                    if self.inFlightSave === sent { self.inFlightSave = nil }
-                    return .done(session.position(self.merged))
-                }
-                guard error.code == .schemaMismatch, let save = self.inFlightSave,
-                    save.request.saveID == request.saveID
-                else { throw self.failed(error, request.saveID) }
-                return try self.sendAgainStep(save, error, attempt: attempt + 1)
-            case .success(.saved(let saved)):
-                guard saved.inserted.count == inserts,
-                    (try? self.check(saved.inserted.compactMap { $0 })) != nil
-                else {
-                    throw self.failed(
-                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
-                        request.saveID)
-                }
-                return try self.mergeStep(of: saved, sent).then { _ in
-                    self.complete(saved, saveID: request.saveID)
-                    self.lastReceipt = self.session.map { SaveReceipt(saved, $0) }
-                    guard let session = self.session else { return try self.connectStep() }
-                    return .done(session.position(self.merged))
-                }
-            case .success(let answer): throw Step<Position>.unexpected(answer)
+        switch try await calls.answer(to: .save(request)) {
+        case .failure(let error):
+            if let sent, sent.isSettled, !error.isAnswered, let session {
+                // The save is merged and the outcomes of its inserts are known, so the answer is
+                // not needed.
+                if inFlightSave === sent { inFlightSave = nil }
+                return session.position(merged)
             }
+            guard error.code == .schemaMismatch, let save = inFlightSave,
+                save.request.saveID == request.saveID
+            else { throw failed(error, request.saveID) }
+            return try await sendAgain(save, error, attempt: attempt + 1, calls)
+        case .success(.saved(let saved)):
+            guard saved.inserted.count == request.inserts.count,
+                (try? check(saved.inserted.compactMap { $0 })) != nil
+            else {
+                throw failed(
+                    TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
+                    request.saveID)
+            }
+            try await merge(saved, sent, calls)
+            complete(saved, saveID: request.saveID)
+            lastReceipt = session.map { SaveReceipt(saved, $0) }
+            guard let session else { return try await connected(calls) }
+            return session.position(merged)
+        case .success(let answer): throw DaemonCalls.unexpected(answer)
         }
     }
 
@@ -193,20 +185,19 @@ extension ManagedObjectContext {
     ///
     /// If this fails before the save itself is merged, the outcome is unknown, and the next save
     /// retries this one.
-    private func mergeStep(of saved: SaveAnswer, _ save: InFlightSave?) throws -> Step<Void> {
-        func failed(_ error: TandemError) throws -> Step<Void> {
+    private func merge(
+        _ saved: SaveAnswer, _ save: InFlightSave?, _ calls: DaemonCalls
+    ) async throws {
+        do {
+            try await merge(through: saved.position, calls)
+        } catch {
             guard let save else { throw error }
             // Transactions after the save are left to the next merge.
-            if save.isMerged { return .done(()) }
+            if save.isMerged { return }
             guard inFlightSave === save else { throw error }
             save.isUnknown = true
             save.request.firstSentAt = save.sentAt
-            throw TandemError(.unknownOutcome, error.message)
-        }
-        do {
-            return try mergeStep(through: saved.position).recover(failed)
-        } catch {
-            return try failed(error as? TandemError ?? TandemError(.storage, "\(error)"))
+            throw TandemError(.unknownOutcome, (error as? TandemError)?.message ?? "\(error)")
         }
     }
 
@@ -214,20 +205,19 @@ extension ManagedObjectContext {
     ///
     /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
     /// Edits that do not exist in the new model are not left out: they make the save fail.
-    private func sendAgainStep(
-        _ save: InFlightSave, _ error: TandemError, attempt: Int
-    ) throws -> Step<Position> {
+    private func sendAgain(
+        _ save: InFlightSave, _ error: TandemError, attempt: Int, _ calls: DaemonCalls
+    ) async throws -> Position {
         save.isUnknown = false
-        let limit = core.limits.modelAttempts
-        return try followModelStep(from: save.model, error).then {
-            translation -> Step<(SaveRequest, CompiledModel)> in
-            guard self.inFlightSave === save, attempt <= limit else { throw error }
-            return .done((try self.translated(save, translation), translation.new))
-        }.recover { throw self.failed($0, save.request.saveID) }.then { request, model in
-            save.request = request
-            save.model = model
-            return try self.sendStep(request, attempt: attempt)
+        do {
+            let translation = try await followModel(from: save.model, error, calls)
+            guard inFlightSave === save, attempt <= core.limits.modelAttempts else { throw error }
+            save.request = try translated(save, translation)
+            save.model = translation.new
+        } catch let error as TandemError {
+            throw failed(error, save.request.saveID)
         }
+        return try await send(save.request, attempt: attempt, calls)
     }
 
     /// Returns a save in the slots of another model.

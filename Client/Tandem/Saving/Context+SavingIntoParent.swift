@@ -3,30 +3,29 @@ import TandemWire
 
 extension ManagedObjectContext {
     /// Moves all edits into the parent, or none; requests only what validation reads.
-    func saveStep(
-        _ options: SaveOptions, into parent: ManagedObjectContext
-    ) throws -> Step<Position> {
+    func save(
+        _ options: SaveOptions, into parent: ManagedObjectContext, _ calls: DaemonCalls
+    ) async throws -> Position {
         precondition(
             options.saveID == nil && options.author == nil && options.contentHash == nil,
             "A child saves into its parent; ids and authors belong to the save of the context without a parent."
         )
-        return try sessionStep().then { session in
-            self.processPendingChanges()
-            try self.checkLostEdits()
-            let valid = try self.validRecords()
+        while true {
+            let before = try await connectedSession(calls)
+            processPendingChanges()
+            try checkLostEdits()
+            let valid = try validRecords()
             // Reads during validation may have led to another model.
-            guard self.session?.model === session.model else {
-                return try self.saveStep(options, into: parent)
-            }
+            guard session?.model === before.model else { continue }
             // They may also have merged deletions, which end the edits of their objects.
             let records = valid.filter { !$0.pending.isEmpty }
             let conflicts = records.filter { $0.isInConflict && !$0.pending.isPredicted }
-            let policy = options.policy ?? self.mergePolicy
-            if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, session) }
+            let policy = options.policy ?? mergePolicy
+            if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, before) }
             let parentSave = ParentSave(parent: parent, policy: policy)
             parent.undoGroup { parentSave.take(records) }
-            self.forgetEdits(of: records)
-            return .done(session.position(self.merged))
+            forgetEdits(of: records)
+            return before.position(merged)
         }
     }
 

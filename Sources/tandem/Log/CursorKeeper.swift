@@ -4,15 +4,15 @@ import TandemIO
 
 /// The cursor of the output that was written and flushed, for `--cursor-file` and `--show-cursor`.
 ///
-/// A signal that ends the process waits until the cursor of the last output is recorded as well. If
-/// the reader has stopped reading, the signal waits for about a second; the next run then prints
-/// the interrupted line again.
+/// A signal that ends the process waits until the cursor of the last output is recorded as well,
+/// however long the disk takes. If the reader has stopped reading, the signal waits for about a
+/// second; the next run then prints the interrupted line again.
 final class CursorKeeper: Sendable {
     private enum Gate: UInt8, AtomicRepresentable {
         case open
         /// Output is being written and its cursor recorded.
         case held
-        /// The process ends, and nothing more is written.
+        /// The process ends; after the output that is being written, nothing more is written.
         case closed
     }
 
@@ -21,6 +21,8 @@ final class CursorKeeper: Sendable {
     private let isShown: Bool
     private let last = Locked<String?>(nil)
     private let gate = Atomic<Gate>(.open)
+    /// Held while the file is replaced.
+    private let recording = Locked(())
 
     /// Creates a keeper that records cursors in a file, if one is given.
     ///
@@ -48,26 +50,31 @@ final class CursorKeeper: Sendable {
     ///
     /// The cursor is recorded in the file only if a signal ends the process.
     func remember(_ write: () throws -> String?) throws {
-        while !enter(.held) { KernelThread.sleep(nanoseconds: Self.pause) }
-        defer { gate.store(.open, ordering: .releasing) }
-        guard let cursor = try write() else { return }
-        last.withLock { $0 = cursor }
+        try self.write(write, recording: false)
     }
 
     /// Calls `write` like ``remember(_:)``, and records the cursor in the file.
     func keep(_ write: () throws -> String?) throws {
-        try remember {
-            let cursor = try write()
-            if let cursor { try record(cursor) }
-            return cursor
-        }
+        try self.write(write, recording: true)
+    }
+
+    private func write(_ write: () throws -> String?, recording isRecorded: Bool) throws {
+        while !enter(.held) { KernelThread.sleep(nanoseconds: Self.pause) }
+        // A gate that was closed meanwhile stays closed.
+        defer { _ = gate.compareExchange(expected: .held, desired: .open, ordering: .releasing) }
+        guard let cursor = try write() else { return }
+        // A signal during the record, which a busy disk delays, has to record this cursor too.
+        last.withLock { $0 = cursor }
+        if isRecorded { try record(cursor) }
     }
 
     private func record(_ cursor: String) throws {
         guard let file else { return }
-        try mapped {
-            try RealFileSystem().replace(
-                file, with: Array((cursor + "\n").utf8), isFlushed: true)
+        try recording.withLock { _ in
+            try mapped {
+                try RealFileSystem().replace(
+                    file, with: Array((cursor + "\n").utf8), isFlushed: true)
+            }
         }
     }
 
@@ -83,6 +90,7 @@ final class CursorKeeper: Sendable {
             KernelThread.sleep(nanoseconds: Self.pause)
             attempt += 1
         }
+        gate.store(.closed, ordering: .releasing)
         guard let cursor = last.withLock({ $0 }) else { return }
         // The process ends by the signal even if the file can't be written.
         try? record(cursor)

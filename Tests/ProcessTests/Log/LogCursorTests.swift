@@ -99,6 +99,28 @@ import Testing
         #expect(try position(resumed) == cursor + 1)
     }
 
+    @Test(.enabled(if: KilledSaverTests.isThere, "strace is not installed or may not trace"))
+    func `a signal waits for a disk that takes long to record the cursor`() throws {
+        try place.serve()
+        try save(20)
+        try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
+        // With -D the command is our child, not strace. Each flush takes longer than a signal waits
+        // for a reader.
+        let words = [
+            "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e",
+            "inject=fsync,fdatasync:delay_enter=1200000", DaemonProcess.products + "/tandem", "log",
+            "-o", "json", "--socket", place.socket, "-f", "--cursor-file", file,
+        ]
+        let child = try ChildProcess.start("/usr/bin/strace", words, output: .pipe)
+        var reader = LineReader(try #require(child.output))
+        let first = reader.next()
+        #expect(try position(first) == 1)
+        kill(child.processID, SIGTERM)
+        #expect(child.wait() == .signalled(SIGTERM))
+        let end = drain(&reader).positions.last ?? 1
+        #expect(try kept() == end)
+    }
+
     @Test(arguments: [SIGINT, SIGTERM])
     func `a run that does not follow keeps a cursor of its flushed output when a signal ends it`(
         signal: Int32

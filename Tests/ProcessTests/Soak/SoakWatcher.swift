@@ -12,6 +12,8 @@ struct WatchedLife {
     var heard: [UInt64] = []
     /// The ranges of saves that were reported as missed.
     var missed: [ClosedRange<UInt64>] = []
+    /// Whether the watcher was killed before it had caught up at the end.
+    var wasKilled = false
 }
 
 /// A client that keeps lists from the changes that a bridge reports, and compares them with
@@ -159,7 +161,10 @@ struct SoakWatch {
         for _ in 0..<100 {
             let answer = try bridge.answerUnlessEnded(request)
             for event in bridge.takeEvents() { try take(event) }
-            guard let answer else { return nil }
+            guard let answer else {
+                life.wasKilled = true
+                return nil
+            }
             if let ok = answer["ok"] {
                 life.through = max(life.through, UInt64(ok["position"]?.int ?? 0))
                 return ok

@@ -57,7 +57,9 @@ extension SoakWorld {
         if records.contains(where: { $0.positions.count < 20 }) || comparisons.contains(0) {
             traffic.note("hardly anything was saved and compared: \(comparisons)")
         }
-        if expiries > 0, missed == 0 { traffic.note("nobody's history expired") }
+        for stop in expiries where stop.isUnreported {
+            traffic.note("\(stop.watcher.name) was not told that its history had expired")
+        }
         if isTold {
             say(
                 "\(recorder.end) positions, \(daemon.restartCount) restarts, "
@@ -90,5 +92,17 @@ extension SoakWorld {
         if bytes > SoakDaemon.capBytes + 1 << 20 {
             traffic.note("law 8: the journal has \(bytes) bytes")
         }
+    }
+}
+
+extension SoakWorld.Stop {
+    /// Whether the stopped watcher lived on without a report of missed saves.
+    ///
+    /// A watcher may be killed before it receives the report, or stopped before it observed
+    /// anything.
+    fileprivate var isUnreported: Bool {
+        guard watcher.lives.indices.contains(life) else { return false }
+        let life = watcher.lives[life]
+        return !life.wasKilled && life.from <= position && life.missed.isEmpty
     }
 }

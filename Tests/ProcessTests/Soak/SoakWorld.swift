@@ -22,10 +22,20 @@ final class SoakWorld {
     let files = RealFileSystem()
     private let clock = SystemClock()
     private var sizes = SoakSizes()
-    /// The stopped watcher, the recorded bytes after which its buffers are full, and the newest
-    /// segment at that time.
-    private var stopped: (watcher: SoakWatcher, bytes: Int, segment: String?)?
-    var expiries = 0
+    /// A stop of a watcher until its history has expired.
+    struct Stop {
+        let watcher: SoakWatcher
+        /// The number of the watcher's earlier lives.
+        let life: Int
+        /// The journal's end at the time of the stop.
+        let position: UInt64
+        /// The recorded bytes after which the watcher's buffers are full.
+        let bytes: Int
+        /// The newest segment at that time.
+        var segment: String?
+    }
+    private var stopped: Stop?
+    private(set) var expiries: [Stop] = []
     var backups = 0
 
     var place: Place { traffic.place }
@@ -127,7 +137,9 @@ final class SoakWorld {
     private func stop(_ watcher: SoakWatcher) {
         guard stopped == nil else { return }
         watcher.target.signal(SIGSTOP)
-        stopped = (watcher, recorder.bytes + SoakDaemon.capBytes / 2, nil)
+        stopped = Stop(
+            watcher: watcher, life: watcher.lives.count, position: recorder.end,
+            bytes: recorder.bytes + SoakDaemon.capBytes / 2)
         traffic.isHeavy.withLock { $0 = true }
     }
 
@@ -140,7 +152,7 @@ final class SoakWorld {
             return
         }
         guard let oldest = segments.min(), oldest > last else { return }
-        expiries += 1
+        expiries.append(stopped)
         resume()
     }
 
@@ -162,7 +174,7 @@ final class SoakWorld {
     private func tell(_ seconds: UInt64) {
         say(
             "\(seconds) of \(plan.milliseconds / 1_000) s, position \(recorder.end), "
-                + "\(daemon.restartCount) restarts, \(expiries) expired, \(backups) backups, "
+                + "\(daemon.restartCount) restarts, \(expiries.count) expired, \(backups) backups, "
                 + "\(watchers.flatMap(\.lives).count) watchers ended")
     }
 }

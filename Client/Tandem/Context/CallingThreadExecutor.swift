@@ -1,0 +1,51 @@
+import Synchronization
+
+/// Runs an async function to its end on the calling thread.
+///
+/// The function must not suspend: its waits have to block the thread (``DaemonCalls``). It runs as a
+/// task that prefers this executor. The executor collects the jobs of the task, and the calling
+/// thread runs them until the task has ended.
+final class CallingThreadExecutor: TaskExecutor {
+    private let jobs = Mutex<[UnownedJob]>([])
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        jobs.withLock { $0.append(job) }
+    }
+
+    private func next() -> UnownedJob? {
+        jobs.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
+
+    /// Runs a function on the calling thread, which has to be isolated to `actor`.
+    ///
+    /// Code that the function calls may assume this isolation (`assumeIsolated`). Cost: a task,
+    /// about half a microsecond.
+    static func run<Output>(
+        isolatedTo actor: any Actor, _ function: () async throws -> Output
+    ) throws -> Output {
+        let executor = CallingThreadExecutor()
+        // Guard: the task only runs in the loop below, on this thread.
+        nonisolated(unsafe) var result: Result<Output, any Error>?
+        withoutActuallyEscaping(function) { function in
+            // Guard: as above.
+            nonisolated(unsafe) let function = function
+            Task(executorPreference: executor) {
+                do {
+                    result = .success(try await function())
+                } catch {
+                    result = .failure(error)
+                }
+            }
+            while let job = executor.next() {
+                job.runSynchronously(
+                    isolatedTo: actor.unownedExecutor,
+                    taskExecutor: executor.asUnownedTaskExecutor())
+            }
+        }
+        guard let result else {
+            preconditionFailure("An operation suspended in its blocking form.")
+        }
+        return try result.get()
+    }
+}

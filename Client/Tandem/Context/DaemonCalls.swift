@@ -1,0 +1,146 @@
+import TandemModel
+import TandemWire
+
+/// The requests of one operation, and the way in which the operation waits for their answers.
+///
+/// Each operation of a context is a single async function, which receives this value. The blocking
+/// form of the operation runs the same function on the calling thread
+/// (``ManagedObjectContext/blocking(_:)``): with ``Waiting/blocking`` the methods of this type block
+/// the thread instead of suspending the function.
+struct DaemonCalls {
+    enum Waiting {
+        /// Blocks the calling thread.
+        case blocking
+        /// Suspends the function until the answer arrives.
+        case suspending
+        /// Suspends the function; a question fails with `cancelled` if the task is cancelled first.
+        case cancellable
+        /// Suspends the function; an answer is replaced by `cancelled` if it is no longer wanted.
+        case suspendingWhile(() -> Bool)
+    }
+
+    let connection: Connection
+    private let waiting: Waiting
+    /// Called with each request when its answer has arrived; for tests that intervene there.
+    private let willUseAnswer: ((ClientMessage) throws -> Void)?
+
+    init(
+        _ connection: Connection, _ waiting: Waiting,
+        willUseAnswer: ((ClientMessage) throws -> Void)? = nil
+    ) {
+        self.connection = connection
+        self.waiting = waiting
+        self.willUseAnswer = willUseAnswer
+    }
+
+    /// Returns the session after waiting for a connection with a model.
+    func session() async throws(TandemError) -> ServerState {
+        switch waiting {
+        case .blocking: try connection.session()
+        case .suspending, .cancellable, .suspendingWhile: try await connection.sessionAsync()
+        }
+    }
+
+    /// Sends a request and returns its answer.
+    ///
+    /// If the operation blocks and `parts` is not nil, only the head of a chunked answer is
+    /// returned, and `parts` receives the chunks.
+    func answer(
+        to message: ClientMessage, into parts: ChunkReader? = nil
+    ) async throws -> Result<DaemonMessage, TandemError> {
+        let answer =
+            switch waiting {
+            case .blocking: connection.answer(message, into: parts)
+            case .suspending: await connection.answerAsync(message)
+            case .cancellable: await connection.answerUnlessCancelled(message)
+            case .suspendingWhile(let isWanted):
+                Self.wanted(await connection.answerAsync(message), isWanted)
+            }
+        try willUseAnswer?(message)
+        return answer
+    }
+
+    /// Sends a request, and returns the value that `read` extracts from the answer.
+    ///
+    /// Throws the error of a failed request, and `storage` if `read` returns nil.
+    func answer<Answer>(
+        to message: ClientMessage, into parts: ChunkReader? = nil,
+        as read: (DaemonMessage) -> Answer?
+    ) async throws -> Answer {
+        let answer = try await answer(to: message, into: parts).get()
+        guard let value = read(answer) else { throw Self.unexpected(answer) }
+        return value
+    }
+
+    /// Sends a request whose answer is awaited later.
+    func send(_ message: ClientMessage) -> ReplyPromise<DaemonMessage> {
+        switch waiting {
+        // The thread that waits reads the answer.
+        case .blocking: connection.send(message)
+        case .suspending, .cancellable, .suspendingWhile: connection.submit(message)
+        }
+    }
+
+    /// Returns the answer to a request that was sent before.
+    func answer(
+        of reply: ReplyPromise<DaemonMessage>
+    ) async -> Result<DaemonMessage, TandemError> {
+        switch waiting {
+        case .blocking: connection.answer(of: reply)
+        case .suspending, .cancellable: await reply.value()
+        case .suspendingWhile(let isWanted): Self.wanted(await reply.value(), isWanted)
+        }
+    }
+
+    /// Returns the position of the journal's end; everything up to it was pushed before.
+    func journalEnd(
+        atLeast position: UInt64 = 0, milliseconds: UInt32 = 0
+    ) async throws -> UInt64 {
+        let sync = Sync(number: position, timeoutMilliseconds: milliseconds)
+        return try await answer(to: .sync(sync)) {
+            if case .synced(let position) = $0 { position } else { nil }
+        }
+    }
+
+    private static func wanted(
+        _ answer: Result<DaemonMessage, TandemError>, _ isWanted: () -> Bool
+    ) -> Result<DaemonMessage, TandemError> {
+        if isWanted() { return answer }
+        return .failure(TandemError(.cancelled, "the answer is no longer wanted"))
+    }
+
+    /// Returns the error for an answer of another kind than the request demands.
+    static func unexpected(_ answer: DaemonMessage) -> TandemError {
+        TandemError(
+            .storage, "the daemon gave an answer of another kind; its version does not fit")
+    }
+}
+
+extension ManagedObjectContext {
+    /// Runs an operation on the calling thread, which blocks while the operation waits.
+    func blocking<Output>(
+        willUseAnswer: ((ClientMessage) throws -> Void)? = nil,
+        _ operation: (DaemonCalls) async throws -> Output
+    ) throws -> Output {
+        try CallingThreadExecutor.run(isolatedTo: link.actor) {
+            try await operation(
+                DaemonCalls(connection, .blocking, willUseAnswer: willUseAnswer))
+        }
+    }
+
+    /// Runs an operation that ends with `CancellationError` if the task is cancelled.
+    ///
+    /// The daemon then ends the request in flight as well.
+    func cancellable<Output>(
+        _ operation: (DaemonCalls) async throws -> Output
+    ) async throws -> Output {
+        do {
+            return try await operation(DaemonCalls(connection, .cancellable))
+        } catch let error as TandemError where error.code == .cancelled {
+            throw CancellationError()
+        }
+    }
+
+    /// The requests of an operation that suspends its task and can't be cancelled.
+    var suspendingCalls: DaemonCalls { DaemonCalls(connection, .suspending) }
+}
