@@ -181,19 +181,15 @@ enum GlossaryRules {
     static func verbs(
         _ files: [(file: SourceFile, declarations: [Declaration])], limits: [String: Int]
     ) -> [Finding] {
-        var found: [String: [Finding]] = [:]
-        for (file, declarations) in files {
-            for declaration in declarations where declaration.kind == "func" {
-                guard let limit = limits[declaration.name] else { continue }
-                found[declaration.name, default: []].append(
-                    Finding(
-                        path: file.path, line: declaration.line,
-                        message: "more than \(limit) functions are named \(declaration.name)"))
-            }
+        var counts: [String: Int] = [:]
+        for declaration in files.lazy.flatMap(\.declarations) where declaration.kind == "func" {
+            if limits[declaration.name] != nil { counts[declaration.name, default: 0] += 1 }
         }
-        return limits.sorted { $0.key < $1.key }.flatMap { verb, limit in
-            let findings = found[verb] ?? []
-            return findings.count > limit ? findings : []
+        return limits.sorted { $0.key < $1.key }.compactMap { verb, limit in
+            guard let count = counts[verb], count > limit else { return nil }
+            return Finding(
+                path: "the sources",
+                message: "\(count) functions are named \(verb), more than \(limit)")
         }
     }
 }

@@ -3,11 +3,18 @@ enum WidthRules {
     static let comment = 100
     static let page = 120
 
+    /// The files that may still have wide comments; the set may only get smaller.
+    static let remaining: Set = [
+        "Client/Tandem/Context/CallingThreadExecutor.swift",
+        "Client/Tandem/Context/DaemonCalls.swift",
+    ]
+
     /// Returns a finding for each comment line that is too wide.
     ///
     /// Rows of tables, code samples and lines with an address may be wide.
     static func comments(_ file: SourceFile) -> [Finding] {
-        file.texts.filter { $0.kind != .literal }.flatMap { text in
+        guard !remaining.contains(file.path) else { return [] }
+        return file.texts.filter { $0.kind != .literal }.flatMap { text in
             text.lines.enumerated().compactMap { offset, content -> Finding? in
                 let number = text.line + offset
                 // A code sample has four spaces besides the one after the slashes.
