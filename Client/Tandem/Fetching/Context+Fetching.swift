@@ -211,7 +211,7 @@ extension ManagedObjectContext {
                 return .done(
                     .rows(
                         RowsAnswer(
-                            objects: answer.objects, model: model,
+                            self, answer.objects, model,
                             repositionCount: self.familyState.repositionCount,
                             count: Int(clamping: answer.count))))
             }
