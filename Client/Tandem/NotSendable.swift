@@ -6,3 +6,4 @@
 @available(*, unavailable) extension ContextObserver: Sendable {}
 @available(*, unavailable) extension FetchedResultsController: Sendable {}
 @available(*, unavailable) extension SectionedFetchResults: Sendable {}
+@available(*, unavailable) extension RowReader: Sendable {}

@@ -8,7 +8,7 @@ private struct ContentRow: ObjectValue, Equatable {
     var name: String
     var bucket: String?
 
-    init(_ content: Content) {
+    init(_ content: RowReader<Content>) {
         (id, name, bucket) = (content.typedID, content.name, content.bucket?.name)
     }
 
@@ -39,7 +39,7 @@ private struct ContentRow: ObjectValue, Equatable {
         try content("a").bucket = bucket
         let last = try content("b")
         let position = try await context.save()
-        let row = ContentRow(last)
+        let row = ContentRow(RowReader(last))
         let rows = try await container.withContext { context in
             try context.reach(position)
             try context.existingObject(with: row.id).size = 3

@@ -13,7 +13,7 @@ import Testing
         var size: Int
 
         init(name: String, size: Int) { (self.name, self.size) = (name, size) }
-        init(_ content: Content) { self.init(name: content.name, size: content.size) }
+        init(_ content: RowReader<Content>) { self.init(name: content.name, size: content.size) }
     }
 
     @Observable final class Screen {

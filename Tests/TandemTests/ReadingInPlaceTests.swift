@@ -64,7 +64,7 @@ private struct AllShown: ObjectValue, Equatable {
     var optional: [String?]
     var others: [String?]
 
-    init(_ kind: Kind) {
+    init(_ kind: RowReader<Kind>) {
         fixed = [
             "\(kind.bool)", "\(kind.int)", "\(kind.double)", "\(kind.date.timeIntervalSince1970)",
             kind.text, "\(kind.grade)",
@@ -152,18 +152,23 @@ private struct AllShown: ObjectValue, Equatable {
             kind.next = kinds.randomElement(using: &random)
             kinds.append(kind)
         }
-        #expect(kinds.map { AllShown($0) } == kinds.map { AllShown(valuesOf: $0) }, "seed \(seed)")
+        #expect(
+            kinds.map { AllShown(RowReader($0)) } == kinds.map { AllShown(valuesOf: $0) },
+            "seed \(seed)")
         try writer.save()
         let saved = kinds.map { AllShown(valuesOf: $0) }
-        #expect(kinds.map { AllShown($0) } == saved, "seed \(seed)")
+        #expect(kinds.map { AllShown(RowReader($0)) } == saved, "seed \(seed)")
         // Twice, so that the second pass uses known names.
         for _ in 0..<2 {
             #expect(Set(try reader.fetchValues(AllShown.self).map(\.key)) == Set(saved.map(\.key)))
             reader.refreshAllObjects()
         }
         let found = try reader.fetch(Kind.self)
-        #expect(found.map { AllShown($0) } == found.map { AllShown(valuesOf: $0) }, "seed \(seed)")
-        #expect(Set(found.map { AllShown($0).key }) == Set(saved.map(\.key)), "seed \(seed)")
+        #expect(
+            found.map { AllShown(RowReader($0)) } == found.map { AllShown(valuesOf: $0) },
+            "seed \(seed)")
+        #expect(
+            Set(found.map { AllShown(RowReader($0)).key }) == Set(saved.map(\.key)), "seed \(seed)")
     }
 
     @Test func `an edit, a merge and a deletion show at once`() throws {
@@ -188,6 +193,15 @@ private struct AllShown: ObjectValue, Equatable {
         writer.delete(kind)
         try reader.reach(try writer.save())
         #expect(seen.int == 0 && seen.anyText == nil && seen.isDeleted)
+    }
+
+    @Test func `a property that a class declares twice can be named either way`() throws {
+        #expect(try KeyPathRecorder.path(of: \Kind.bool).names == ["bool"])
+        #expect(try KeyPathRecorder.path(of: \Kind.anyBool).names == ["bool"])
+        #expect(try KeyPathRecorder.path(of: \Kind.next?.int).names == ["next", "int"])
+        #expect(try KeyPathRecorder.path(of: \Kind.next?.anyInt).names == ["next", "int"])
+        #expect(try KeyPathRecorder.path(of: \Kind.next?.int).isOptional == false)
+        #expect(try KeyPathRecorder.path(of: \Kind.next?.anyInt).isOptional)
     }
 
     @Test func `a property is not confused with one of the same name in another entity's slot`()

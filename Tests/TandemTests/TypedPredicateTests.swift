@@ -327,7 +327,7 @@ final class Member: ManagedObject, ManagedEntity {
 
     private struct ClubRow: ObjectValue, Equatable {
         let name: String
-        init(_ club: Club) { name = club.name }
+        init(_ club: RowReader<Club>) { name = club.name }
     }
 
     @Test func `typed values equal those of their texts`() throws {

@@ -38,7 +38,7 @@ private final class Leveled: ManagedObject, ManagedEntity {
 private struct LeveledRow: ObjectValue {
     let level: Level
 
-    init(_ leveled: Leveled) { level = leveled.level }
+    init(_ leveled: RowReader<Leveled>) { level = leveled.level }
 }
 
 /// Stored values that a property's type can't represent.

@@ -7,13 +7,13 @@ import Testing
 @testable import Tandem
 @testable import TandemDaemon
 
-/// A content object's name; tests can set a closure that is called with the object.
+/// A content object's name; tests can set a closure that is called with the reader.
 private struct Name: ObjectValue, Equatable {
     // Guarded by the main actor, on which it is set and called.
-    nonisolated(unsafe) static var work: (Content) -> Void = { _ in }
+    nonisolated(unsafe) static var work: (RowReader<Content>) -> Void = { _ in }
     var text: String
 
-    init(_ content: Content) {
+    init(_ content: RowReader<Content>) {
         Self.work(content)
         text = content.name
     }
@@ -41,7 +41,7 @@ private struct Name: ObjectValue, Equatable {
     }
 
     private func names(
-        _ context: ManagedObjectContext, _ work: @escaping (Content) -> Void = { _ in }
+        _ context: ManagedObjectContext, _ work: @escaping (RowReader<Content>) -> Void = { _ in }
     ) throws -> [String] {
         Name.work = work
         defer { Name.work = { _ in } }
@@ -49,7 +49,7 @@ private struct Name: ObjectValue, Equatable {
     }
 
     @Test
-    func `law 4: values of chunks equal the objects', whatever is edited, retained or deleted`()
+    func `law 4: values of chunks equal the objects', whatever is edited, merged or deleted`()
         throws
     {
         let daemon = try daemon()
@@ -57,7 +57,7 @@ private struct Name: ObjectValue, Equatable {
             var limits = ClientLimits()
             limits.cachedRows = 1
             return PersistentContainer(
-                entities: PassingValueTests.types, author: name, transport: daemon.transport,
+                entities: RowReaderTests.types, author: name, transport: daemon.transport,
                 limits: limits
             ).makeContext(name: name)
         }
@@ -68,7 +68,7 @@ private struct Name: ObjectValue, Equatable {
                 try library.step()
                 let sort = [["title"], ["-pages"], []][step % 3]
                 let values = try context.fetchValues(BookLine.self, sort: sort)
-                let found = try context.fetch(Book.self, sort: sort).map(BookLine.init)
+                let found = try context.fetch(Book.self, sort: sort).map(BookLine.init(of:))
                 try #require(values == found, "TANDEM_SEED=\(Seed.value(run)) step \(step)")
             }
         }

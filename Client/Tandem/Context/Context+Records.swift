@@ -54,15 +54,12 @@ extension ManagedObjectContext {
 
     func object(of record: ObjectRecord) -> ManagedObject {
         if let object = record.object { return object }
-        let object = newObject(of: record)
-        record.object = object
-        return object
-    }
-
-    /// Creates the object of a record that has none; the caller must store it in the record.
-    func newObject(of record: ObjectRecord) -> ManagedObject {
         let type = core.type(for: record.entity, in: session?.model)
+        // The class's initialiser may read other rows, and so release unused records.
+        record.pins += 1
         let object = type.init(binding: ObjectBinding(context: self, record: record))
+        record.pins -= 1
+        record.object = object
         if record.isFault {
             if recentFaults.count >= core.limits.faultBatch { recentFaults.removeAll() }
             recentFaults.append(record.reference)

@@ -11,10 +11,10 @@ final class EditedObjects {
         var object: ManagedObject?
     }
 
-    // Changed only by the methods here. While they access it, they call nothing that re-enters
-    // this object, and release no object's last reference, because its deinitialiser could do so.
+    // While the methods here change it, they release no object's last reference, because its
+    // deinitialiser could re-enter this object.
     /// The entries by ascending serial; removed objects leave empty ones.
-    @exclusivity(unchecked) private var entries: [Entry] = []
+    private var entries: [Entry] = []
     private(set) var count = 0
     private var lastSerial = 0
     /// An upper bound of the serials of all entries.

@@ -43,7 +43,7 @@ public final class ManagedObjectContext {
     let link: ContextLink
     let familyState: ContextFamilyState
     var children: [WeakContext] = []
-    var records = RecordTable()
+    let records = RecordTable()
     /// The number of repeated reads during which nothing is merged automatically.
     ///
     /// A read is repeated because the context had merged past its answer.

@@ -7,27 +7,12 @@ import TandemWire
 /// returns them to the pending ones.
 final class ObjectRecord {
     let entity: CompiledEntity
+    let reference: ObjectReference
     // The following properties are assigned, or changed in place by functions that access nothing
     // else of the record and release nothing that could run other code. Two accesses therefore
     // never overlap.
-    @exclusivity(unchecked) private(set) var reference: ObjectReference
     /// The row as of the context's position, or nil if it is not loaded.
-    var row: Row? {
-        get {
-            if lentRow != nil { settle() }
-            return ownRow
-        }
-        set {
-            if lentRow != nil { settle() }
-            ownRow = newValue
-        }
-    }
-    @exclusivity(unchecked) private var ownRow: Row?
-    /// The borrowed row, while the record is that of a flyweight.
-    ///
-    /// Valid because ``PassingObject`` owns the row and removes this reference (``passOn()``,
-    /// ``settle()``) before the row becomes invalid.
-    @exclusivity(unchecked) private var lentRow: UnsafeMutablePointer<RowView>?
+    @exclusivity(unchecked) var row: Row?
     /// The position of the transaction that last changed the row; 0 if the row is not loaded.
     ///
     /// For a fault with edits, it is the position on which the edits are based; 0 if the object was
@@ -59,21 +44,7 @@ final class ObjectRecord {
     /// The number of undo and redo entries for this record.
     var steps = 0
     /// The object of this record, if it is in use.
-    var object: ManagedObject? {
-        get { lentObject?.takeUnretainedValue() ?? heldObject }
-        set {
-            if lentRow != nil { settle() }
-            lentObject = nil
-            heldObject = newValue
-        }
-    }
-    private weak var heldObject: ManagedObject?
-    /// The object while others retain it in order to make values.
-    ///
-    /// A weak reference would make every later retain of the object slow. This one is valid because
-    /// ``PassingObject`` and ``PassingRows`` retain the object until they have removed the
-    /// reference.
-    @exclusivity(unchecked) private var lentObject: Unmanaged<ManagedObject>?
+    weak var object: ManagedObject?
 
     init(_ reference: ObjectReference, _ entity: CompiledEntity) {
         self.reference = reference
@@ -86,7 +57,7 @@ final class ObjectRecord {
     /// Whether the object is new: it does not exist in the store as of the context's position, or
     /// in the parent.
     var isInserted: Bool {
-        !hasRow && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
+        row == nil && (pending.kind == .insert || inFlight.kind == .insert) && !isDeleted
     }
 
     /// Whether the object is deleted, or will be by the next save.
@@ -98,11 +69,11 @@ final class ObjectRecord {
     /// Whether the values are not loaded yet.
     var isFault: Bool {
         if let base { return base.record.isFault }
-        return !hasRow && !isInserted && !isMissing
+        return row == nil && !isInserted && !isMissing
     }
 
     /// Whether the values below the edits are loaded.
-    var isBased: Bool { hasRow || base.map { !$0.record.isFault } ?? false }
+    var isBased: Bool { row != nil || base.map { !$0.record.isFault } ?? false }
 
     /// Whether there are edits that the store does not have.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
@@ -110,75 +81,12 @@ final class ObjectRecord {
     /// Whether the context may remove the record.
     var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
 
-    /// Whether the record has no state but its row, so that it can be bound to another row.
-    var isRowAlone: Bool {
-        pins == 0 && steps == 0 && !hasEdits && members.isEmpty && !isMissing && !isUnreadable
-            && refusedFor == 0 && base == nil
-    }
-
-    /// Whether the record has a row, its own or a borrowed one.
-    @inline(__always)
-    private var hasRow: Bool { ownRow != nil || lentRow != nil }
-
-    // MARK: Flyweight
-
-    /// Whether the record is bound to a borrowed row.
-    var isPassing: Bool { lentRow != nil }
-
-    /// Binds the record to another borrowed row.
-    @inline(__always)
-    func pass(as reference: ObjectReference, _ row: UnsafeMutablePointer<RowView>, version: UInt64)
-    {
-        self.reference = reference
-        self.version = version
-        if ownRow != nil { ownRow = nil }
-        lentRow = row
-    }
-
-    /// Removes the borrowed row; the object will be bound to the next row.
-    @inline(__always)
-    func passOn() { lentRow = nil }
-
-    /// Makes the record permanent: it gets a copy of the row, and references its object weakly.
-    @inline(never)
-    func settle() {
-        guard let lentRow else { return }
-        self.lentRow = nil
-        ownRow = Row(bytes: Array(lentRow.pointee.bytes))
-        settleObject()
-    }
-
-    /// Sets an object that the caller retains until it removes the reference.
-    func lend(_ object: ManagedObject) { lentObject = .passUnretained(object) }
-
-    /// Removes the reference to an object that is about to be released.
-    func drop(_ object: ManagedObject) { if isLent(object) { lentObject = nil } }
-
-    /// Replaces the unretained reference to an object by a weak one, because the object stays in
-    /// use.
-    func settle(_ object: ManagedObject) { if isLent(object) { settleObject() } }
-
-    private func isLent(_ object: ManagedObject) -> Bool {
-        lentObject?.toOpaque() == Unmanaged.passUnretained(object).toOpaque()
-    }
-
-    private func settleObject() {
-        guard let lentObject else { return }
-        self.lentObject = nil
-        heldObject = lentObject.takeUnretainedValue()
-    }
-
     // MARK: Values
 
-    /// The borrowed row if no values were edited, otherwise nil.
-    @inline(__always)
-    var cleanLentRow: RowView? { hasEditedValues ? nil : lentRow?.pointee }
-
-    /// Calls `body` with the record's own row; returns nil if values were edited or the row is not
-    /// loaded.
+    /// Calls `body` with the row; returns nil if values were edited or the row is not loaded.
     @inline(__always)
     func withCleanRow<Result>(_ body: (RowView) -> Result?) -> Result? {
-        hasEditedValues ? nil : ownRow?.withView(body) ?? nil
+        hasEditedValues ? nil : row?.withView(body) ?? nil
     }
 
     @inline(__always)
@@ -193,8 +101,7 @@ final class ObjectRecord {
 
     /// Returns the value without edits, or nil if the row has to be loaded first.
     func committedValue(_ slot: Int) -> Value? {
-        if let lentRow { return lentRow.pointee.value(slot, in: entity) }
-        if let ownRow { return ownRow.uncheckedValue(slot, in: entity) }
+        if let row { return row.uncheckedValue(slot, in: entity) }
         if let base { return base.record.value(slot) }
         return isFault ? nil : .null
     }

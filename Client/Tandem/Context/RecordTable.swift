@@ -2,73 +2,39 @@ import TandemModel
 
 /// The records of a context, by object number.
 ///
-/// One record may be that of a flyweight. It is found like the others while values are made of its
-/// row, and removed without a trace unless it is kept. Its use costs one comparison; that of the
-/// others costs a dictionary access.
-struct RecordTable {
-    private var kept: [ObjectNumber: ObjectRecord] = [:]
+/// It is a class, so that the rows of an answer (``RowsAnswer``) can look records up without the
+/// context.
+final class RecordTable {
+    private var records: [ObjectNumber: ObjectRecord] = [:]
     /// Excludes most numbers without a record; at most one in eight of them needs a table look-up.
     private var filter = NumberFilter()
-    /// The slot of the flyweight's record.
-    let passage = Passage()
 
     /// The number of records.
-    var count: Int { kept.count + (passage.record == nil ? 0 : 1) }
+    var count: Int { records.count }
 
-    /// The record of a number; setting it replaces the record of a flyweight.
+    /// The record of a number.
     subscript(number: ObjectNumber) -> ObjectRecord? {
-        get {
-            if let passing = passage.record, passing.reference.number == number { return passing }
-            return kept.isEmpty ? nil : kept[number]
-        }
+        get { filter.mayHold(number) ? records[number] : nil }
         set {
-            if passage.record?.reference.number == number { passage.end() }
-            if let newValue { keep(newValue, as: number) } else { kept[number] = nil }
+            records[number] = newValue
+            if newValue == nil { return }
+            if filter.isFull { filter = NumberFilter(records.keys) } else { filter.insert(number) }
         }
     }
 
-    /// Returns whether there is a record of a number, other than that of the flyweight.
-    @inline(__always)
-    func keeps(_ number: ObjectNumber) -> Bool { filter.mayHold(number) && kept[number] != nil }
-
-    /// Removes unused records; never that of the flyweight, whose values are being read.
-    mutating func removeAll(where isUseless: (ObjectRecord) -> Bool) {
-        kept = kept.filter { !isUseless($0.value) }
-        filter = NumberFilter(kept.keys)
-    }
-
-    /// Adds the record of a former flyweight.
-    mutating func keep(_ record: ObjectRecord) { keep(record, as: record.reference.number) }
-
-    private mutating func keep(_ record: ObjectRecord, as number: ObjectNumber) {
-        kept[number] = record
-        if filter.isFull { filter = NumberFilter(kept.keys) } else { filter.insert(number) }
-    }
-
-    /// Makes the record of the flyweight permanent and adds it.
-    mutating func keepPassing() {
-        guard let record = passage.record else { return }
-        passage.end()
-        keep(record)
+    /// Removes unused records.
+    func removeAll(where isUseless: (ObjectRecord) -> Bool) {
+        records = records.filter { !isUseless($0.value) }
+        filter = NumberFilter(records.keys)
     }
 }
 
 extension RecordTable: Sequence {
-    /// Iterates over the records in no particular order.
-    struct Iterator: IteratorProtocol {
-        fileprivate var kept: Dictionary<ObjectNumber, ObjectRecord>.Values.Iterator
-        fileprivate var passing: ObjectRecord?
-
-        mutating func next() -> ObjectRecord? {
-            if let record = kept.next() { return record }
-            defer { passing = nil }
-            return passing
-        }
-    }
-
     var underestimatedCount: Int { count }
 
-    func makeIterator() -> Iterator {
-        Iterator(kept: kept.values.makeIterator(), passing: passage.record)
+    /// Iterates over the records in no particular order; changes of the table meanwhile are not
+    /// seen.
+    func makeIterator() -> Dictionary<ObjectNumber, ObjectRecord>.Values.Iterator {
+        records.values.makeIterator()
     }
 }

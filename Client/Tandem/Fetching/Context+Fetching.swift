@@ -187,7 +187,7 @@ extension ManagedObjectContext {
         guard let model = session?.model else { return .objects([]) }
         return .rows(
             RowsAnswer(
-                objects: answer.objects, model: model,
+                self, answer.objects, model,
                 repositionCount: familyState.repositionCount,
                 count: Int(clamping: answer.count)))
     }

@@ -21,6 +21,11 @@ public protocol AttributeConvertible: ManagedValue, OptionalManagedValue, Predic
     var attributeValue: Value { get }
     /// The value of a non-optional property that has no stored value.
     static var zero: Self { get }
+    /// Reads the attribute of a ``RowReader`` in place, without creating an object.
+    ///
+    /// Returns a wrapped nil if there is no stored value, and nil if the object has to be asked.
+    /// The default implementation converts the attribute's value.
+    static func inPlace(_ attribute: RowAttribute) -> Self??
 }
 
 extension AttributeConvertible {
@@ -58,6 +63,11 @@ extension AttributeConvertible {
     ) {
         object[property] = value?.attributeValue ?? .null
     }
+
+    /// Reads the attribute of a ``RowReader`` in place.
+    public static func inPlace(_ attribute: RowAttribute) -> Self?? {
+        attribute.converted { Self(attribute: $0) }
+    }
 }
 
 extension Bool: AttributeConvertible {
@@ -76,6 +86,10 @@ extension Bool: AttributeConvertible {
         object.bool(name)
     }
 
+    /// Reads the attribute of a ``RowReader`` in place.
+    @inlinable
+    public static func inPlace(_ attribute: RowAttribute) -> Bool?? { attribute.bool() }
+
     /// This value as an attribute value.
     public var attributeValue: Value { .bool(self) }
 }
@@ -93,6 +107,10 @@ extension Int64: AttributeConvertible {
         object.int(name)
     }
 
+    /// Reads the attribute of a ``RowReader`` in place.
+    @inlinable
+    public static func inPlace(_ attribute: RowAttribute) -> Int64?? { attribute.int() }
+
     /// This value as an attribute value.
     public var attributeValue: Value { .int(self) }
 }
@@ -108,6 +126,12 @@ extension Int: AttributeConvertible {
     @inlinable
     public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Int? {
         object.int(name).map { Int($0) }
+    }
+
+    /// Reads the attribute of a ``RowReader`` in place.
+    @inlinable
+    public static func inPlace(_ attribute: RowAttribute) -> Int?? {
+        attribute.int().map { $0.map { Int($0) } }
     }
 
     /// This value as an attribute value.
@@ -127,6 +151,10 @@ extension Double: AttributeConvertible {
     {
         object.double(name)
     }
+
+    /// Reads the attribute of a ``RowReader`` in place.
+    @inlinable
+    public static func inPlace(_ attribute: RowAttribute) -> Double?? { attribute.double() }
 
     /// This value as an attribute value.
     public var attributeValue: Value { .double(self) }
@@ -163,6 +191,10 @@ extension String: AttributeConvertible {
         object.text(name)
     }
 
+    /// Reads the attribute of a ``RowReader`` in place.
+    @inlinable
+    public static func inPlace(_ attribute: RowAttribute) -> String?? { attribute.text() }
+
     /// This value as an attribute value.
     public var attributeValue: Value { .string(self) }
 }
@@ -181,6 +213,12 @@ extension Date: AttributeConvertible {
     @inlinable
     public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Date? {
         object.date(name).map { Date(timeIntervalSince1970: $0) }
+    }
+
+    /// Reads the attribute of a ``RowReader`` in place.
+    @inlinable
+    public static func inPlace(_ attribute: RowAttribute) -> Date?? {
+        attribute.date().map { $0.map { Date(timeIntervalSince1970: $0) } }
     }
 
     /// This value as an attribute value.

@@ -18,11 +18,24 @@ final class KeyPathRecorder {
         var names: [String]
         /// Whether the last property is a to-many relationship.
         var isToMany = false
+        /// Whether the last property is declared as an optional.
+        var isOptional = false
 
         static let itself = Path(names: [])
+
+        /// Whether both have the same properties, apart from how the last one is declared.
+        func leads(to other: Path) -> Bool { names == other.names && isToMany == other.isToMany }
     }
 
-    private var reads: [(place: Int, shown: any ManagedDeclaration, object: ManagedObject)] = []
+    /// A read of a property of the object at an index on the path.
+    private struct Read {
+        let place: Int
+        /// The declarations of the property, of which a class may have several.
+        let declarations: [any ManagedDeclaration]
+        let object: ManagedObject
+    }
+
+    private var reads: [Read] = []
     private var objects: [ManagedObject] = []
     private let samples: Samples
 
@@ -49,9 +62,10 @@ final class KeyPathRecorder {
                 let start = recorder.next(type) as? Root
             else { throw unknown(keyPath, "it has to begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
-            guard found == nil || found == path else {
+            guard found.map({ $0.leads(to: path) }) ?? true else {
                 throw unknown(keyPath, "it leads elsewhere where values differ")
             }
+            // Only null, the last sample, tells an optional declaration from another one.
             found = path
         }
         return found ?? .itself
@@ -68,25 +82,27 @@ final class KeyPathRecorder {
     /// Records that a property is read of the object at an index on the path.
     fileprivate func note(_ property: CompiledProperty, at place: Int) {
         let object = objects[place]
-        guard let shown = TracedObject.declarations(of: object)[property.name] else { return }
-        reads.append((place, shown, object))
+        let declarations = TracedObject.declarations(of: object)[property.name] ?? []
+        guard !declarations.isEmpty else { return }
+        reads.append(Read(place: place, declarations: declarations, object: object))
     }
 
     // MARK: Results
 
     private func path(_ value: Any, _ keyPath: AnyKeyPath) throws(TandemError) -> Path {
         let isChain = reads.indices.allSatisfy { reads[$0].place == $0 }
-        let names = reads.map(\.shown.name)
+        let names = reads.compactMap(\.declarations.first?.name)
         if isChain, isID(value) { return Path(names: names) }
         guard isChain, let last = reads.last, objects.count <= names.count + 1,
-            isShown(value, by: last.shown, of: last.object)
+            let shown = last.declarations.first(where: { isShown(value, by: $0, of: last.object) })
         else {
             let found =
                 names.isEmpty ? "it reads none" : "it reads `\(names.joined(separator: "`, `"))`"
             throw Self.unknown(
                 keyPath, "only properties declared with @Managed can be named; \(found)")
         }
-        return Path(names: names, isToMany: last.shown.isSet)
+        return Path(
+            names: names, isToMany: shown.isSet, isOptional: shown.type is any OptionalShown.Type)
     }
 
     /// Whether the path ends at the id of its last object.
@@ -111,7 +127,7 @@ final class KeyPathRecorder {
         TandemError(
             .usage,
             "the key path from \(Swift.type(of: keyPath).rootType) to "
-                + "\(Swift.type(of: keyPath).valueType) is none of a predicate: \(why)")
+                + "\(Swift.type(of: keyPath).valueType) names no property: \(why)")
     }
 }
 
@@ -183,7 +199,9 @@ private enum TracedObject {
         let reference = ObjectReference(tag: 1, number: number)
         let blank = ObjectRecord(reference, entity([]))
         let object = type.init(binding: ObjectBinding(context: nil, record: blank))
-        let shown = declarations(of: object).values.sorted { $0.name < $1.name }
+        let shown = declarations(of: object).values.compactMap(\.first).sorted {
+            $0.name < $1.name
+        }
         let record = ObjectRecord(reference, entity(shown))
         record.pending.kind = .insert
         for (slot, property) in record.entity.properties.enumerated() {
@@ -195,12 +213,12 @@ private enum TracedObject {
     }
 
     /// Returns the ``Managed`` properties by name.
-    static func declarations(of object: ManagedObject) -> [String: any ManagedDeclaration] {
-        var found: [String: any ManagedDeclaration] = [:]
+    static func declarations(of object: ManagedObject) -> [String: [any ManagedDeclaration]] {
+        var found: [String: [any ManagedDeclaration]] = [:]
         var mirror: Mirror? = Mirror(reflecting: object)
         while let current = mirror {
             for case let shown as any ManagedDeclaration in current.children.map(\.value) {
-                found[shown.name] = shown
+                found[shown.name, default: []].append(shown)
             }
             mirror = current.superclassMirror
         }

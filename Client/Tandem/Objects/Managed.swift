@@ -109,12 +109,6 @@ extension ManagedObject: OptionalManagedValue {
         return target as? Self
     }
 
-    /// Returns the target of the to-one relationship named by a ``Managed``.
-    public static func readOptional(from object: ManagedObject, named name: ManagedName) -> Self? {
-        if let target = object.passedTarget(name) { return target as? Self }
-        return readOptional(from: object, object.property(name))
-    }
-
     /// Sets the target of a to-one relationship.
     public static func writeOptional(
         _ value: ManagedObject?, to object: ManagedObject, _ property: CompiledProperty

@@ -23,20 +23,6 @@ enum ManagedClassValidator {
         return nil
     }
 
-    /// Whether an object's class visibly stores nothing but ``Managed`` properties.
-    static func isPlain(_ object: ManagedObject) -> Bool {
-        // The mirror of such a class may hide stored properties.
-        if object is any CustomReflectable { return false }
-        var mirror: Mirror? = Mirror(reflecting: object)
-        while let current = mirror, current.subjectType != ManagedObject.self {
-            guard current.children.allSatisfy({ $0.value is any ManagedDeclaration }) else {
-                return false
-            }
-            mirror = current.superclassMirror
-        }
-        return true
-    }
-
     private static func problem(
         of type: ManagedObject.Type, _ shown: any ManagedDeclaration, _ entity: CompiledEntity
     ) -> TandemError? {

@@ -40,34 +40,43 @@ extension ManagedObject {
         return String(attribute: self[property(name)])
     }
 
-    /// Returns the cached target of a to-one relationship if this object is a flyweight.
-    func passedTarget(_ name: ManagedName) -> ManagedObject? {
-        guard let passing else { return nil }
-        let found = inPlace(name) { $0.reference($1) }
-        guard let found, let target = found else { return nil }
-        return passing._withUnsafeGuaranteedRef { $0.target(target) }
-    }
-
     /// Reads a property from the row in place.
     ///
     /// Returns nil if that is not possible, and a wrapped nil if the property has no value.
     @inline(__always)
-    private func inPlace<Result>(
+    func inPlace<Result>(
         _ name: ManagedName, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
         guard let place = properties.place(name, in: record.entity), let column = place.column
         else { return nil }
         access(place.slot)
-        // Nothing is retained: the row is borrowed for longer than this call.
-        if let row = record.cleanLentRow { return Self.read(row, column, read) }
-        return record.withCleanRow { Self.read($0, column, read) }
+        return record.withCleanRow { $0.found(column, read) }
     }
 
+    /// Reads the value of a property as it is in the row; nil if that is not possible.
+    func inPlaceValue(_ name: ManagedName) -> Value? {
+        guard let place = properties.place(name, in: record.entity) else { return nil }
+        access(place.slot)
+        return record.withCleanRow { $0.value(place.slot, in: record.entity) }
+    }
+
+    /// Returns the object that a row of this object refers to; nil if it is deleted.
+    func target(_ reference: ObjectReference) -> ManagedObject? {
+        guard let context = managedObjectContext,
+            context.session?.model.entity(tagged: reference.tag) != nil
+        else { return nil }
+        let target = context.record(reference)
+        return target.isDeleted ? nil : context.object(of: target)
+    }
+}
+
+extension RowView {
+    /// Returns what `read` returns, wrapped; nil if that is nil although the column has a value.
     @inline(__always)
-    private static func read<Result>(
-        _ row: RowView, _ column: RowColumn, _ read: (RowView, RowColumn) -> Result?
+    func found<Result>(
+        _ column: RowColumn, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
-        if let value = read(row, column) { return .some(value) }
-        return row.isNull(column) ? .some(nil) : nil
+        if let value = read(self, column) { return .some(value) }
+        return isNull(column) ? .some(nil) : nil
     }
 }

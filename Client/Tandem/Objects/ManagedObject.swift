@@ -21,28 +21,13 @@ open class ManagedObject: Observable {
     /// The context; nil after the context was released, when every property reads as null.
     public weak let managedObjectContext: ManagedObjectContext?
     let properties: PropertyCache
-    // The following properties are only assigned, or changed in place by functions that neither
-    // access other parts of the object nor call other code. So no two accesses can overlap.
-    @exclusivity(unchecked) private(set) var record: ObjectRecord
-    /// The flyweight rows that the object is bound to; nil unless the object is a flyweight.
-    ///
-    /// The reference is valid because `PassingRows` ends the binding of its flyweights before it is
-    /// deallocated.
-    @exclusivity(unchecked) private(set) var passing: Unmanaged<PassingRows>?
+    private(set) var record: ObjectRecord
     /// The observed properties of the context's objects; nil for an object of no context.
     private let observed: ObservedProperties?
-    /// The properties that were read while the object was a flyweight.
-    @exclusivity(unchecked) private var readSlots = PropertyMask()
-    /// Whether the state was read while the object was a flyweight.
-    @exclusivity(unchecked) private var isStateRead = false
 
     /// Creates an object; called by contexts only.
     ///
     /// Insert or fetch objects instead.
-    ///
-    /// While values are made of rows (``ManagedObjectContext/fetchValues(_:where:_:sort:limit:)``),
-    /// one object may be bound to one row after another. This is not done for classes that have
-    /// stored properties other than those of ``Managed``.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
         properties = binding.context?.propertyCache ?? PropertyCache()
@@ -145,11 +130,11 @@ open class ManagedObject: Observable {
         }
     }
 
-    /// Returns the property with a name used by a ``Managed``; traps if there is none.
+    /// Returns the property with a name in the program's source; traps if there is none.
     @usableFromInline
     func property(_ name: String) -> CompiledProperty { property(ManagedName(name)) }
 
-    /// Returns the property with a name used by a ``Managed``; traps if there is none.
+    /// Returns the property with a name in the program's source; traps if there is none.
     @usableFromInline
     func property(_ name: ManagedName) -> CompiledProperty {
         properties.property(name, of: record.entity)
@@ -168,13 +153,7 @@ open class ManagedObject: Observable {
 
     /// Returns the target of a to-one relationship.
     func object(_ relationship: CompiledProperty) -> ManagedObject? {
-        guard let context = managedObjectContext, let target = self[relationship].reference,
-            context.session?.model.entity(tagged: target.tag) != nil
-        else { return nil }
-        let other = context.record(target)
-        guard !other.isDeleted else { return nil }
-        guard let passing else { return context.object(of: other) }
-        return passing._withUnsafeGuaranteedRef { $0.object(of: other) }
+        self[relationship].reference.flatMap { target($0) }
     }
 
     /// Sets the target of a to-one relationship, and updates the inverse.
@@ -382,67 +361,19 @@ open class ManagedObject: Observable {
     // MARK: Observation
 
     /// Registers a read of a property with the current observation, if there is one.
-    @inline(__always)
-    func access(_ slot: Int) {
-        if passing == nil { return observe(slot) }
-        if slot < 64 { readSlots.low |= 1 &<< UInt64(slot) } else { readSlots.insert(slot) }
-    }
-
-    private func observe(_ slot: Int) { observed?.access(slot, of: record.reference.number) }
+    func access(_ slot: Int) { observed?.access(slot, of: record.reference.number) }
 
     /// The record, for reads of the object's state.
     private var state: ObjectRecord {
-        if passing == nil { observe(ObservedProperties.state) } else { isStateRead = true }
+        access(ObservedProperties.state)
         return record
     }
 
     /// Notifies observers that all properties have changed.
     func notifyObservers() { managedObjectContext?.notifyObservers(of: record.reference.number) }
 
-    // MARK: Flyweights
-
-    /// Makes the object a flyweight; none of its properties may have been read yet.
-    func pass(among rows: PassingRows) { passing = .passUnretained(rows) }
-
-    /// Clears the row and the recorded reads, so that the object can be bound to another row.
-    ///
-    /// Returns false if that is not possible: only the object may retain its record, which the
-    /// context must have released, and the record must have no state beyond its row.
-    @inline(__always)
-    func passOn() -> Bool {
-        guard isKnownUniquelyReferenced(&record) else { return false }
-        let isDone = Unmanaged.passUnretained(record)._withUnsafeGuaranteedRef { record in
-            guard record.isRowAlone else { return false }
-            record.passOn()
-            return true
-        }
-        guard isDone else { return false }
-        readSlots = PropertyMask()
-        isStateRead = false
-        return true
-    }
-
-    /// Makes a flyweight an ordinary object.
-    ///
-    /// Registers the recorded reads with the current observation.
-    func stay() {
-        guard passing != nil else { return }
-        passing = nil
-        record.settle()
-        if isStateRead { observe(ObservedProperties.state) }
-        for slot in readSlots { observe(slot) }
-    }
-
-    /// Whether the object is bound to this record.
-    @inline(__always)
-    func shows(_ record: Unmanaged<ObjectRecord>) -> Bool {
-        Unmanaged.passUnretained(self.record).toOpaque() == record.toOpaque()
-    }
-
     /// Binds this object to another record.
     func rebind(to record: ObjectRecord) {
-        passing?._withUnsafeGuaranteedRef { $0.passage.end(self.record) }
-        self.record.settle()
         let former = self.record.reference.number
         self.record = record
         managedObjectContext?.notifyObservers(of: former)

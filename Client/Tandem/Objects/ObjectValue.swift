@@ -34,7 +34,7 @@ extension ManagedEntity {
 ///     struct TeamRow: ObjectValue {
 ///         let id: TypedID<Team>
 ///         let name: String
-///         init(_ team: Team) { (id, name) = (team.typedID, team.name) }
+///         init(_ team: RowReader<Team>) { (id, name) = (team.typedID, team.name) }
 ///     }
 ///     let rows = try await context.fetchValues(TeamRow.self, where: "wins > 3", sort: ["-wins"])
 public protocol ObjectValue: Sendable {
@@ -42,11 +42,7 @@ public protocol ObjectValue: Sendable {
     associatedtype Object: ManagedEntity
     /// Creates the value of an object as it is now, pending edits included; may block to load a
     /// fault.
-    ///
-    /// One object may be bound to one row after another while values are made. If the value retains
-    /// the object, the object stays bound to its row. If the object is only remembered weakly or by
-    /// its address, it may be bound to another row afterwards.
-    init(_ object: Object)
+    init(_ row: RowReader<Object>)
 }
 
 extension ManagedObjectContext {
@@ -80,8 +76,8 @@ extension ManagedObjectContext {
     /// Returns values of the matching objects, in order; blocks.
     ///
     /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
-    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read
-    /// through flyweight objects.
+    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read in
+    /// place, without objects.
     ///
     /// If making a value moves the context, for example because a save is merged, the remaining
     /// values are as of the new position. Objects deleted by then have no values. A fetched array
@@ -98,9 +94,9 @@ extension ManagedObjectContext {
     /// Returns values of the matching objects, in order.
     ///
     /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
-    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read
-    /// through flyweight objects. If making a value moves the context, the remaining values are as
-    /// of the new position, and objects deleted by then have no values.
+    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read in
+    /// place, without objects. If making a value moves the context, the remaining values are as of
+    /// the new position, and objects deleted by then have no values.
     @inlinable
     public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
@@ -121,7 +117,7 @@ extension ManagedObjectContext {
     public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest
     ) throws -> [Row] {
-        var (found, values): (LentObjects, [Row]?)
+        var (found, values): (FoundRows, [Row]?)
         var attempt = 1
         repeat {
             found = try foundValues(Row.Object.self, request, attempt)
@@ -130,7 +126,7 @@ extension ManagedObjectContext {
         } while values == nil
         var rows = values ?? []
         try loadRest(of: found).forEach {
-            if let object = $0 as? Row.Object { rows.append(Row(object)) }
+            if let object = $0 as? Row.Object { rows.append(Row(RowReader(object))) }
         }
         try throwFaultFailure()
         return rows
@@ -144,7 +140,7 @@ extension ManagedObjectContext {
         let found = try await foundValues(Row.Object.self, request)
         var rows = try values(Row.self, of: found) ?? []
         for object in try await loadRest(of: found) {
-            if let object = object as? Row.Object { rows.append(Row(object)) }
+            if let object = object as? Row.Object { rows.append(Row(RowReader(object))) }
         }
         try throwFaultFailure()
         return rows
@@ -155,14 +151,13 @@ extension ManagedObjectContext {
     /// The values are created directly in the array's storage. Returns nil if the connection was
     /// lost before the last chunk; fetch again then.
     @inlinable
-    func values<Row: ObjectValue>(_ type: Row.Type, of found: LentObjects) throws -> [Row]? {
+    func values<Row: ObjectValue>(_ type: Row.Type, of found: FoundRows) throws -> [Row]? {
         var rows: [Row] = []
         rows.reserveCapacity(found.expectedCount)
         repeat {
             try rows.append(addingCapacity: found.count) { span in
-                try found.forEach { object in
-                    guard let object = object as? Row.Object else { return }
-                    span.append(Row(object))
+                try found.forEach(where: { $0 is Row.Object.Type }) { source in
+                    span.append(Row(RowReader(source)))
                 }
             }
         } while try found.takeNext()
@@ -175,7 +170,7 @@ extension ManagedObjectContext {
     @usableFromInline
     func foundValues(
         _ type: any ManagedEntity.Type, _ request: FetchRequest, _ attempt: Int
-    ) throws -> LentObjects {
+    ) throws -> FoundRows {
         guard attempt <= core.limits.readAttempts else {
             throw TandemError(
                 .disconnected,
@@ -184,7 +179,7 @@ extension ManagedObjectContext {
         core.learn(type)
         valueFailure = nil
         let parts = ChunkReader()
-        return LentObjects(
+        return FoundRows(
             try blocking { try await picked(request, into: parts, $0) }, self, parts)
     }
 
@@ -192,23 +187,23 @@ extension ManagedObjectContext {
     @usableFromInline
     nonisolated(nonsending) func foundValues(
         _ type: any ManagedEntity.Type, _ request: FetchRequest
-    ) async throws -> LentObjects {
+    ) async throws -> FoundRows {
         core.learn(type)
         valueFailure = nil
-        return LentObjects(
+        return FoundRows(
             try await cancellable { try await picked(request, $0) }, self)
     }
 
     /// Returns the objects that could not be visited, loaded; blocks.
     @usableFromInline
-    func loadRest(of found: LentObjects) throws -> [ManagedObject] {
+    func loadRest(of found: FoundRows) throws -> [ManagedObject] {
         try blocking { try await load(found.rest.map(\.record.reference), $0) }
         return found.left
     }
 
     /// Returns the objects that could not be visited, loaded.
     @usableFromInline
-    nonisolated(nonsending) func loadRest(of found: LentObjects) async throws -> [ManagedObject] {
+    nonisolated(nonsending) func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
         try await cancellable { try await load(found.rest.map(\.record.reference), $0) }
         return found.left
     }

@@ -1,11 +1,13 @@
 import TandemModel
 
-/// A cache of properties by the names in a program's source, without string comparison.
+/// A cache of properties by the names and key paths in a program's source, without string
+/// comparison.
 ///
 /// Such a name is always the same string, so its sixteen bytes (``ManagedName``) identify it.
 /// Strings with equal bytes are equal: either both are short and stored in these bytes, or both are
-/// at the same address. The number of entries is bounded by ``limit``. A program with more names
-/// has them looked up again from time to time.
+/// at the same address. A key-path literal is always the same object, identified by its address.
+/// The number of entries is bounded by ``limit``. A program with more names and key paths has them
+/// looked up again from time to time.
 ///
 /// The cache is a hash table with linear probing, at most half full (Knuth, The Art of Computer
 /// Programming 3, 6.4). Its entries have everything that reading a row takes.
@@ -25,11 +27,10 @@ final class PropertyCache {
 
     /// Records which properties are read, if set; then nothing is cached.
     var probe: KeyPathProbe?
-    /// Retained names and entities, so that no other can have the same identity.
-    private var held: [(name: String, entity: CompiledEntity)] = []
-    // Both change together when an entry is added, and no other code runs meanwhile.
-    @exclusivity(unchecked) private var places: UnsafeMutableBufferPointer<Place>
-    @exclusivity(unchecked) private var mask: Int
+    /// Retained names, key paths and entities, so that no other can have the same identity.
+    private var held: [(named: Any, entity: CompiledEntity)] = []
+    private var places: UnsafeMutableBufferPointer<Place>
+    private var mask: Int
 
     init() {
         places = Self.room(16)
@@ -63,15 +64,28 @@ final class PropertyCache {
     func property(_ name: ManagedName, of entity: CompiledEntity) -> CompiledProperty {
         if let place = place(name, in: entity) { return entity.properties[place.slot] }
         let property = entity.declared(name.text)
-        if let probe { probe.note(property) } else { add(name, entity, property.slot) }
+        if let probe {
+            probe.note(property)
+        } else {
+            add(name, of: name.text, entity, property.slot)
+        }
         return property
+    }
+
+    /// Caches the property of an entity that a key path reads; traps if there is none.
+    func note(_ keyPath: AnyKeyPath, _ name: String, of entity: CompiledEntity) {
+        let key = ManagedName(keyPath)
+        guard place(key, in: entity) == nil else { return }
+        add(key, of: keyPath, entity, entity.declared(name).slot)
     }
 
     // MARK: Adding
 
-    private func add(_ name: ManagedName, _ entity: CompiledEntity, _ slot: Int) {
+    private func add(
+        _ name: ManagedName, of named: Any, _ entity: CompiledEntity, _ slot: Int
+    ) {
         makeRoom()
-        held.append((name.text, entity))
+        held.append((named, entity))
         insert(
             Place(
                 name: name, entity: ObjectIdentifier(entity), slot: slot,
@@ -108,10 +122,11 @@ final class PropertyCache {
     }
 }
 
-/// The name of a property as used by a ``Managed``, for one read.
+/// The name or key path of a property in a program's source, for one read.
 ///
-/// It is the sixteen bytes of the string's representation, not of its text. It is valid only while
-/// its creator retains the string.
+/// It is the sixteen bytes of a string's representation, not of its text, or the address of a key
+/// path, which no string has as its bytes. It is valid only while its creator retains the string or
+/// key path.
 public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @usableFromInline let low: UInt64
     @usableFromInline let high: UInt64
@@ -119,7 +134,13 @@ public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
     @inlinable @inline(__always)
     init(_ name: String) { (low, high) = unsafeBitCast(name, to: (UInt64, UInt64).self) }
 
-    /// The name; valid only while the creator of this value retains the string.
+    @inlinable @inline(__always)
+    init(_ keyPath: AnyKeyPath) {
+        // The second half of a string is never zero: it has the address or the length of the text.
+        (low, high) = (UInt64(UInt(bitPattern: ObjectIdentifier(keyPath))), 0)
+    }
+
+    /// The name, if it is none of a key path; valid only while the creator of this value retains the string.
     var text: String { unsafeBitCast((low, high), to: String.self) }
 }
 

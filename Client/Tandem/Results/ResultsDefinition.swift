@@ -48,7 +48,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
                 guard let object = object as? Element.Object else {
                     preconditionFailure("\(object.id) is no \(Element.Object.entity.name).")
                 }
-                return Element(object)
+                return Element(RowReader(object))
             })
     }
 

@@ -18,7 +18,7 @@ struct FirstFetchBenchmark {
         let isEven: Bool
         let bucket: ObjectID?
 
-        init(_ content: Content) {
+        init(_ content: RowReader<Content>) {
             number = content.id.number
             (name, creationDate) = (content.name, content.creationDate)
             (size, isEven) = (content.size, content.isEven)
@@ -30,7 +30,7 @@ struct FirstFetchBenchmark {
         let id: ObjectID
         let name: String
 
-        init(_ bucket: Bucket) { (id, name) = (bucket.id, bucket.name) }
+        init(_ bucket: RowReader<Bucket>) { (id, name) = (bucket.id, bucket.name) }
     }
 
     /// A section of complete rows.

@@ -1,18 +1,16 @@
 import TandemModel
 
-/// The results of a request, bound to flyweight objects one after another while values are made of
-/// them.
+/// The results of a request, read one after another while values are made of them.
 ///
 /// A large answer arrives in chunks: values are made of one chunk while the next is transferred.
 ///
 /// State: `picked` is the current chunk, and `parts` provides further ones. `rest` are the objects
-/// whose rows were not visited, because the code that read an earlier object moved the context.
+/// whose rows were not visited, because the code that read an earlier row moved the context.
 @usableFromInline
-final class LentObjects {
+final class FoundRows {
     private var picked: ManagedObjectContext.Picked
     private let context: ManagedObjectContext
     private let parts: ChunkReader?
-    private let rows: PassingRows
     /// The objects that still have to be loaded, in order, after the visited ones.
     private(set) var rest: [ManagedObject] = []
     /// The objects of `rest` that exist after loading; deleted objects have no values.
@@ -25,7 +23,6 @@ final class LentObjects {
         _ parts: ChunkReader? = nil
     ) {
         (self.picked, self.context, self.parts) = (picked, context, parts)
-        rows = PassingRows(context)
     }
 
     /// The upper bound of the capacity reserved for an answer, whatever count the daemon announces.
@@ -49,17 +46,52 @@ final class LentObjects {
         }
     }
 
-    /// Calls `body` with each object of the chunk, in order; an object may be valid for that call
-    /// only.
+    /// Calls `body` with each object of the chunk whose class is wanted, in order.
     ///
     /// Objects that were deleted meanwhile, because `body` moved the context, are skipped: they
     /// have no values. Throws `storage` if a row can't be read.
     @usableFromInline
-    func forEach(_ body: (ManagedObject) -> Void) throws {
+    func forEach(
+        where isWanted: (ManagedObject.Type) -> Bool, _ body: (RowSource) -> Void
+    ) throws {
         switch picked {
         case .objects(let objects):
-            for object in objects where !object.record.isGone { body(object) }
-        case .rows(let answer): rest += try rows.forEach(in: answer, body)
+            for object in objects where !object.record.isGone && isWanted(type(of: object)) {
+                body(.object(object))
+            }
+        case .rows(let answer): try forEach(of: answer, isWanted, body)
+        }
+    }
+
+    private func forEach(
+        of answer: RowsAnswer, _ isWanted: (ManagedObject.Type) -> Bool,
+        _ body: (RowSource) -> Void
+    ) throws {
+        /// The entity of the previous row, and whether its class is wanted.
+        var latest: (entity: CompiledEntity, isWanted: Bool)?
+        for index in answer.objects.indices {
+            guard answer.isCurrent else {
+                rest += try answer.objects(from: index)
+                return
+            }
+            let reference = answer.reference(at: index)
+            if context.records[reference.number] != nil {
+                try context.adopt(answer.objects[index])
+                context.dropDoubtfulEdits()
+                guard isWanted(answer.type(of: reference)) else { continue }
+                let object = context.records[reference.number]?.object
+                body(object.map { .object($0) } ?? .row(answer, index))
+                continue
+            }
+            if latest?.entity.tag != reference.tag {
+                let entity = try context.entity(of: reference)
+                latest = (entity, isWanted(answer.type(of: reference)))
+            }
+            guard let (entity, isWanted) = latest else { continue }
+            guard answer.objects.withRow(at: index, { $2.isValid(for: entity) }) else {
+                throw ManagedObjectContext.unreadable(reference, entity)
+            }
+            if isWanted { body(.row(answer, index)) }
         }
     }
 

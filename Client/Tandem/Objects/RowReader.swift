@@ -1,0 +1,230 @@
+public import FoundationEssentials
+public import TandemModel
+
+/// The values of an object, read without creating the object.
+///
+///     struct PlayerRow: ObjectValue {
+///         let name: String
+///         let team: String?
+///         init(_ player: RowReader<Player>) {
+///             name = player.name
+///             team = player.team?.name                // or player[\.team?.name]
+///         }
+///     }
+///
+/// A reader has the ``Managed`` properties of the class `Object` as members: attributes with their
+/// values, relationships with readers of their targets. The values always equal those of the
+/// object, with its pending edits, and reads are observed like those of the object. A property of
+/// the class that is not declared with `@Managed` has to be read from the ``object``; here it
+/// traps.
+///
+/// A row is read in place, from the answer of a fetch, as long as the context does not hold the
+/// object and stays at the answer's position. A reader that is kept retains the answer and the
+/// context.
+@dynamicMemberLookup
+public struct RowReader<Object: ManagedObject> {
+    @usableFromInline let source: RowSource
+
+    /// Creates a reader of a source whose class was checked.
+    @inlinable
+    init(_ source: RowSource) { self.source = source }
+
+    /// Creates a reader of a source, or nil if its object is not of the class.
+    @inlinable
+    init?(checking source: RowSource) {
+        guard source.type is Object.Type else { return nil }
+        self.source = source
+    }
+
+    /// Creates a reader of an object.
+    public init(_ object: Object) { source = .object(object) }
+
+    /// The id of the object.
+    @inlinable public var id: ObjectID { source.id }
+
+    /// The position of the save that last changed the object's row; 0 if the row isn't held.
+    @inlinable public var version: UInt64 { source.version }
+
+    /// The object, created in the context if it isn't held.
+    ///
+    /// It is released like any other object if it is not retained.
+    public var object: Object {
+        guard let object = source.object as? Object else {
+            preconditionFailure("\(id) is no \(Object.self).")
+        }
+        return object
+    }
+
+    /// Returns a reader of the object as one of another class, or nil if it is not of that class.
+    public func cast<Other: ManagedObject>(to type: Other.Type) -> RowReader<Other>? {
+        RowReader<Other>(checking: source)
+    }
+
+    // MARK: Attributes
+
+    /// The value of an attribute, also of an attribute of a related object.
+    ///
+    /// Traps if the key path names no ``Managed`` property, or if it unwraps a relationship that
+    /// has no target.
+    @inlinable
+    public subscript<Content: AttributeConvertible>(
+        attribute: KeyPath<Object, Content>
+    ) -> Content {
+        switch Content.inPlace(RowAttribute(source, ManagedName(attribute))) {
+        case .some(.some(let content)): content
+        case .some(.none): .zero
+        case .none: read(attribute)
+        }
+    }
+
+    /// The value of an optional attribute, also of an attribute of a related object; nil if a
+    /// relationship on the path has no target.
+    @inlinable
+    public subscript<Content: AttributeConvertible>(
+        attribute: KeyPath<Object, Content?>
+    ) -> Content? {
+        switch Content.inPlace(RowAttribute(source, ManagedName(attribute))) {
+        case .some(let content): content
+        case .none: read(attribute)
+        }
+    }
+
+    /// The value of a URL attribute, also of an attribute of a related object.
+    public subscript(attribute: KeyPath<Object, URL?>) -> URL? {
+        let found = RowAttribute(source, ManagedName(attribute)).converted { $0.url }
+        return found ?? readURL(attribute)
+    }
+
+    // MARK: Relationships
+
+    /// A reader of the target of a to-one relationship, or nil if there is none.
+    ///
+    /// No object is created, and nothing is loaded before a property of the target is read.
+    @inlinable
+    public subscript<Target: ManagedObject>(
+        relationship: KeyPath<Object, Target?>
+    ) -> RowReader<Target>? {
+        let target = source.target(ManagedName(relationship)) ?? readTarget(relationship)
+        return target.flatMap { RowReader<Target>(checking: $0) }
+    }
+
+    /// Readers of the targets of a to-many relationship; may block to load the ids of the targets.
+    ///
+    /// The order is that of the targets' numbers.
+    public subscript<Target: ManagedObject>(
+        relationship: KeyPath<Object, Set<Target>>
+    ) -> [RowReader<Target>] { readMembers(relationship) }
+
+    /// Readers of the targets of an ordered to-many relationship, in order; may block to load the
+    /// ids of the targets.
+    public subscript<Target: ManagedObject>(
+        relationship: KeyPath<Object, [Target]>
+    ) -> [RowReader<Target>] { readMembers(relationship) }
+
+    // MARK: Members
+
+    /// The value of an attribute.
+    @inlinable
+    public subscript<Content: AttributeConvertible>(
+        dynamicMember attribute: KeyPath<Object, Content>
+    ) -> Content { self[attribute] }
+
+    /// The value of an optional attribute.
+    @inlinable
+    public subscript<Content: AttributeConvertible>(
+        dynamicMember attribute: KeyPath<Object, Content?>
+    ) -> Content? { self[attribute] }
+
+    /// The value of a URL attribute.
+    public subscript(dynamicMember attribute: KeyPath<Object, URL?>) -> URL? { self[attribute] }
+
+    /// A reader of the target of a to-one relationship, or nil if there is none.
+    @inlinable
+    public subscript<Target: ManagedObject>(
+        dynamicMember relationship: KeyPath<Object, Target?>
+    ) -> RowReader<Target>? { self[relationship] }
+
+    /// Readers of the targets of a to-many relationship.
+    public subscript<Target: ManagedObject>(
+        dynamicMember relationship: KeyPath<Object, Set<Target>>
+    ) -> [RowReader<Target>] { self[relationship] }
+
+    /// Readers of the targets of an ordered to-many relationship, in order.
+    public subscript<Target: ManagedObject>(
+        dynamicMember relationship: KeyPath<Object, [Target]>
+    ) -> [RowReader<Target>] { self[relationship] }
+}
+
+extension RowReader where Object: ManagedEntity {
+    /// The id with the class.
+    public var typedID: TypedID<Object> { TypedID(id) }
+}
+
+// Reads by key paths that are not cached yet or have several properties, and of values that are not
+// in a row.
+extension RowReader {
+    @usableFromInline
+    func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content>) -> Content {
+        guard let end = end(of: attribute) else {
+            preconditionFailure("\(id) has no object to read \(attribute) from.")
+        }
+        return content(of: end)
+    }
+
+    private func content<Content: AttributeConvertible>(of end: RowSource.End) -> Content {
+        switch Content.inPlace(RowAttribute(end.source, end.key)) {
+        case .some(.some(let content)): return content
+        case .some(.none): return .zero
+        case .none:
+            let object = end.source.object
+            return Content.read(from: object, object.property(end.name))
+        }
+    }
+
+    @usableFromInline
+    func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content?>) -> Content? {
+        guard let end = end(of: attribute) else { return nil }
+        // A path such as `\.team?.name` is optional, whatever its last property is.
+        guard end.isOptional else { return content(of: end) }
+        if case .some(let content) = Content.inPlace(RowAttribute(end.source, end.key)) {
+            return content
+        }
+        let object = end.source.object
+        return Content.readOptional(from: object, object.property(end.name))
+    }
+
+    private func readURL(_ attribute: KeyPath<Object, URL?>) -> URL? {
+        guard let end = end(of: attribute) else { return nil }
+        let object = end.source.object
+        return URL.readOptional(from: object, object.property(end.name))
+    }
+
+    @usableFromInline
+    func readTarget<Target>(_ relationship: KeyPath<Object, Target?>) -> RowSource? {
+        end(of: relationship).flatMap { $0.source.target(named: $0.name) }
+    }
+
+    private func readMembers<Target: ManagedObject, Members>(
+        _ relationship: KeyPath<Object, Members>
+    ) -> [RowReader<Target>] {
+        guard let end = end(of: relationship) else { return [] }
+        return end.source.object.orderedObjects(end.name).compactMap {
+            RowReader<Target>(checking: .object($0))
+        }
+    }
+
+    private func end<Content>(of keyPath: KeyPath<Object, Content>) -> RowSource.End? {
+        do {
+            return source.end(of: keyPath, try KeyPathRecorder.path(of: keyPath))
+        } catch {
+            preconditionFailure("A row can't be read by a key path: \(error.message).")
+        }
+    }
+}
+
+extension Value {
+    fileprivate var url: URL? {
+        guard case .url(let text) = self else { return nil }
+        return URL(string: text)
+    }
+}
