@@ -32,7 +32,7 @@ extension ManagedObjectContext {
     /// are inserted and merged, and the error is rethrown. Rows that arrived after the last sent
     /// chunk are not inserted.
     @discardableResult
-    public nonisolated(nonsending) func execute<Rows>(
+    public func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
         try await execute(request, id: id, author: author, refusing: nil)
@@ -45,7 +45,7 @@ extension ManagedObjectContext {
     /// receives the object numbers of each chunk before the chunk is sent. A chunk that is sent
     /// again may get other numbers.
     @discardableResult
-    package nonisolated(nonsending) func execute<Rows>(
+    package func execute<Rows>(
         _ request: AsyncBatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil,
         refusing: (([(row: Int, error: TandemError)]) throws -> Void)?,
         numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil
@@ -71,7 +71,7 @@ extension ManagedObjectContext {
     /// Returns the number of rows that the daemon has inserted for a batch id.
     ///
     /// Returns 0 if the batch has not begun. Throws `usage` if the id was used for something else.
-    package nonisolated(nonsending) func insertedRows(
+    package func insertedRows(
         _ entity: String, _ policy: MergePolicy, id: [UInt8]
     ) async throws -> Int {
         _ = try await connectedSession(suspendingCalls)
@@ -80,7 +80,7 @@ extension ManagedObjectContext {
         return work.knownRows
     }
 
-    private nonisolated(nonsending) func insert<Rows: AsyncSequence>(
+    private func insert<Rows: AsyncSequence>(
         _ rows: Rows, _ work: BatchInsertSender
     ) async throws where Rows.Element == BatchValues {
         var rows = rows.makeAsyncIterator()
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
 
     /// Merges the inserted objects, and traces the batch like a save.
     @discardableResult
-    private nonisolated(nonsending) func finish(
+    private func finish(
         _ work: BatchInsertSender, _ error: TandemError?
     ) async throws -> BatchResult {
         let calls = suspendingCalls

@@ -24,7 +24,7 @@ extension ManagedObjectContext {
 
     /// Deletes all objects of a request in the daemon, without blocking the actor.
     @discardableResult
-    public nonisolated(nonsending) func execute(
+    public func execute(
         _ request: BatchDeleteRequest, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
         try await execute(order(request.fetchRequest, nil, id, author), suspendingCalls)
@@ -44,7 +44,7 @@ extension ManagedObjectContext {
 
     /// Sets values in all objects of a request in the daemon, without blocking the actor.
     @discardableResult
-    public nonisolated(nonsending) func execute(
+    public func execute(
         _ request: BatchUpdateRequest, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
         try await execute(
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
 
     /// Inserts an object for each row, without blocking the actor.
     @discardableResult
-    public nonisolated(nonsending) func execute<Rows>(
+    public func execute<Rows>(
         _ request: BatchInsertRequest<Rows>, id: [UInt8]? = nil, author: String? = nil
     ) async throws -> BatchResult {
         try await insert(request, id, author, suspendingCalls)

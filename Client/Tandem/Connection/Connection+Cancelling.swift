@@ -8,7 +8,7 @@ extension Connection {
     ///
     /// Only read-only requests (``ClientMessage/isQuestion``) are cancelled; the daemon then stops
     /// working on them. Any other request is awaited to its end.
-    nonisolated(nonsending) func answerUnlessCancelled(
+    func answerUnlessCancelled(
         _ message: ClientMessage
     ) async -> Result<DaemonMessage, TandemError> {
         guard message.isQuestion else { return await answerAsync(message) }

@@ -59,7 +59,7 @@ final class Connection: Sendable {
         try requestSession().wait(with: semaphores).get()
     }
 
-    nonisolated(nonsending) func sessionAsync() async throws(TandemError) -> ServerState {
+    func sessionAsync() async throws(TandemError) -> ServerState {
         try await requestSession().value().get()
     }
 
@@ -149,7 +149,7 @@ final class Connection: Sendable {
     func listen() { state.withLock { $0.inbound }?.demand() }
 
     /// Sends a request and awaits its answer.
-    nonisolated(nonsending) func answerAsync(
+    func answerAsync(
         _ message: ClientMessage
     ) async -> Result<DaemonMessage, TandemError> {
         await submit(message).value()

@@ -53,7 +53,7 @@ final class ReplyPromise<Value: Sendable>: Sendable {
     }
 
     /// Suspends the calling task until the promise is resolved.
-    nonisolated(nonsending) func value() async -> Outcome {
+    func value() async -> Outcome {
         await withCheckedContinuation { continuation in
             let isResolved = state.withLock { state -> Bool in
                 if case .resolved = state { return true }

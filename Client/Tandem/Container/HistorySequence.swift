@@ -46,7 +46,7 @@ public struct HistorySequence: AsyncSequence, Sendable {
         }
 
         /// Returns the next transaction, or nil at the end.
-        public nonisolated(nonsending) mutating func next() async throws -> Transaction? {
+        public mutating func next() async throws -> Transaction? {
             while given == page.count {
                 if isComplete {
                     guard follows, try await wait() else { return nil }
@@ -60,7 +60,7 @@ public struct HistorySequence: AsyncSequence, Sendable {
         }
 
         /// Waits until there are new transactions; returns false if the task was cancelled.
-        private nonisolated(nonsending) func wait() async throws -> Bool {
+        private func wait() async throws -> Bool {
             while !Task.isCancelled {
                 let sync = Sync(number: position.number + 1, timeoutMilliseconds: 1_000)
                 let answer = await container.connection.answerAsync(.sync(sync))

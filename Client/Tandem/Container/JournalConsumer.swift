@@ -39,7 +39,7 @@ public struct JournalConsumer: Sendable {
     /// The acknowledgement is durable after the daemon's next checkpoint. After a power failure,
     /// the last transactions may be delivered again.
     @discardableResult
-    public nonisolated(nonsending) func acknowledge(
+    public func acknowledge(
         _ position: Position
     ) async throws -> Position {
         let request = ConsumerRequest(name: name, action: .acknowledge(position))
@@ -49,7 +49,7 @@ public struct JournalConsumer: Sendable {
 
     /// Removes the consumer, so that no journal is kept for it; returns false if it did not exist.
     @discardableResult
-    public nonisolated(nonsending) func remove() async throws -> Bool {
+    public func remove() async throws -> Bool {
         let request = ConsumerRequest(name: name, action: .remove)
         let answer = try await container.connection.answerAsync(.consumer(request)).get()
         guard case .consumer(let removed) = answer else {
@@ -69,7 +69,7 @@ extension PersistentContainer {
     /// Throws `denied` without the role writer or for another user's consumer, `limitExceeded`,
     /// `historyExpired` if the position is no longer kept, `readOnly`, and `usage` if the name is
     /// invalid.
-    public nonisolated(nonsending) func consumer(
+    public func consumer(
         named name: String, at position: Position? = nil
     ) async throws -> JournalConsumer {
         _ = try await connection.sessionAsync()

@@ -12,14 +12,14 @@ extension PersistentContainer {
     ///     }
     ///
     /// The content of a long text is its UTF-8; ``text(of:)`` decodes it.
-    public nonisolated(nonsending) func content(of blob: BlobReference) async throws -> [UInt8] {
+    public func content(of blob: BlobReference) async throws -> [UInt8] {
         try await DaemonCalls(connection, .suspending).content(of: blob)
     }
 
     /// Returns a text that is too long for its row and that a snapshot or payload refers to.
     ///
     /// Errors and cost are those of ``content(of:)``.
-    public nonisolated(nonsending) func text(of text: TextReference) async throws -> String {
+    public func text(of text: TextReference) async throws -> String {
         String(decoding: try await content(of: text.blob), as: UTF8.self)
     }
 }

@@ -68,7 +68,7 @@ extension PersistentContainer {
     ///
     /// Throws `historyExpired` if the journal no longer reaches back to the position, or if the
     /// position is of another log or epoch. Also throws `unknownEntity` and `unknownProperty`.
-    public nonisolated(nonsending) func history(
+    public func history(
         after position: Position, _ filter: HistoryFilter, limit: UInt32 = 1_000
     ) async throws -> HistoryPage {
         let session = try await connection.sessionAsync()

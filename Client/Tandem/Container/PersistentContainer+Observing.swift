@@ -37,8 +37,7 @@ extension PersistentContainer {
     ///
     /// Returns the position after which every save is received.
     @discardableResult
-    public nonisolated(nonsending) func follow(_ entities: [String]? = nil) async throws -> Position
-    {
+    public func follow(_ entities: [String]? = nil) async throws -> Position {
         let session = try await connection.sessionAsync()
         let read = try Self.following(entities, session)
         return try position(await connection.answerAsync(.read(read)).get())

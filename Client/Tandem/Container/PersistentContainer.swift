@@ -86,7 +86,7 @@ public final class PersistentContainer: Sendable {
     ///     let position = try await container.withContext { try $0.importTeams(from: file) }
     public func withContext<Result: Sendable>(
         name: String = "work",
-        _ work: nonisolated(nonsending) @Sendable (ManagedObjectContext) async throws -> Result
+        _ work: @Sendable (ManagedObjectContext) async throws -> Result
     ) async throws -> Result {
         try await Worker().run(self, name, work)
     }
@@ -94,7 +94,7 @@ public final class PersistentContainer: Sendable {
     private actor Worker {
         func run<Result: Sendable>(
             _ container: PersistentContainer, _ name: String,
-            _ work: nonisolated(nonsending) @Sendable (ManagedObjectContext) async throws -> Result
+            _ work: @Sendable (ManagedObjectContext) async throws -> Result
         ) async throws -> Result {
             let context = container.makeContext(name: name)
             return try await work(context)

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     /// Returns the object with an id, loaded.
     ///
     /// Throws `unknownObject` if there is none.
-    public nonisolated(nonsending) func existingObject(
+    public func existingObject(
         with id: ObjectID
     ) async throws -> ManagedObject {
         try await cancellable { try await existing(id, $0) }
@@ -138,7 +138,7 @@ extension ManagedObjectContext {
     }
 
     /// Loads faults with one request.
-    public nonisolated(nonsending) func load(_ objects: [ManagedObject]) async throws {
+    public func load(_ objects: [ManagedObject]) async throws {
         try await cancellable { try await load(objects.map(\.record.reference), $0) }
     }
 

@@ -159,7 +159,7 @@ public final class ManagedObjectContext {
 
     /// Makes sure that there is a connection and that the context has a position.
     @discardableResult
-    public nonisolated(nonsending) func connect() async throws -> Position {
+    public func connect() async throws -> Position {
         try await connected(suspendingCalls)
     }
 

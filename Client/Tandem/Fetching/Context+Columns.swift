@@ -26,7 +26,7 @@ extension ManagedObjectContext {
 
     /// Returns values of the objects that a request selects, or aggregates of groups, by column
     /// name.
-    public nonisolated(nonsending) func fetchDictionaries(
+    public func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns
     ) async throws -> [[String: Value]] {
         try await cancellable { try await values(request, columns, $0) }
@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns values or aggregates at an earlier position.
-    public nonisolated(nonsending) func fetchDictionaries(
+    public func fetchDictionaries(
         _ request: FetchRequest, _ columns: FetchColumns, at position: Position
     ) async throws -> [[String: Value]] {
         try await cancellable { try await values(request, columns, at: position, $0) }

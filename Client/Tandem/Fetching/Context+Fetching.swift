@@ -24,7 +24,7 @@ extension ManagedObjectContext {
     ///
     /// Throws `CancellationError` if the task is cancelled; the daemon then stops executing the
     /// request. All other async fetches and counts behave alike.
-    public nonisolated(nonsending) func fetch(
+    public func fetch(
         _ request: FetchRequest, prefetching keyPaths: [String] = [],
         includesPendingChanges: Bool = true
     ) async throws -> [ManagedObject] {
@@ -44,7 +44,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the ids of the objects that a request selects, in its order.
-    public nonisolated(nonsending) func fetchIDs(
+    public func fetchIDs(
         _ request: FetchRequest, includesPendingChanges: Bool = true
     ) async throws -> [ObjectID] {
         try await cancellable { try await ids(request, includesPendingChanges, $0) }
@@ -63,7 +63,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the objects of a class that match, in order.
-    public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
+    public func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Object] {
@@ -84,7 +84,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the number of objects that a request selects, subject to its offset and limit.
-    public nonisolated(nonsending) func count(
+    public func count(
         for request: FetchRequest, includesPendingChanges: Bool = true
     ) async throws -> Int {
         try await cancellable { try await count(request, includesPendingChanges, $0) }

@@ -30,7 +30,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns what a request selected at a position, in its order, as values.
-    public nonisolated(nonsending) func fetch(
+    public func fetch(
         _ request: FetchRequest, at position: Position, members: [String] = []
     ) async throws -> [ObjectSnapshot] {
         try await cancellable { try await fetchPast(request, at: position, members, $0) }
@@ -42,7 +42,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the number of objects that a request selected at a position.
-    public nonisolated(nonsending) func count(
+    public func count(
         for request: FetchRequest, at position: Position
     ) async throws -> Int {
         try await cancellable {

@@ -21,7 +21,7 @@ extension ManagedObjectContext {
     }
 
     /// Loads objects and the objects that key paths reach from them.
-    public nonisolated(nonsending) func load(
+    public func load(
         _ objects: [ManagedObject], prefetching keyPaths: [String]
     ) async throws {
         try await cancellable {

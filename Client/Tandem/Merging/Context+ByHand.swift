@@ -20,7 +20,7 @@ extension ManagedObjectContext {
 
     /// Merges up to a save of another context.
     @discardableResult
-    public nonisolated(nonsending) func mergeChanges(
+    public func mergeChanges(
         fromContextDidSave payload: SavePayload
     ) async throws -> Position {
         try await mergeByHand(payload.position, suspendingCalls)
@@ -41,7 +41,7 @@ extension ManagedObjectContext {
     }
 
     /// Merges up to a save of another process into several contexts, one after another.
-    public nonisolated(nonsending) static func mergeChanges(
+    public static func mergeChanges(
         fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
     ) async throws {
         for context in contexts {

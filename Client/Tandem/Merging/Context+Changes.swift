@@ -63,7 +63,7 @@ extension ManagedObjectContext {
     }
 
     /// Loads the objects that lists need; after a failure, the next edit requests them again.
-    nonisolated(nonsending) func loadLacking() async {
+    func loadLacking() async {
         let wanted = lacking
         lacking = []
         // Loading merges, which some contexts never do automatically; their rows stay as stored

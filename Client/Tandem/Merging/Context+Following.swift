@@ -79,7 +79,7 @@ extension ManagedObjectContext {
 
     /// Merges up to the end of the journal as one change, and resumes automatic merging.
     @discardableResult
-    public nonisolated(nonsending) func resume() async throws -> Position {
+    public func resume() async throws -> Position {
         try await resume(suspendingCalls)
     }
 
@@ -101,7 +101,7 @@ extension ManagedObjectContext {
 
     /// Waits until everything up to a position is merged.
     @discardableResult
-    public nonisolated(nonsending) func reach(
+    public func reach(
         _ position: Position, timeout: Double = 10
     ) async throws -> Position {
         try await reach(position, timeout, suspendingCalls)

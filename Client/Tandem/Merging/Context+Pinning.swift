@@ -44,7 +44,7 @@ extension ManagedObjectContext {
 
     /// Keeps the context, its children and its lists at a position until it is moved.
     @discardableResult
-    public nonisolated(nonsending) func pin(at position: Position? = nil) async throws -> Position {
+    public func pin(at position: Position? = nil) async throws -> Position {
         try await pin(position, suspendingCalls)
     }
 
@@ -58,7 +58,7 @@ extension ManagedObjectContext {
     ///
     /// A context that merges automatically does so again.
     @discardableResult
-    public nonisolated(nonsending) func unpin() async throws -> Position {
+    public func unpin() async throws -> Position {
         try await unpin(suspendingCalls)
     }
 

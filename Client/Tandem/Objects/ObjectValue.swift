@@ -66,7 +66,7 @@ extension ManagedObjectContext {
     /// Returns the loaded object of a typed id.
     ///
     /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
-    public nonisolated(nonsending) func existingObject<Object>(
+    public func existingObject<Object>(
         with id: TypedID<Object>
     ) async throws -> Object {
         core.learn(Object.self)
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     /// place, without objects. If making a value moves the context, the remaining values are as of
     /// the new position, and objects deleted by then have no values.
     @inlinable
-    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+    public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
         sort: [String] = [], limit: Int? = nil
     ) async throws -> [Row] {
@@ -134,7 +134,7 @@ extension ManagedObjectContext {
 
     /// Returns values of a request's objects, in order.
     @inlinable
-    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+    public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, for request: FetchRequest
     ) async throws -> [Row] {
         let found = try await foundValues(Row.Object.self, request)
@@ -185,7 +185,7 @@ extension ManagedObjectContext {
 
     /// Returns the results of a request.
     @usableFromInline
-    nonisolated(nonsending) func foundValues(
+    func foundValues(
         _ type: any ManagedEntity.Type, _ request: FetchRequest
     ) async throws -> FoundRows {
         core.learn(type)
@@ -203,7 +203,7 @@ extension ManagedObjectContext {
 
     /// Returns the objects that could not be visited, loaded.
     @usableFromInline
-    nonisolated(nonsending) func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
+    func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
         try await cancellable { try await load(found.rest.map(\.record.reference), $0) }
         return found.left
     }

@@ -20,7 +20,7 @@ extension ManagedObjectContext {
 
     /// Returns values of the objects that match a typed predicate, in order.
     @inlinable
-    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+    public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
         limit: Int? = nil
     ) async throws -> [Row] {
@@ -47,7 +47,7 @@ extension ManagedObjectContext {
 
     /// Returns values of the objects that match a Foundation predicate, in order.
     @inlinable
-    public nonisolated(nonsending) func fetchValues<Row: ObjectValue>(
+    public func fetchValues<Row: ObjectValue>(
         _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
         limit: Int? = nil
     ) async throws -> [Row] {

@@ -47,7 +47,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the objects of a class that match a typed predicate, in order.
-    public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
+    public func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where predicate: TypedPredicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil
     ) async throws -> [Object] {
@@ -70,7 +70,7 @@ extension ManagedObjectContext {
     }
 
     /// Returns the objects of a class that match a Foundation predicate, in order.
-    public nonisolated(nonsending) func fetch<Object: ManagedEntity>(
+    public func fetch<Object: ManagedEntity>(
         _ type: Object.Type, where predicate: Predicate<Object>, sort: [SortKey] = [],
         limit: Int? = nil
     ) async throws -> [Object] {

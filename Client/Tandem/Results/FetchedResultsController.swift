@@ -196,7 +196,7 @@ public final class FetchedResultsController {
     /// Fetches the list and follows it from now on, without blocking the thread.
     ///
     /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``.
-    public nonisolated(nonsending) func performFetch() async throws {
+    public func performFetch() async throws {
         defer { opening = nil }
         try await open(source.suspendingCalls)
     }

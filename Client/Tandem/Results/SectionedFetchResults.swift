@@ -109,7 +109,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
     ///
     /// Throws the errors of ``FetchedResultsController/performFetch()``; the list then stays as it
     /// was.
-    public nonisolated(nonsending) func load(
+    public func load(
         from source: ResultsSource<Element>, _ request: ResultsRequest?
     ) async throws {
         (origin, requested) = (source, request)

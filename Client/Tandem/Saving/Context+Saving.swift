@@ -47,7 +47,7 @@ extension ManagedObjectContext {
     ///
     /// Edits made during the save are kept for the next one.
     @discardableResult
-    public nonisolated(nonsending) func save(
+    public func save(
         policy: MergePolicy? = nil, saveID: [UInt8]? = nil, author: String? = nil
     ) async throws -> Position {
         try await save(SaveOptions(policy, saveID, author, nil), suspendingCalls)
