@@ -83,7 +83,7 @@ enum MessageProperties<Message: WireMessage> {
         try hold(message.type == type, "a message of type \(type) became one of \(message.type)")
         let bytes = encode(message)
         guard let again = decode(type, bytes) else {
-            throw FuzzFinding("what was encoded can't be decoded: \(message)")
+            throw FuzzFinding("the encoded message cannot be decoded: \(message)")
         }
         try hold(encode(again) == bytes, "a message changes on its way: \(message)")
         return message
