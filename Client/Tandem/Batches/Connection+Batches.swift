@@ -14,12 +14,14 @@ struct BatchDescription {
     /// Returns the message for a model.
     func message(_ model: CompiledModel) throws(TandemError) -> Batch {
         guard let entity = model.entity(named: request.entity) else {
-            throw TandemError(.unknownEntity, "there is no entity `\(request.entity)`")
+            throw model.unknownEntity(request.entity)
         }
         let resolved = try values?.resolved(in: entity, model)
         guard resolved?.links.isEmpty ?? true else {
             throw TandemError(
-                .usage, "a batch sets no to-many relationship; set the other end, or save")
+                .usage,
+                "a batch cannot set a to-many relationship; set its inverse, or save objects"
+            )
         }
         return Batch(
             batchID: id, contentHash: contentHash, author: author, context: context,
@@ -83,7 +85,7 @@ extension Connection {
     /// Returns a result with `count` objects, up to a position number of this log.
     func batchResult(_ number: UInt64, _ count: Int) throws(TandemError) -> BatchResult {
         guard let session = knownSession else {
-            throw TandemError(.disconnected, "there is no connection")
+            throw TandemError(.disconnected, "there is no connection to the daemon; try again")
         }
         return BatchResult(position: session.position(number), count: count)
     }
@@ -96,7 +98,7 @@ extension TandemError {
         var error = self
         error.done = done
         error.message +=
-            "; \(done.count) objects were done before, up to position \(done.position.number)"
+            "; \(done.count) \(done.count == 1 ? "object was" : "objects were") done before, up to position \(done.position.number)"
         return error
     }
 }

@@ -57,7 +57,7 @@ extension ManagedObjectContext {
             for update in updates {
                 guard let entity = model.entity(named: update.object.entity) else {
                     throw TandemError(
-                        .unknownEntity, "there is no entity `\(update.object.entity)`")
+                        .unknownEntity, model.unknownEntity(update.object.entity).message)
                 }
                 let (values, links) = try BatchValues([:], objects: update.links)
                     .resolved(in: entity, model)

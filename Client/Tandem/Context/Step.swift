@@ -196,7 +196,6 @@ enum Step<Output> {
     }
 
     static func unexpected(_ answer: DaemonMessage) -> TandemError {
-        TandemError(
-            .storage, "the daemon gave an answer of another kind; its version does not fit")
+        TandemError.unexpectedAnswer("a request")
     }
 }

@@ -16,7 +16,8 @@ extension ManagedObjectContext {
         core.learn(type)
         let object = try insert(type.entity.name)
         guard let typed = object as? Object else {
-            throw TandemError(.usage, "entity \(type.entity.name) belongs to another class")
+            throw TandemError(
+                .usage, "the entity \(type.entity.name) belongs to another class than \(type)")
         }
         return typed
     }
@@ -24,7 +25,7 @@ extension ManagedObjectContext {
     private func insertStep(_ name: String) throws -> Step<ManagedObject> {
         try sessionStep().then { session in
             guard let entity = session.model.entity(named: name) else {
-                throw TandemError(.unknownEntity, "there is no entity `\(name)`")
+                throw session.model.unknownEntity(name)
             }
             guard let number = self.connection.nextNumber() else {
                 return .ask(.lease(count: self.connection.leaseCount)) {

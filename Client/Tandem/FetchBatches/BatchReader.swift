@@ -76,7 +76,7 @@ final class BatchReader {
 
     private func nextStep() throws -> Step<[ObjectReference]> {
         guard plan.size > 0 else {
-            throw TandemError(.usage, "a batch has \(plan.size) objects; it needs one at least")
+            throw TandemError(.usage, "a batch must have at least one object, not \(plan.size)")
         }
         return try beginStep().then { try self.renewStep() }.then { try self.listStep() }
             .then { try self.loadStep() }
@@ -86,8 +86,8 @@ final class BatchReader {
                 }
                 throw TandemError(
                     .historyExpired,
-                    "what there was at position \(position) can't be told any more, a batch took "
-                        + "too long for its pin or the journal was trimmed; begin the loop anew")
+                    "the objects at position \(position) can no longer be read, because a batch took "
+                        + "longer than its pin or the journal was trimmed; start the loop again")
             }
     }
 
@@ -112,8 +112,8 @@ final class BatchReader {
         guard let pin = reader.familyState.pin, reader.merged == position else {
             throw TandemError(
                 .usage,
-                "the context of the objects of a loop was moved, by a save or by unpin(), before "
-                    + "the loop's end; change objects in a context of your own")
+                "the context of the loop's objects moved to another position, by a save or by unpin(), before "
+                    + "the loop's end; change objects in another context")
         }
         return try pin.renewStep(at: reader.merged)
     }
@@ -145,7 +145,7 @@ final class BatchReader {
         guard plan.loadsRows else { return taken(batch) }
         return try reader.loadStep(batch, prefetching: plan.keyPaths).then { _ in
             for reference in batch where self.reader.record(reference).isFault {
-                throw TandemError(.storage, "the daemon gave no row of object \(reference.number)")
+                throw TandemError(.storage, "the daemon sent no row of object \(reference.number)")
             }
             return self.taken(batch)
         }

@@ -75,7 +75,7 @@ extension ManagedObjectContext {
         try columns.checkLimits()
         for column in columns.columns where FetchColumn(column.description) != column {
             throw TandemError(
-                .usage, "`\(column)` is no column; it has to be \(FetchColumn.form)")
+                .usage, "`\(column)` is not a column; give \(FetchColumn.form)")
         }
     }
 }
@@ -90,7 +90,7 @@ extension FetchColumns {
     /// columns.
     fileprivate func checked(_ rows: [[Value]]) throws(TandemError) -> [[Value]] {
         guard rows.allSatisfy({ $0.count == columns.count }) else {
-            throw TandemError(.storage, "the daemon gave other columns than were asked for")
+            throw TandemError.unexpectedAnswer("columns")
         }
         return rows
     }

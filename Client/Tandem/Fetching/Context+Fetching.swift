@@ -109,7 +109,7 @@ extension ManagedObjectContext {
             }
         }
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
-            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
+            throw TandemError(.usage, "limit and offset of a fetch must not be negative")
         }
         guard let debug, debug.traces(.fetch) else {
             return try askedStep(request, kind, related, interests, columns, adopts, parts)
@@ -279,8 +279,7 @@ extension ServerState {
     /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
     func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: request.entity) { return entity }
-        throw TandemError(
-            .unknownEntity, "there is no entity `\(request.entity)`")
+        throw model.unknownEntity(request.entity)
     }
 }
 
@@ -298,7 +297,7 @@ extension FetchRequest {
     ) throws {
         let keys = try sort.map { text in
             guard let key = SortKey(text) else {
-                throw TandemError(.usage, "\"\(text)\" is no sort key; expected \(SortKey.form)")
+                throw TandemError(.usage, "`\(text)` is not a sort key; give \(SortKey.form)")
             }
             return key
         }

@@ -90,10 +90,10 @@ extension ManagedObjectContext {
         use: @escaping (FetchAnswer, ServerState) throws -> Step<Output>
     ) throws -> Step<Output> {
         guard request.limit ?? 0 >= 0, request.offset >= 0 else {
-            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
+            throw TandemError(.usage, "limit and offset of a fetch must not be negative")
         }
         guard position.number > 0 else {
-            throw TandemError(.historyExpired, "before position 1 there is nothing to read")
+            throw TandemError(.historyExpired, "position 0 has no state to read; the first is 1")
         }
         let step = { try self.pastAnswerStep(request, kind, columns, at: position) }
         guard let debug, debug.traces(.fetch) else { return try step().then(use) }
@@ -115,7 +115,7 @@ extension ManagedObjectContext {
                 if case .fetched(let answer) = answer { answer } else { nil }
             } then: { answer in
                 guard answer.position == position.number else {
-                    throw TandemError(.storage, "the daemon read at another position")
+                    throw TandemError.unexpectedAnswer("another position")
                 }
                 return .done((answer, session))
             }
@@ -164,7 +164,8 @@ extension ManagedObjectContext {
                     entity.properties.indices.contains(list.slot),
                     list.members.allSatisfy({ model.entity(tagged: $0.tag) != nil })
                 else {
-                    throw TandemError(.storage, "the daemon gave members that the model lacks")
+                    throw TandemError(
+                        .storage, "the daemon sent members of an entity that the model lacks")
                 }
                 lists[model.id(of: list.owner), default: [:]][entity.properties[list.slot].name] =
                     list.members.map { model.id(of: $0) }
@@ -180,7 +181,7 @@ extension ObjectSnapshot {
         guard let entity = model.entity(tagged: stored.object.tag),
             stored.row.isValid(for: entity)
         else {
-            throw TandemError(.storage, "the row of object \(stored.object.number) can't be read")
+            throw TandemError(.storage, "the row of object \(stored.object.number) cannot be read")
         }
         self.init(id: model.id(of: stored.object), version: stored.version, values: [:])
         for property in entity.properties where !property.isToMany {

@@ -53,7 +53,7 @@ extension ManagedObjectContext {
         connection.payloads.publish(
             ConnectionEvent(
                 state: .mergeFailed, position: position,
-                reason: "context \(name) could not merge what others saved: \(error)",
+                reason: "context \(name) could not merge the saves of others: \(error)",
                 context: name, error: error))
     }
 
@@ -103,7 +103,7 @@ extension ManagedObjectContext {
     }
 
     func reachStep(_ position: Position, _ timeout: Double) throws -> Step<Position> {
-        precondition(timeout >= 0, "A timeout is not negative.")
+        precondition(timeout >= 0, "A timeout must not be negative.")
         return try sessionStep().then { session in
             if position.isComparable(with: session.position(0)) {
                 return try self.reachStep(position.number, session, timeout)
@@ -113,7 +113,7 @@ extension ManagedObjectContext {
             return try self.syncStep(number: 0, milliseconds: 0).then { now in
                 guard let session = self.session, position.isComparable(with: now) else {
                     throw TandemError(
-                        .historyExpired, "\(position) is of another log or epoch than this store's"
+                        .historyExpired, TandemError.foreign(position).message
                     )
                 }
                 return try self.reachStep(position.number, session, timeout)
@@ -141,7 +141,7 @@ extension ManagedObjectContext {
             if case .synced(let position) = $0 { position } else { nil }
         } then: { (end: UInt64) in
             guard end >= number else {
-                throw TandemError(.timeout, "the journal ends at \(end), before \(number)")
+                throw TandemError.notReached(number, last: end)
             }
             return try self.mergeStep(through: end).then { _ in
                 guard let session = self.session else { return try self.connectStep() }

@@ -29,7 +29,7 @@ extension ManagedObjectContext {
             switch result {
             case .success(.verdicts(let answer)):
                 guard let own = answer.items.first, answer.position == group.to else {
-                    throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
+                    throw TandemError.unexpectedAnswer("verdicts")
                 }
                 try self.check(own.map(\.object))
                 try self.checkRows(answer.related)

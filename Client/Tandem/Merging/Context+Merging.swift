@@ -52,7 +52,7 @@ extension ManagedObjectContext {
                 return try self.restartStep(in: now)
             }
             guard case .history(let history) = try result.get(), history.position > low else {
-                throw TandemError(.storage, "the daemon gave no history after \(low)")
+                throw TandemError.unexpectedAnswer("the history after position \(low)")
             }
             let all = earlier + (try self.decoded(history))
             return try self.collectStep(
@@ -117,7 +117,7 @@ extension ManagedObjectContext {
                     group, Repositioning(self, to: group.to).asking(self))
             }
             guard case .verdicts(let answer) = try result.get() else {
-                throw TandemError(.storage, "the daemon gave no verdicts")
+                throw TandemError.unexpectedAnswer("verdicts")
             }
             return try self.judged(group, answer, askers)
         }
@@ -128,7 +128,7 @@ extension ManagedObjectContext {
         _ group: MergedGroup, _ answer: Verdicts, _ askers: [any MergeParticipant]
     ) throws -> Step<Void> {
         guard let session, answer.items.count == askers.count, answer.position >= group.to else {
-            throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
+            throw TandemError.unexpectedAnswer("verdicts")
         }
         return try collectStep(after: group.to, through: answer.position, [], in: session) {
             try self.judged(group, answer, askers, $0)

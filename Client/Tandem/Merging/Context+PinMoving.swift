@@ -88,7 +88,7 @@ extension ManagedObjectContext {
                 return try use(nil)
             }
             guard case .history(let history) = try result.get(), history.position > low else {
-                throw TandemError(.storage, "the daemon gave no history after \(low)")
+                throw TandemError.unexpectedAnswer("the history after position \(low)")
             }
             let all = earlier + (try self.decoded(history))
             if history.position >= high { return try use(all) }
@@ -115,7 +115,7 @@ extension ManagedObjectContext {
             }
             guard case .verdicts(let answer) = try result.get(),
                 answer.items.count == askers.count, answer.position == group.to
-            else { throw TandemError(.storage, "the daemon gave no verdicts") }
+            else { throw TandemError.unexpectedAnswer("verdicts") }
             try self.check(answer.items.flatMap { $0.map(\.object) })
             try self.checkRows(answer.related)
             let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }

@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         try pin.takeStep(at: position).then { _ -> Step<PiggybackedAnswer> in
             .ask(part.message(at: position, pin.lease), { PiggybackedAnswer($0) }) { answer in
                 guard let now = self.connection.knownSession, self.isHere(now) else {
-                    throw TandemError(.historyExpired, "the store is of another log or epoch")
+                    throw TandemError(.historyExpired, "the store was replaced or restored")
                 }
                 return .done(answer)
             }
@@ -63,7 +63,7 @@ extension TandemError {
         case .historyExpired, .schemaMismatch:
             TandemError(
                 .historyExpired,
-                "\(message); pin the context anew, at a newer position, or unpin it")
+                "\(message); pin the context at a newer position, or unpin it")
         default: self
         }
     }

@@ -73,8 +73,8 @@ extension ManagedObjectContext {
                 guard position.number >= self.merged || !self.isFamilyEdited else {
                     throw TandemError(
                         .usage,
-                        "unsaved edits are of \(session.position(self.merged)): save them or roll "
-                            + "back before going back to \(position)")
+                        "unsaved edits belong to \(session.position(self.merged)): save them or roll "
+                            + "back before moving back to \(position)")
                 }
                 let before = self.familyState.pin
                 let pin = before ?? Pin(self.connection)
@@ -132,7 +132,7 @@ extension ManagedObjectContext {
     /// Waits until the journal reaches a position, without merging anything.
     func waitStep(for position: Position, _ session: ServerState) throws -> Step<ServerState> {
         guard position.number > 0 else {
-            throw TandemError(.historyExpired, "before position 1 there is nothing to read")
+            throw TandemError(.historyExpired, "position 0 has no state to read; the first is 1")
         }
         let known = connection.knownSession ?? session
         if position.isComparable(with: known.position(0)), position.number <= known.position {
@@ -147,11 +147,11 @@ extension ManagedObjectContext {
                 position.isComparable(with: now.position(0))
             else {
                 throw TandemError(
-                    .historyExpired, "\(position) is of another log or epoch than this store's")
+                    .historyExpired, TandemError.foreign(position).message)
             }
             guard end >= position.number else {
                 throw TandemError(
-                    .timeout, "the journal ends at \(end), before \(position.number)")
+                    .timeout, TandemError.notReached(position.number, last: end).message)
             }
             return .done(session)
         }

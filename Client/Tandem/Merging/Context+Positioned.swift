@@ -114,7 +114,7 @@ extension ManagedObjectContext {
                     ? try self.judgedStep(answer, askers)
                     : try self.mergeStep(through: answer.position)
             } else {
-                throw TandemError(.storage, "the daemon gave no verdicts")
+                throw TandemError.unexpectedAnswer("verdicts")
             }
             return try merging.then { _ in
                 if let found, self.merged == found.position,
@@ -143,7 +143,7 @@ extension ManagedObjectContext {
         _ answer: PiggybackedAnswer, _ read: (PiggybackedAnswer) -> Answer?
     ) throws -> Answer {
         guard let found = read(answer) else {
-            throw TandemError(.storage, "the daemon answered another read than was asked for")
+            throw TandemError.unexpectedAnswer("a read")
         }
         return found
     }
@@ -153,7 +153,7 @@ extension ManagedObjectContext {
         guard attempt > core.limits.readAttempts else { return }
         throw TandemError(
             .timeout,
-            "the context moved on \(core.limits.readAttempts) times before an answer could be used; "
+            "the context moved to another position \(core.limits.readAttempts) times during the read; "
                 + "read again")
     }
 }

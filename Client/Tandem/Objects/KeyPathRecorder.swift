@@ -47,10 +47,10 @@ final class KeyPathRecorder {
             let recorder = KeyPathRecorder(samples)
             guard let type = Root.self as? ManagedObject.Type,
                 let start = recorder.next(type) as? Root
-            else { throw unknown(keyPath, "it has to begin at an object") }
+            else { throw unknown(keyPath, "it does not begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
             guard found == nil || found == path else {
-                throw unknown(keyPath, "it leads elsewhere where values differ")
+                throw unknown(keyPath, "its properties depend on values")
             }
             found = path
         }
@@ -82,9 +82,10 @@ final class KeyPathRecorder {
             isShown(value, by: last.shown, of: last.object)
         else {
             let found =
-                names.isEmpty ? "it reads none" : "it reads `\(names.joined(separator: "`, `"))`"
+                names.isEmpty
+                ? "reads none" : "is computed from `\(names.joined(separator: "`, `"))`"
             throw Self.unknown(
-                keyPath, "only properties declared with @Managed can be named; \(found)")
+                keyPath, "it must name properties declared with @Managed, but \(found)")
         }
         return Path(names: names, isToMany: last.shown.isSet)
     }
@@ -111,7 +112,7 @@ final class KeyPathRecorder {
         TandemError(
             .usage,
             "the key path from \(Swift.type(of: keyPath).rootType) to "
-                + "\(Swift.type(of: keyPath).valueType) is none of a predicate: \(why)")
+                + "\(Swift.type(of: keyPath).valueType) cannot be used in a predicate: \(why)")
     }
 }
 
@@ -221,7 +222,7 @@ private enum TracedObject {
             }
         }
         guard let entity = try? CompiledModel(model).entity(named: "Traced") else {
-            preconditionFailure("A class has @Managed properties whose names are no identifiers.")
+            preconditionFailure("The names of a class's @Managed properties must be identifiers.")
         }
         return entity
     }

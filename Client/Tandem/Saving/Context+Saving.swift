@@ -56,7 +56,7 @@ extension ManagedObjectContext {
     func checkSaveID(_ saveID: [UInt8]) {
         precondition(
             !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
-            "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
+            "A save id must have 1 to \(WireLimits.saveIDBytes) bytes.")
     }
 
     private func tracedStep(_ options: SaveOptions) throws -> Step<Position> {
@@ -85,7 +85,7 @@ extension ManagedObjectContext {
             if self.inFlightSave?.isSettled == true { self.inFlightSave = nil }
             if let inFlightSave = self.inFlightSave {
                 guard inFlightSave.isUnknown else {
-                    throw TandemError(.usage, "another save of this context is under way")
+                    throw TandemError(.usage, "this context is already saving; wait for that save")
                 }
                 return try self.sendStep(inFlightSave.request).then { _ in
                     try self.saveStep(options)
@@ -175,7 +175,9 @@ extension ManagedObjectContext {
                     (try? self.check(saved.inserted.compactMap { $0 })) != nil
                 else {
                     throw self.failed(
-                        TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
+                        TandemError(
+                            .unknownOutcome,
+                            "the daemon's answer does not fit the save; look at the objects"),
                         request.saveID)
                 }
                 return try self.mergeStep(of: saved, sent).then { _ in
