@@ -47,7 +47,7 @@ public final class EmbeddedDaemon: Sendable {
         switch outcome.handle.withLock({ $0 }) {
         case .success(let handle): self.handle = handle
         case .failure(let error): throw error
-        case nil: throw DaemonError(.system, "the daemon's thread ended before it opened the store")
+        case nil: throw DaemonError(.system, "the daemon's thread ended before the store was open")
         }
     }
 

@@ -44,7 +44,7 @@ extension PersistentContainer {
         do throws(DaemonError) {
             daemon = try EmbeddedDaemon(.inMemory())
         } catch {
-            throw TandemError(.storage, "the daemon in memory can't be started: \(error)")
+            throw TandemError(.storage, "the daemon in memory cannot be started: \(error)")
         }
         return daemon.keptByTransport
     }

@@ -104,7 +104,7 @@ public final class ScriptedTransport: Sendable {
             noteQuestion: { [self] in state.withLock { $0.questions += 1 } })
         let isHolding = try state.withLock { state in
             if state.isAway {
-                throw TandemError(.disconnected, "the script lets nobody through")
+                throw TandemError(.disconnected, "the script refuses all connections")
             }
             state.lines.removeAll { $0.isOver }
             state.lines.append(line)

@@ -48,7 +48,7 @@ enum ConfigurationFile {
         for (key, value) in mapping {
             let origin = "\(path):\((key.mark ?? value.mark)?.line ?? 1)"
             guard let name = key.scalar?.string else {
-                throw Unreadable(message: "\(origin): a key is a word")
+                throw Unreadable(message: "\(origin): a key must be a word")
             }
             if let inner = value.mapping {
                 try collect(inner, below: prefix + name + ".", path, &found)
@@ -64,7 +64,8 @@ enum ConfigurationFile {
         if let scalar = node.scalar { return [scalar.string] }
         return try (node.sequence.map(Array.init) ?? [node]).map { item in
             guard let scalar = item.scalar, !isNull(item) else {
-                throw Unreadable(message: "\(origin): a list has one word or number in each place")
+                throw Unreadable(
+                    message: "\(origin): each item of a list must be one word or number")
             }
             return scalar.string
         }

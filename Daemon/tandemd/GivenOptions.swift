@@ -6,19 +6,20 @@ struct GivenOptions: ParsableArguments {
     @Option(
         name: .customLong("set"),
         help: ArgumentHelp(
-            "Set a key of the configuration; may be repeated.", valueName: "key=value"))
+            "Set a key of the configuration; can be repeated.", valueName: "key=value"))
     var assignments: [String] = []
 
-    @Option(help: "The directory of store and journal; made if missing.")
+    @Option(help: "The directory of store and journal; created if missing.")
     var store: String?
 
-    @Option(help: "The path of the socket; its directory is made if missing.")
+    @Option(help: "The path of the socket; its directory is created if missing.")
     var socket: String?
 
-    @Option(help: "full: an answered save survives power loss; relaxed: the death of processes.")
+    @Option(help: "full: answered saves survive a power loss; relaxed: the end of processes.")
     var durability: String?
 
-    @Option(help: "What goes to the log: critical, error, warning, notice, info or debug.")
+    @Option(
+        help: "The least important level to log: critical, error, warning, notice, info or debug.")
     var logLevel: String?
 
     @Option(help: "Mebibytes of a journal segment; 64 by default, 1 for small stores.")
@@ -26,23 +27,23 @@ struct GivenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Mebibytes of journal to keep, 1024 by default; above it the oldest segments go that nobody needs.",
+            "Mebibytes above which the oldest unneeded segments are removed; 1024 by default.",
             valueName: "MiB"))
     var journalKeep: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Hours of journal to keep, 168 by default; older segments go that nobody needs.",
+            "Hours after which unneeded segments are removed; 168 by default.",
             valueName: "hours"))
     var journalHours: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Mebibytes that the journal never exceeds, 4096 by default; who needs what has to go is expired.",
+            "Mebibytes that the journal must not exceed; 4096 by default. Readers that still need removed segments are expired.",
             valueName: "MiB"))
     var journalCap: Int?
 
-    @Option(help: "Mebibytes that the store may use; 1 Ti by default.")
+    @Option(help: "The store's quota in mebibytes; 1 Ti by default.")
     var mapLimitMebibytes: Int?
 
     @Option(help: ArgumentHelp("Kibibytes of a segment, for tests.", visibility: .hidden))
@@ -68,7 +69,7 @@ struct GivenOptions: ParsableArguments {
 
     private static func setting(_ assignment: String) throws -> GivenSetting {
         guard let equals = assignment.firstIndex(of: "=") else {
-            throw ValidationError("--set takes KEY=VALUE, not \(assignment)")
+            throw ValidationError("--set must be KEY=VALUE, not \(assignment)")
         }
         let value = String(assignment[assignment.index(after: equals)...])
         return GivenSetting(String(assignment[..<equals]), [value], from: "--set")

@@ -8,23 +8,23 @@ import TandemModel
 struct Tandemd: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tandemd",
-        abstract: "Keeps one object graph in step across all processes of this machine.",
+        abstract: "Keep one object graph in sync across all processes of this machine.",
         discussion: """
-            Without --store and --socket the directories of --name are used: for root and services of \
-            the system /var/lib/tandem/NAME and /run/tandem/NAME.sock, for others below \
-            XDG_STATE_HOME and XDG_RUNTIME_DIR. Under systemd the socket is taken from its socket unit.
+            Without --store and --socket the directories of --name are used: for root and system \
+            services /var/lib/tandem/NAME and /run/tandem/NAME.sock, for other users below \
+            XDG_STATE_HOME and XDG_RUNTIME_DIR. Under systemd the socket unit provides the socket.
 
-            Every key below is set by --set KEY=VALUE, else by its variable (journal.keepBytes: \
-            TANDEMD_JOURNAL_KEEP_BYTES), else in the configuration's file, YAML with one level \
-            for each dot: /etc/tandem/NAME.yaml for root and services of the system, for others \
+            Each key below is set by --set KEY=VALUE, else by its variable (journal.keepBytes: \
+            TANDEMD_JOURNAL_KEEP_BYTES), else in the configuration file, which is YAML with one level \
+            for each dot: /etc/tandem/NAME.yaml for root and system services, for other users \
             below XDG_CONFIG_HOME.
 
             EXIT CODES:
-              0: told to stop, by SIGTERM or SIGINT
+              0: stopped by SIGTERM or SIGINT
               1: another daemon holds the store or the socket
-              2: arguments or configuration
-              75: no room or memory to start; another try may do
-              78: journal or store can't be trusted, or the system failed; look before the next start
+              2: wrong arguments or configuration
+              75: no space or memory to start; a later attempt may succeed
+              78: journal or store damaged, or the system failed; find the cause before the next start
 
             KEYS:
             \(Tandemd.keys)
@@ -33,13 +33,13 @@ struct Tandemd: ParsableCommand {
 
     @OptionGroup var given: GivenOptions
 
-    @Option(help: "The name that store, socket and configuration have by default.")
+    @Option(help: "The name of which store, socket and configuration have their paths by default.")
     var name: String?
 
-    @Option(help: "The configuration's file; TANDEMD_CONFIG stands in for it.")
+    @Option(help: "The configuration file (TANDEMD_CONFIG).")
     var config: String?
 
-    @Flag(help: "Say what is configured and by whom, or what is wrong with it, and end.")
+    @Flag(help: "Print the configuration with its origins, or what is wrong with it, and exit.")
     var checkConfig = false
 
     /// Parses the arguments and runs the daemon.
@@ -69,7 +69,7 @@ struct Tandemd: ParsableCommand {
                 + LogLine.text(
                     .failed, ["code": 78],
                     message:
-                        "\(store) is cut off, or its disk can't be read (SIGBUS); check the disk, "
+                        "\(store) is truncated, or its disk cannot be read (SIGBUS); check the disk, "
                         + "move that file away and run `tandem rebuild -D \(configuration.store)`"))
         do {
             let signals = try SignalSource()
@@ -134,7 +134,7 @@ struct Tandemd: ParsableCommand {
         for problem in ConfigurationSources.unknownVariables() { assembly.note(problem) }
         if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
             assembly.note(
-                "`\(name)` is not the name of a daemon, which has no `/` and no `.` at its beginning"
+                "`\(name)` is not the name of a daemon; a name has no `/` and does not begin with `.`"
             )
         }
         do {
@@ -157,7 +157,7 @@ struct Tandemd: ParsableCommand {
             return settings
         }
         guard let named else { return [] }
-        throw ConfigurationFile.Unreadable(message: "there is no configuration \(named)")
+        throw ConfigurationFile.Unreadable(message: "there is no configuration file \(named)")
     }
 
     /// The table of keys for the help.

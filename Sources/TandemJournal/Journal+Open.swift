@@ -11,8 +11,9 @@ extension Journal {
         identityIfNew: LogIdentity, appliedPosition: UInt64?
     ) throws(JournalError) -> (journal: Journal, report: RecoveryReport) {
         let smallest = SegmentFormat.headerBytes + SegmentFormat.Batch.body
-        precondition(options.segmentBytes >= smallest, "a segment has at least \(smallest) bytes")
-        precondition(options.firstPositionIfNew > 0, "positions begin at 1")
+        precondition(
+            options.segmentBytes >= smallest, "A segment must have at least \(smallest) bytes.")
+        precondition(options.firstPositionIfNew > 0, "Positions must begin at 1.")
         let place = JournalLocation(directory: directory, fileSystem: fileSystem, options: options)
         let lock = try prepareDirectory(place)
         try removeSpare(place)
@@ -52,7 +53,8 @@ extension Journal {
             guard error.isLocked else { throw .unreadable(error) }
             throw JournalError(
                 .locked, place.directory, "\(error)",
-                remedy: "Stop the other process first; tools may read beside it.", cause: error)
+                remedy: "Stop the other process first; tools can read without the lock.",
+                cause: error)
         }
     }
 
@@ -71,7 +73,7 @@ extension Journal {
         if let applied, applied >= first {
             throw JournalError(
                 .missing, place.directory,
-                "there is no segment, the store has applied position \(applied)",
+                "there is no segment, but the store is at position \(applied)",
                 remedy: JournalError.salvage)
         }
         let header = SegmentHeader(

@@ -106,7 +106,7 @@ public final class Journal: ChangeLog {
         expected: UInt64, batch: inout BatchBuilder
     ) throws(JournalError) -> AppendOutcome {
         if let failure { throw failure }
-        precondition(!batch.isEmpty, "a batch must have at least one payload")
+        precondition(!batch.isEmpty, "A batch must have at least one payload.")
         guard expected == tail.last else { return .conflict(last: tail.last) }
         try reserve(bytes: batch.frameBytes)
         assert(

@@ -137,7 +137,8 @@ extension JournalReader {
             before != Chain(startOf: opened.header)
         {
             return .gap(
-                gap(opened, 0, "the segment does not continue the one before", position, position))
+                gap(opened, 0, "the segment does not continue the previous one", position, position)
+            )
         }
         return step
     }

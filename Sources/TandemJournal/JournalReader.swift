@@ -21,7 +21,7 @@ public final class JournalReader {
     }
 
     /// A section of a segment that can't be read.
-    public struct Gap: Hashable, Sendable {
+    public struct Gap: Hashable, Sendable, CustomStringConvertible {
         /// The path of the segment.
         public var path: String
         /// The offset at which the section begins.
@@ -32,6 +32,9 @@ public final class JournalReader {
         public var firstMissing: UInt64
         /// The first position after the section; nil if nothing follows.
         public var next: UInt64?
+
+        /// The section's location and the finding.
+        public var description: String { "\(path) at offset \(offset): \(reason)" }
     }
 
     /// The position of the next entry.
@@ -212,7 +215,7 @@ public final class JournalReader {
         return .gap(
             Gap(
                 path: path, offset: batchOffset,
-                reason: "the payloads of batch \(header.batchNumber) overrun it",
+                reason: "the payloads of batch \(header.batchNumber) do not fit into it",
                 firstMissing: missing, next: position))
     }
 }

@@ -31,8 +31,8 @@ package struct OldestPosition {
         guard let recorded, recorded > 0, recorded < first else { return nil }
         return (
             recorded...first - 1,
-            "positions \(recorded) to \(first - 1) are missing: segments were removed by something else than "
-                + "retention or `tandem vacuum`; bring them back, or remove \(path) to accept it"
+            "positions \(recorded) to \(first - 1) are missing: segments were removed, but not by "
+                + "retention or `tandem vacuum`; bring them back, or remove \(path) to accept the loss"
         )
     }
 

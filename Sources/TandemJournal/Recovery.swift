@@ -109,7 +109,8 @@ struct Recovery {
         guard identity.epoch >= previous.identity.epoch else {
             throw .damaged(
                 segment.path, at: 0,
-                "epoch \(identity.epoch) after epoch \(previous.identity.epoch)")
+                "the segment has epoch \(identity.epoch), but the previous segment has epoch \(previous.identity.epoch)"
+            )
         }
     }
 
@@ -121,8 +122,8 @@ struct Recovery {
         throw .damaged(
             segment.path, at: 0,
             "the segment begins with batch \(header.firstBatch) at position "
-                + "\(header.firstPosition) after checksum \(header.previousChecksum); the one "
-                + "before ends before batch \(chain.batchNumber) at position \(chain.position) "
+                + "\(header.firstPosition) after checksum \(header.previousChecksum), but the previous "
+                + "segment ends before batch \(chain.batchNumber) at position \(chain.position) "
                 + "with checksum \(chain.checksum)")
     }
 
@@ -135,7 +136,7 @@ struct Recovery {
                 next.path, at: 0,
                 "the segment begins with batch \(next.header.firstBatch) at position "
                     + "\(next.header.firstPosition) after checksum "
-                    + "\(next.header.previousChecksum); \(segment.path) does not end there")
+                    + "\(next.header.previousChecksum), but \(segment.path) does not end there")
         }
         lastBatch = (segment.header.firstPosition, last.offset, last.header)
     }
@@ -188,7 +189,7 @@ struct Recovery {
             throw .damaged(
                 segment.path, at: stop.offset,
                 "\(stop.problem ?? "zeros in place of batch \(stop.chain.batchNumber)"), but batch "
-                    + "\(later.header.batchNumber) at offset \(later.offset) is whole")
+                    + "\(later.header.batchNumber) at offset \(later.offset) is complete")
         }
         return stop.offset..<end
     }
@@ -199,7 +200,7 @@ struct Recovery {
         guard applied >= chain.position else { return }
         throw JournalError(
             .missing, segment.path, at: offset,
-            "the log ends at position \(chain.position - 1), the store has applied \(applied)",
+            "the log ends at position \(chain.position - 1), but the store is at position \(applied)",
             remedy: JournalError.salvage)
     }
 

@@ -62,7 +62,8 @@ struct TornTail {
             if !place.fileSystem.exists(path) { return path }
         }
         throw .damaged(
-            segment.path, at: offset, "there are \(Self.maximumCopies) copies of torn batches here")
+            segment.path, at: offset,
+            "there are already \(Self.maximumCopies) copies of torn batches")
     }
 
     private func copy(_ range: Range<UInt64>, to path: String) throws(IOError) {

@@ -30,7 +30,9 @@ public final class CompiledModel: Sendable {
         let version = previous?.version ?? 0
         guard version < .max else {
             throw ModelError([
-                ModelProblem("the store has had \(version) models; copy its objects to a new store")
+                ModelProblem(
+                    "the store has had \(version) models, the maximum; copy its objects to a new store"
+                )
             ])
         }
         let problems = ModelCheck.problems(in: model)
@@ -54,7 +56,8 @@ public final class CompiledModel: Sendable {
         let compiled = compiler.compile()
         guard !compiler.isExhausted else {
             throw ModelError([
-                ModelProblem("no numbers are left for entities, links and indexes; at most 65535")
+                ModelProblem(
+                    "the model needs more than 65535 numbers for entities, links and indexes")
             ])
         }
         entities = compiled
@@ -80,20 +83,12 @@ public final class CompiledModel: Sendable {
         do {
             return try CompiledModel(from: &reader)
         } catch {
-            preconditionFailure("A model can't be decoded from its own binary form: \(error)")
+            preconditionFailure("A model cannot be decoded from its own binary form: \(error).")
         }
     }
 
     /// Returns the entity with this name.
     public func entity(named name: String) -> CompiledEntity? { byName[name] }
-
-    /// Returns an error that says that an entity is unknown, and lists the known ones.
-    package func unknownEntity(_ name: String) -> TandemError {
-        let names = entities.map(\.name).sorted()
-        let known =
-            names.isEmpty ? "the model has none" : "known are \(names.joined(separator: ", "))"
-        return TandemError(.unknownEntity, "there is no entity `\(name.prefix(100))`; \(known)")
-    }
 
     /// Returns the entity with this tag.
     @inline(__always)

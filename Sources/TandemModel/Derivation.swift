@@ -92,7 +92,7 @@ extension CompiledProperty {
 
     /// A message that says that a derived property can't be set; nil for any other property.
     public var settingProblem: String? {
-        derivation.map { "it is derived, \($0), and can't be set; leave it out" }
+        derivation.map { "the attribute is derived (\($0)) and cannot be set; leave it out" }
     }
 }
 

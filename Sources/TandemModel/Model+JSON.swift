@@ -17,7 +17,7 @@ extension Model {
         do {
             json = try JSON(parsing: text)
         } catch {
-            throw ModelError([ModelProblem("this is no JSON")])
+            throw ModelError([ModelProblem("the text is not JSON")])
         }
         try self.init(json: json)
     }
@@ -169,7 +169,9 @@ private struct ModelParser {
         guard let to = string(members["to"], "to"),
             let inverse = string(members["inverse"], "inverse")
         else {
-            problem("a relationship needs `to`, an entity, and `inverse`, the way back")
+            problem(
+                "a relationship needs `to`, an entity, and `inverse`, the inverse relationship's name"
+            )
             return nil
         }
         var relationship = Relationship(name, to: to, inverse: inverse)
@@ -199,7 +201,7 @@ private struct ModelParser {
         }
         for key in members.keys.sorted() where !keys.contains(key) {
             problem(
-                "\(what) has an unknown key `\(key)`; known are \(keys.joined(separator: ", "))")
+                "\(what) has an unknown key `\(key)`; the keys are \(keys.joined(separator: ", "))")
         }
         return members
     }
@@ -255,7 +257,7 @@ private struct ModelParser {
     mutating func value(_ json: JSON?, _ type: AttributeType, _ key: String) -> Value {
         guard let json else { return .null }
         guard let value = Value(json: json, type: type) else {
-            problem("`\(key)` must hold values of type \(type.rawValue)")
+            problem("`\(key)` must have values of type \(type.rawValue)")
             return .null
         }
         return value

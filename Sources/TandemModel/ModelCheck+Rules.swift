@@ -8,7 +8,7 @@ extension ModelCheck {
         let hints = model.entities.values.map { ($0.name, $0.renamedFrom) }
         for (name, other) in doubled(hints) {
             problems.append(
-                ModelProblem(entity: name, "\(other) was renamed from the same entity"))
+                ModelProblem(entity: name, "\(other) has the same former name"))
         }
         for entity in model.entities.values.sorted(by: { $0.name < $1.name }) {
             let hints =
@@ -17,7 +17,7 @@ extension ModelCheck {
             problems += doubled(hints).map { name, other in
                 ModelProblem(
                     entity: entity.name, property: name,
-                    "\(other) was renamed from the same property")
+                    "\(other) has the same former name")
             }
             for attribute in entity.attributes.values.sorted(by: { $0.name < $1.name }) {
                 guard let message = contradiction(in: attribute) else { continue }
@@ -43,7 +43,7 @@ extension ModelCheck {
         if attribute.minimum != nil || attribute.maximum != nil,
             [.bool, .uuid].contains(attribute.type)
         {
-            return "`min` and `max` are for numbers, dates, texts and data"
+            return "`min` and `max` apply to numbers, dates, texts and data only"
         }
         let property = CompiledProperty(
             slot: 0, name: attribute.name, kind: .attribute(attribute))
@@ -51,11 +51,11 @@ extension ModelCheck {
             value.isNull ? nil : property.problem(with: value) { _ in nil }
         }
         if let message = problem(attribute.defaultValue) {
-            return "the default \(attribute.defaultValue.json.text) can't be saved: \(message)"
+            return "the default \(attribute.defaultValue.json.text) cannot be saved: \(message)"
         }
         for value in attribute.allowedValues ?? [] {
             guard let message = problem(value) else { continue }
-            return "the allowed value \(value.json.text) can't be saved: \(message)"
+            return "the allowed value \(value.json.text) cannot be saved: \(message)"
         }
         return nil
     }

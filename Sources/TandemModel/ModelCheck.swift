@@ -6,7 +6,8 @@ enum ModelCheck {
             problems += check(entity, model)
         }
         for name in model.repeatedNames.sorted() {
-            problems.append(ModelProblem(entity: name, "several entities have this name"))
+            problems.append(
+                ModelProblem(entity: name, "two entities have this name; rename one of them"))
         }
         return problems
     }
@@ -17,32 +18,35 @@ enum ModelCheck {
             problems.append(ModelProblem(entity: entity.name, property: property, message))
         }
         if !isIdentifier(entity.name) {
-            problem(nil, "the name is no identifier (letters, digits, _)")
+            problem(nil, "the name is not an identifier; use letters, digits and _")
         }
         guard let lineage = model.lineage(of: entity.name) else {
             problem(
                 nil,
-                "the parent `\(entity.parent ?? "")` does not exist or inherits from this entity")
+                "the parent `\(entity.parent ?? "")` does not exist or is a subentity of this entity"
+            )
             return problems
         }
         let inherited = Set(lineage.dropFirst().flatMap { $0.ownNames })
         for name in entity.ownNames.sorted() {
             if !isIdentifier(name) {
-                problem(name, "the name is no identifier (letters, digits, _)")
+                problem(name, "the name is not an identifier; use letters, digits and _")
             }
             if inherited.contains(name) {
-                problem(name, "a parent has a property of this name already")
+                problem(name, "a parent already has a property of this name")
             }
             if entity.attributes[name] != nil, entity.relationships[name] != nil {
-                problem(name, "it is an attribute and a relationship; rename one of them")
+                problem(name, "an attribute and a relationship have this name; rename one of them")
             }
         }
         for name in entity.repeatedNames.sorted() {
-            problem(name, "several properties have this name")
+            problem(name, "two properties have this name; rename one of them")
         }
         let all = lineage.flatMap(\.ownNames)
         if all.count > PropertyMask.capacity {
-            problem(nil, "\(all.count) properties; an entity has at most \(PropertyMask.capacity)")
+            problem(
+                nil,
+                "the entity has \(all.count) properties; the maximum is \(PropertyMask.capacity)")
         }
         for (_, attribute) in entity.attributes.sorted(by: { $0.key < $1.key }) {
             for message in check(attribute) + check(derived: attribute, lineage) {
@@ -59,7 +63,7 @@ enum ModelCheck {
         }
         for name in Set(entity.uniqueness.joined()).sorted()
         where lineage.contains(where: { $0.attributes[name]?.derived != nil }) {
-            problem(name, "uniqueness needs what is set, not what is derived")
+            problem(name, "uniqueness cannot use derived attributes")
         }
         return problems
     }
@@ -73,7 +77,7 @@ enum ModelCheck {
         }
         for value in values where value.inRow.isOutside {
             messages.append(
-                "default and allowed values have at most \(BlobReference.inlineLimit) bytes")
+                "default and allowed values must have at most \(BlobReference.inlineLimit) bytes")
         }
         if let low = attribute.minimum, let high = attribute.maximum, low > high {
             messages.append("`min` is above `max`")
@@ -84,13 +88,13 @@ enum ModelCheck {
     private static func check(pattern attribute: Attribute) -> [String] {
         guard let text = attribute.pattern else { return [] }
         guard attribute.type == .string || attribute.type == .url else {
-            return ["`pattern` is for strings and URLs"]
+            return ["`pattern` applies to strings and URLs only"]
         }
         do {
             _ = try TextPattern(text)
             return []
         } catch {
-            return ["`pattern` can't be read: \(error)"]
+            return ["`pattern` cannot be parsed: \(error)"]
         }
     }
 
@@ -99,11 +103,11 @@ enum ModelCheck {
     ) -> [String] {
         var messages: [String] = []
         if relationship.ordered, !relationship.toMany {
-            messages.append("`ordered` is for to-many relationships")
+            messages.append("`ordered` applies to to-many relationships only")
         }
         messages += check(counts: relationship)
         guard let destination = model.entities[relationship.destination] else {
-            return messages + ["leads to `\(relationship.destination)`, which is no entity"]
+            return messages + ["the destination `\(relationship.destination)` is not an entity"]
         }
         guard let inverse = destination.relationships[relationship.inverse] else {
             return messages + [
@@ -113,7 +117,7 @@ enum ModelCheck {
         }
         if inverse.destination != entity.name || inverse.inverse != relationship.name {
             messages.append(
-                "its inverse `\(destination.name).\(inverse.name)` must lead to \(entity.name) "
+                "its inverse `\(destination.name).\(inverse.name)` must refer to \(entity.name) "
                     + "and name `\(relationship.name)` as its inverse")
         }
         return messages
@@ -122,8 +126,12 @@ enum ModelCheck {
     private static func check(counts relationship: Relationship) -> [String] {
         let (low, high) = (relationship.minimum, relationship.maximum)
         guard low != nil || high != nil else { return [] }
-        guard relationship.toMany else { return ["`min` and `max` are for to-many relationships"] }
-        if low ?? 0 < 0 || high ?? 1 < 1 { return ["`min` is 0 or more, `max` 1 or more"] }
+        guard relationship.toMany else {
+            return ["`min` and `max` apply to to-many relationships only"]
+        }
+        if low ?? 0 < 0 || high ?? 1 < 1 {
+            return ["`min` must be at least 0, and `max` at least 1"]
+        }
         return low ?? 0 > high ?? .max ? ["`min` is above `max`"] : []
     }
 
@@ -133,7 +141,7 @@ enum ModelCheck {
             let isToOne = lineage.contains { $0.relationships[name]?.toMany == false }
             return isAttribute || isToOne
                 ? nil
-                : "uniqueness and indexes need attributes or to-one relationships, not `\(name)`"
+                : "uniqueness and indexes need attributes or to-one relationships, and `\(name)` is not one"
         }
     }
 

@@ -5,10 +5,10 @@ struct ModelComparison {
     /// The entities that have objects, including objects of subentities.
     var filled: Set<String> = []
 
-    private static let isStricter = "what is stored has to keep it"
+    private static let isStricter = "stored objects must satisfy it"
     private static let isRelaxed = "a relaxed rule"
-    private static let isAnotherRule = "apps that know the old rule count on it"
-    private static let leadsElsewhere = "drop it, and add another one under another name"
+    private static let isAnotherRule = "apps with the old model rely on the old rule"
+    private static let leadsElsewhere = "drop it, and add another relationship with another name"
 
     init(base: Model, next: Model) {
         self.base = base
@@ -42,7 +42,7 @@ struct ModelComparison {
             found.append(
                 ModelDifference(
                     new.name, nil, .parent, from: old.parent, to: new.parent, .impossible,
-                    "objects keep their lineage; add another entity"))
+                    "objects keep their superentities; add another entity"))
         }
         for name in Set(old.ownNames).union(new.ownNames).sorted() {
             found += compare(name, old, new)
@@ -88,7 +88,7 @@ struct ModelComparison {
             entity, property, .declaration, from: nil, to: summary,
             isRefused ? .needsCheck : .compatible,
             isRefused
-                ? "the objects that are there have no value: make it optional \(way)"
+                ? "existing objects have no value: make it optional \(way)"
                 : "compatible")
     }
 
@@ -99,7 +99,7 @@ struct ModelComparison {
         let lost = old.filter { !new.contains($0) }.map {
             ModelDifference(
                 entity, nil, aspect, from: text($0), to: nil, .compatible,
-                aspect == .index ? "nothing stored is lost" : Self.isRelaxed)
+                aspect == .index ? "no data is lost" : Self.isRelaxed)
         }
         let isRule = aspect == .uniqueness && filled.contains(entity)
         return lost
@@ -121,7 +121,7 @@ struct ModelComparison {
             let way = ValueConversion(from: old.type, to: new.type)
             found.note(
                 .type, old.type.rawValue, new.type.rawValue, way == nil ? .impossible : .loses,
-                way?.summary ?? "no conversion; add another one under another name")
+                way?.summary ?? "there is no conversion; add another attribute with another name")
         }
         found.noteOptional(old.optional, new.optional)
         if old.defaultValue != new.defaultValue {
@@ -198,16 +198,16 @@ private struct Collector {
     ) {
         note(
             aspect, from, to, isRelaxed ? .compatible : .needsCheck,
-            isRelaxed ? "a relaxed rule" : "what is stored has to keep it")
+            isRelaxed ? "a relaxed rule" : "stored objects must satisfy it")
     }
 
     mutating func noteDerivation(_ old: Derivation?, _ new: Derivation?) {
         guard old != new else { return }
         let (effect, why): (ModelDifference.Effect, String) =
             switch (old, new) {
-            case (_, nil): (.changesRules, "its values stay as they are, and may be set")
-            case (nil, _): (.loses, "its values are computed from then on")
-            default: (.changesRules, "its values are computed anew")
+            case (_, nil): (.changesRules, "its values stay, and can be set")
+            case (nil, _): (.loses, "its values are replaced by computed ones")
+            default: (.changesRules, "its values are computed again")
             }
         note(.derived, old?.description, new?.description, effect, why)
     }

@@ -31,6 +31,6 @@ public struct ModelError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// All problems on one line.
     public var description: String {
-        "the model can't be used: " + problems.map(\.description).joined(separator: "; ")
+        "the model cannot be used: " + problems.map(\.description).joined(separator: "; ")
     }
 }

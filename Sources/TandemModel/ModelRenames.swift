@@ -49,11 +49,11 @@ public struct ModelRenames: Hashable, Sendable {
 
     /// The renames as differences.
     var differences: [ModelDifference] {
-        let why = "its values go with it; who knows the old name only can't go on"
+        let why = "its values are kept; apps that know only the old name are refused"
         var found = entities.map { old, new in
             ModelDifference(
                 new, nil, .name, from: old, to: new, .compatible,
-                "its objects go with it; who knows the old name only can't go on")
+                "its objects are kept; apps that know only the old name are refused")
         }
         for (entity, names) in properties {
             found += names.map { old, new in

@@ -13,7 +13,7 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
 
     /// Creates a limit that is any number but NaN; a whole number equals the integer.
     public init(_ value: Double) {
-        precondition(!value.isNaN, "A limit is a number.")
+        precondition(!value.isNaN, "A limit must be a number.")
         measure = Int64(exactly: value).map { .int($0) } ?? .double(value)
     }
 

@@ -80,23 +80,24 @@ public struct Row: Hashable, Sendable {
     ) throws(TandemError) {
         let name = "\(entity.name).\(property)"
         guard bytes.count >= RowLayout.headerBytes else {
-            throw TandemError(.storage, "\(name) can't be read: \(bytes.count) bytes are no row")
+            throw TandemError(
+                .storage, "\(name) cannot be read: \(bytes.count) bytes are not a row")
         }
         guard modelVersion == entity.version else {
             throw TandemError(
                 .schemaMismatch,
-                "\(name) can't be read: the row was written under version \(modelVersion) of the model, and "
-                    + "the entity is of version \(entity.version); use the entity of version "
+                "\(name) cannot be read: the row was written under version \(modelVersion) of the model, but the "
+                    + "entity is of version \(entity.version); use the entity of version "
                     + "\(modelVersion), which a model transaction before the row installed")
         }
         guard tag == entity.tag else {
             throw TandemError(
                 .usage,
-                "\(name) can't be read: the row is of the entity with the tag \(tag), not \(entity.tag)"
+                "\(name) cannot be read: the row has the entity tag \(tag), not \(entity.tag)"
             )
         }
         guard hasShape(of: entity) else {
-            throw TandemError(.storage, "\(name) can't be read: the row's bytes are damaged")
+            throw TandemError(.storage, "\(name) cannot be read: the row's bytes are damaged")
         }
     }
 

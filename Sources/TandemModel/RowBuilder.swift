@@ -120,7 +120,7 @@ enum RowBuilder {
         case (.string, .longText(let value)): bytes.append(contentsOf: value.bytes)
         default:
             preconditionFailure(
-                "\(entity.name).\(entity.properties[slot].name) can't hold \(value).")
+                "\(entity.name).\(entity.properties[slot].name) cannot hold \(value).")
         }
     }
 

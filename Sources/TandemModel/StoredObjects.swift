@@ -152,7 +152,7 @@ public struct StoredObjects: Sendable {
         public subscript(
             index: Int
         ) -> (object: ObjectReference, version: UInt64, row: RowView) {
-            precondition(starts.indices.contains(index), "There is no object at that place.")
+            precondition(starts.indices.contains(index), "There is no object at this index.")
             let start = starts[index]
             let object = ObjectReference(
                 tag: bytes.little(start, UInt16.self), number: bytes.little(start + 2, UInt64.self))

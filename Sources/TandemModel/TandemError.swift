@@ -96,7 +96,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         let more = left.count > 1 ? " and \(left.count - 1) more" : ""
         return TandemError(
             .deleteDenied,
-            "\(object) can't be deleted: its \(relationship) still has \(first)\(more)")
+            "\(object) cannot be deleted: its \(relationship) still has \(first)\(more)")
     }
 
     /// The error as `code: message`.

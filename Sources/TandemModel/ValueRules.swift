@@ -1,7 +1,7 @@
 /// Validation of values against a model's rules, for clients and daemon alike.
 extension CompiledProperty {
     /// The message for a required relationship that is empty.
-    public static let leadsNowhere = "it must lead somewhere; set it before saving"
+    public static let leadsNowhere = "an object is required; set the relationship before saving"
 
     /// Returns what is wrong with an attribute's value and what is allowed, or nil if the value is
     /// valid.
@@ -21,24 +21,24 @@ extension CompiledProperty {
         if value.isNull { return allowsNull ? nil : "a value is required" }
         guard limitsValues, let attribute else { return nil }
         if let allowed = attribute.allowedValues, !allowed.contains(value) {
-            return "\(value.excerpt()) is not allowed; allowed are " + Self.list(allowed)
+            return "\(value.excerpt()) is not allowed; the allowed values are " + Self.list(allowed)
         }
         if let problem = tooLong(value) { return problem }
         if let pattern, let text = try text(value, content) {
             switch pattern.matches(text) {
             case true?: break
-            case false?: return "it does not match the pattern \(pattern.text)"
-            case nil: return "it is too long to be matched with the pattern \(pattern.text)"
+            case false?: return "the text does not match the pattern \(pattern.text)"
+            case nil: return "the text is too long to be matched with the pattern \(pattern.text)"
             }
         }
         guard attribute.minimum != nil || attribute.maximum != nil,
             let size = try attribute.size(value, content)
         else { return nil }
         if let minimum = attribute.minimum, size.isLess(than: minimum.measure) {
-            return "it is below the minimum of \(minimum.text)"
+            return "\(value.measured) is below the minimum of \(minimum.text)"
         }
         if let maximum = attribute.maximum, maximum.measure.isLess(than: size) {
-            return "it is above the maximum of \(maximum.text)"
+            return "\(value.measured) is above the maximum of \(maximum.text)"
         }
         return nil
     }
@@ -69,12 +69,23 @@ extension CompiledRelationship {
     public func problem(withCount count: Int) -> String? {
         if count == 0 { return isOptional ? nil : CompiledProperty.leadsNowhere }
         if let minimum = declaration.minimum, count < minimum {
-            return "it has \(count) members, below the minimum of \(minimum)"
+            return "the number of members is \(count), below the minimum of \(minimum)"
         }
         if let maximum = declaration.maximum, count > maximum {
-            return "it has \(count) members, above the maximum of \(maximum)"
+            return "the number of members is \(count), above the maximum of \(maximum)"
         }
         return nil
+    }
+}
+
+extension Value {
+    /// The quantity that `min` and `max` limit, for messages.
+    fileprivate var measured: String {
+        switch self {
+        case .string, .url, .longText: "the number of characters"
+        case .data, .blob: "the number of bytes"
+        default: "the value"
+        }
     }
 }
 

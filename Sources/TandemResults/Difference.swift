@@ -140,7 +140,7 @@ extension [SectionIDs] {
         for (index, section) in enumerated() {
             precondition(
                 indexes.updateValue(index, forKey: section.name) == nil,
-                "section \"\(section.name)\" occurs twice")
+                "Section \"\(section.name)\" occurs twice.")
         }
         return indexes
     }
@@ -153,7 +153,7 @@ extension [SectionIDs] {
                 let path = ResultsIndexPath(section: section, item: item)
                 precondition(
                     paths.updateValue(path, forKey: number) == nil,
-                    "object \(number) occurs twice")
+                    "Object \(number) occurs twice.")
             }
         }
         return paths

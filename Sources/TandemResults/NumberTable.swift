@@ -30,7 +30,7 @@ struct NumberTable: Sendable {
         buckets = [UInt32](repeating: NumberTable.empty, count: room + room / 4 + 4)
         let largest = UInt64(places + NumberTable.offset)
         placeBits = UInt32(64 - largest.leadingZeroBitCount)
-        precondition(placeBits <= 32, "a list has at most 4,294,967,293 leaves")
+        precondition(placeBits <= 32, "A list has at most 4,294,967,293 leaves.")
     }
 
     /// Returns the place of a number that `holds` confirms.
@@ -129,7 +129,7 @@ struct NumberTable: Sendable {
         let wanted = probe.bucket(place)
         var at = probe.start
         while buckets[at] != wanted {
-            precondition(buckets[at] != NumberTable.empty, "a number is not where it was put")
+            precondition(buckets[at] != NumberTable.empty, "A number is not where it was put.")
             at = next(at)
         }
         return at

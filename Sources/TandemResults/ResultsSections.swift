@@ -35,7 +35,7 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
     public subscript(index: Int) -> ResultsSection {
         precondition(
             rows.order.indices.contains(index),
-            "there is no section \(index) in a list of \(rows.order.count) sections")
+            "There is no section \(index) in a list of \(rows.order.count) sections.")
         return section(index, offset: rows.offset(ofSection: index))
     }
 

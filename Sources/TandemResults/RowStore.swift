@@ -69,8 +69,10 @@ struct RowStore: Sendable {
     @inline(__always)
     func withLeaf<Value>(_ leaf: Int, _ body: (borrowing Leaf) -> Value) -> Value {
         leaves.withUnsafeBufferPointer { leaves in
-            precondition(leaves.indices.contains(leaf), "there is no leaf \(leaf)")
-            guard let first = leaves.baseAddress else { preconditionFailure("there are no leaves") }
+            precondition(leaves.indices.contains(leaf), "There is no leaf \(leaf).")
+            guard let first = leaves.baseAddress else {
+                preconditionFailure("There are no leaves.")
+            }
             return body(first[leaf])
         }
     }
@@ -209,7 +211,7 @@ struct RowStore: Sendable {
             }
             rest -= Int(ref.count)
         }
-        preconditionFailure("item \(item) is beyond the end of section \(index)")
+        preconditionFailure("Item \(item) is beyond the end of section \(index).")
     }
 
     /// Returns the path of the row at a rank in the whole list, which must exist.
@@ -219,7 +221,7 @@ struct RowStore: Sendable {
             if rest < Int(ref.count) { return ResultsIndexPath(section: index, item: rest) }
             rest -= Int(ref.count)
         }
-        preconditionFailure("offset \(offset) is beyond the end of the list")
+        preconditionFailure("Offset \(offset) is beyond the end of the list.")
     }
 
     func row(at place: LeafLocation) -> ResultRow {

@@ -127,17 +127,17 @@ public struct SectionedList: Sendable {
         let rows = visible
         precondition(
             offset >= 0 && offset < rows.count,
-            "offset \(offset) is outside a list of \(rows.count) rows")
+            "Offset \(offset) is outside a list of \(rows.count) rows.")
         return rows.path(atOffset: offset)
     }
 
     private func place(_ path: ResultsIndexPath, in rows: RowStore) -> RowStore.LeafLocation {
         precondition(
             rows.order.indices.contains(path.section),
-            "there is no section \(path.section) in a list of \(rows.order.count) sections")
+            "There is no section \(path.section) in a list of \(rows.order.count) sections.")
         precondition(
             path.item >= 0 && path.item < Int(rows.order[path.section].count),
-            "there is no row at \(path)")
+            "There is no row at \(path).")
         return rows.place(section: path.section, item: path.item)
     }
 }

@@ -13,7 +13,7 @@ import TandemWire
 struct TandemCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tandem",
-        abstract: "Reads the journal, and looks after a Tandem daemon.",
+        abstract: "Read the journal and administer a Tandem daemon.",
         discussion: """
             ENVIRONMENT:
               TANDEM_SOCKET: path of the daemon's socket, used if --socket is not given
@@ -30,7 +30,7 @@ struct TandemCommand: ParsableCommand {
               0: done
               1: found a problem
               2: usage
-              3: no daemon answers, because none runs or it hangs
+              3: no daemon answers, because none runs or the running one hangs
               4: denied
               5: history expired
             """,
@@ -81,7 +81,7 @@ struct TandemCommand: ParsableCommand {
         BusErrors.end(
             with: 1,
             saying:
-                "tandem: the store's data.mdb is cut off, or its disk can't be read (SIGBUS); stop the "
+                "tandem: the store's data.mdb is truncated, or its disk cannot be read (SIGBUS); stop the "
                 + "daemon, check the disk, move that file away and run `tandem rebuild`")
         do {
             var command = try parseAsRoot(
@@ -121,7 +121,7 @@ struct TandemCommand: ParsableCommand {
         var text = message(for: error).split(separator: "\n").joined(separator: " ")
         if text.hasPrefix("Missing value for '-D") || text.hasPrefix("Missing value for '--dir") {
             text +=
-                ": the directory of a store, which `tandem status` names, as /var/lib/tandem/NAME"
+                ": the directory of a store, such as /var/lib/tandem/NAME; `tandem status` prints it"
         }
         if let wrong = wrongVerb(words) { refuse(wrong) }
         // The usage line begins with the verb: "Usage: tandem backup …".

@@ -8,11 +8,11 @@ struct Demo: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Start a daemon, a live table and a player, and compare what they saw.",
         discussion: """
-            Fails when the live table differs from a fresh fetch by a third process, or when a \
-            process missed a save. Whatever happens, it stops what it started and removes its store.
+            Fails if the live table differs from a fresh fetch by a third process, or if a \
+            process missed a save. In any case, stops its processes and removes its store.
             """)
 
-    @Option(help: "The daemon's executable.")
+    @Option(help: "The path of tandemd.")
     var tandemd: String
     @Option(help: "Milliseconds between two matches; 150 on a terminal, else 10.")
     var delay: UInt?
@@ -42,12 +42,13 @@ struct Demo: ParsableCommand {
             "tandemd", tandemd, ["--store", stage.directory + "/store", "--socket", stage.socket])
         let table = try stage.start(
             "table", ["table", "--until-input", "--report", report], input: .pipe)
-        try stage.wait("the table to stand") { RealFileSystem().exists(report) }
+        try stage.wait("the table") { RealFileSystem().exists(report) }
         let player = try stage.start(
             "play", ["play", "--quiet", "--delay", "\(delay)"], output: .pipe)
         let played = try stage.output(of: player, "play")
         guard let position = played.split(whereSeparator: \.isWhitespace).last else {
-            throw TandemError(.storage, "play did not say where it ended: \(played)")
+            throw TandemError(
+                .storage, "`worldcup play` did not print its last position: \(played)")
         }
         table.write(position + "\n")
         try stage.finish(table, "table")

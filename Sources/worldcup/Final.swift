@@ -26,7 +26,7 @@ extension Position {
     /// Parses a position as the verbs print it.
     static func parse(_ text: String) throws(TandemError) -> Position {
         guard let position = Position(text) else {
-            throw TandemError(.usage, "\(text) is no position; it looks like 18@1-5f0c…")
+            throw TandemError(.usage, "`\(text)` is not a position; give one such as 18@1-5f0c…")
         }
         return position
     }

@@ -68,7 +68,9 @@ import TandemIO
     private func changed(_ change: ControllerChange) {
         do {
             replayed = try change.change.apply(to: replayed)
-            if replayed != ids { failure = "the changes lead to another table than is shown" }
+            if replayed != ids {
+                failure = "the reported changes do not produce the table that is shown"
+            }
         } catch {
             failure = error.description
         }
@@ -96,7 +98,7 @@ import TandemIO
     }
 
     private func line(_ object: ResultsChange.ObjectChange) -> String {
-        guard let to = object.to else { return "team \(object.number) left" }
+        guard let to = object.to else { return "team \(object.number) was removed" }
         let team = row(controller.object(at: to))
         let zone = controller.sections[to.section].name
         let wins = team?.wins ?? 0

@@ -7,8 +7,8 @@ struct Play: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Play the 64 matches of 2022; every win is a save.",
         discussion: """
-            An empty store gets the 32 teams first, as one save. Draws save nothing; penalties \
-            decide who won.
+            An empty store first gets the 32 teams in one save. Draws save nothing; penalties \
+            decide the winner.
             """)
 
     @OptionGroup var place: Place

@@ -22,10 +22,10 @@ struct Score: AsyncParsableCommand {
 /// Adds a team; the first team of a zone creates a section in every table.
 struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Add a team; the first one of a zone makes a new section.")
+        abstract: "Add a team; the first team of a zone makes a new section.")
 
     @OptionGroup var place: Place
-    @Argument(help: "The team's name, which no other has.")
+    @Argument(help: "The team's name, which must be new.")
     var team: String
     @Argument(help: "The zone it qualified in.")
     var zone: String
@@ -60,6 +60,7 @@ extension ManagedObjectContext {
                 rollback()
             }
         }
-        throw TandemError(.conflict, "others changed \(name) twenty times in a row; try again")
+        throw TandemError(
+            .conflict, "\(name) was changed by others twenty times in a row; try again")
     }
 }

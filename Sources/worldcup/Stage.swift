@@ -63,14 +63,14 @@ final class Stage {
                 }
             }
             if clock.monotonicNanoseconds > end {
-                throw TandemError(.timeout, "waited \(Self.patience) s for \(what)")
+                throw TandemError(.timeout, "\(what) took longer than \(Self.patience) s")
             }
         }
     }
 
     /// Waits until a process has exited; throws unless its exit code is 0.
     func finish(_ process: ChildProcess, _ name: String) throws {
-        try wait("\(name) to end") { process.status != nil }
+        try wait("the end of \(name)") { process.status != nil }
         guard process.status == .exited(0) else {
             throw TandemError(.storage, "\(name) failed")
         }
@@ -93,7 +93,7 @@ final class Stage {
         for (name, process) in children where name == "tandemd" {
             process.terminate()
             guard process.wait() == .exited(0) else {
-                throw TandemError(.storage, "tandemd did not stop well: \(process.wait())")
+                throw TandemError(.storage, "tandemd did not stop cleanly: \(process.wait())")
             }
         }
     }

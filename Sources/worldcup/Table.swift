@@ -7,7 +7,7 @@ struct Table: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show the live table: sections by zone, most wins first.",
         discussion: """
-            On a terminal it redraws in place and marks what just changed; otherwise each change \
+            On a terminal the table is redrawn in place with recent changes marked; otherwise each change \
             is printed once, as a line. Without --once, --until and --until-input it runs until \
             it is interrupted.
             """)
@@ -15,11 +15,11 @@ struct Table: AsyncParsableCommand {
     @OptionGroup var place: Place
     @Flag(help: "Print the table and stop.")
     var once = false
-    @Option(help: "Stop when everything up to this position is shown.")
+    @Option(help: "Stop after everything up to this position is shown.")
     var until: String?
-    @Flag(help: "Read the position at which to stop from standard input, when it comes.")
+    @Flag(help: "Read the position at which to stop from standard input.")
     var untilInput = false
-    @Option(help: "A file: made when the table stands, filled with it at the end.")
+    @Option(help: "A file, created when the table is shown and filled with it at the end.")
     var report: String?
 
     @MainActor func run() async throws {

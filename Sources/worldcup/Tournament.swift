@@ -43,7 +43,7 @@ struct Tournament {
     ) throws -> [Item] {
         try (json[key]?.array ?? []).enumerated().map { index, json in
             guard let item = item(json) else {
-                throw TandemError(.storage, "worldcup-2022.json: \(key)[\(index)] is not complete")
+                throw TandemError(.storage, "worldcup-2022.json: \(key)[\(index)] is incomplete")
             }
             return item
         }

@@ -45,7 +45,7 @@ struct WorldCup: ParsableCommand {
 
 /// The option for the daemon's socket, which every verb has.
 struct Place: ParsableArguments {
-    @Option(help: "The daemon's socket; else TANDEM_SOCKET, else that of the daemon `default`.")
+    @Option(help: "The daemon's socket; by default TANDEM_SOCKET, or that of the daemon `default`.")
     var socket: String?
 
     /// Creates a container for this process, with the author `worldcup VERB`.

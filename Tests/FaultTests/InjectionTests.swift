@@ -16,7 +16,7 @@ import Testing
         "alloc,/journal/,N,enospc",
     ]
 
-    static let remedies = ["start again", "try again", "open the log again", "free room"]
+    static let remedies = ["start again", "try again", "open the log again", "free space"]
 
     @Test(arguments: faults)
     func `laws 1, 3 and 6: after any failed call the daemon ends or continues, and nothing is lost`(

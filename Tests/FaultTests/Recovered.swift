@@ -95,7 +95,7 @@ struct ImageCheck {
         do {
             return compare(try Recovered(store))
         } catch {
-            return ["can't be read after a recovery: \(error)"]
+            return ["cannot be read after a recovery: \(error)"]
         }
     }
 

@@ -88,7 +88,7 @@ struct World {
                 try workload.begin()
                 for _ in 0..<life.steps { try workload.step() }
             } catch is TandemError {
-                Issue.record("TANDEM_SEED=\(seed): an answer can't be understood")
+                Issue.record("TANDEM_SEED=\(seed): an answer cannot be understood")
             } catch is FaultClient.Refused {
                 // The daemon continues, read-only, until it is ended below.
             } catch {

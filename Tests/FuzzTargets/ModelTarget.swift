@@ -70,7 +70,7 @@ enum ModelProperties {
         model.encode(into: &writer)
         var reader = ByteReader(writer.bytes)
         guard let again = try? CompiledModel(from: &reader), reader.isAtEnd else {
-            throw FuzzFinding("an encoded model can't be decoded")
+            throw FuzzFinding("an encoded model cannot be decoded")
         }
         var second = ByteWriter()
         again.encode(into: &second)

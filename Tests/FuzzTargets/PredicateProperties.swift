@@ -45,7 +45,7 @@ enum PredicateProperties {
         request.encode(into: &writer)
         var reader = ByteReader(writer.bytes)
         guard let again = try? FetchRequest(from: &reader), reader.isAtEnd else {
-            throw FuzzFinding("an encoded request can't be decoded")
+            throw FuzzFinding("an encoded request cannot be decoded")
         }
         var second = ByteWriter()
         again.encode(into: &second)

@@ -11,7 +11,7 @@ extension FuzzTarget {
         try TextProperties.checkManifest(text)
         guard let json = try? JSON(parsing: text) else { return }
         guard let again = try? JSON(parsing: json.text) else {
-            throw FuzzFinding("`\(json.text)` was printed and is no JSON")
+            throw FuzzFinding("`\(json.text)` was printed and is not JSON")
         }
         try hold(
             TextProperties.isSame(json, again), "`\(json.text)` is read as `\(again.text)`")

@@ -46,7 +46,7 @@ enum TransactionProperties {
         let second = EncodedTransaction(decoded)
         guard let bytes = try? EncodedTransaction(bytes: second.bytes), bytes == second,
             let again = try? bytes.decoded()
-        else { throw FuzzFinding("an encoded transaction can't be decoded") }
+        else { throw FuzzFinding("an encoded transaction cannot be decoded") }
         try hold(EncodedTransaction(again) == second, "a transaction changes on its way")
         try hold(again.changes.count == decoded.changes.count, "a change is lost on its way")
     }
@@ -59,7 +59,7 @@ enum TransactionProperties {
         ]
         for case .some(let part) in parts {
             guard let read = try? EncodedTransaction(bytes: part.bytes) else {
-                throw FuzzFinding("a part of a transaction can't be read")
+                throw FuzzFinding("a part of a transaction cannot be read")
             }
             try hold(read == part, "a part of a transaction changes on its way")
         }

@@ -13,7 +13,7 @@ final class OracleDatabase {
 
     init() throws {
         guard sqlite3_open(":memory:", &handle) == SQLITE_OK else {
-            throw Failure(description: "SQLite can't be opened")
+            throw Failure(description: "SQLite cannot be opened")
         }
         // SQL has no natural order; a custom collation makes all parts of such a request
         // expressible.

@@ -84,11 +84,11 @@ import Testing
             try flip(path, at: 5_000)
         }
         expect(try tandem("verify", backup), 0, "no problems")
-        expect(try tandem("verify", place.store), 1, "there is no backup in", "with -D")
+        expect(try tandem("verify", place.store), 1, "there is no backup in", "verify -D")
         let none = place.path + "/none"
-        expect(try tandem("verify", none), 1, "\(none) does not exist")
-        expect(try tandem("restore", none, "--store", restored), 1, "\(none) does not exist")
-        expect(try tandem("verify", backup, "-D", place.store), 2, "verified alone")
+        expect(try tandem("verify", none), 1, "there is no directory \(none)")
+        expect(try tandem("restore", none, "--store", restored), 1, "there is no directory \(none)")
+        expect(try tandem("verify", backup, "-D", place.store), 2, "cannot be combined")
     }
 
     @Test @MainActor func `backup and restore create no parents and remove no foreign files`()
@@ -99,13 +99,13 @@ import Testing
         expect(try tandem("backup", deep, "-D", place.store), 1, "there is no directory")
         #expect(!files.exists(place.path + "/none"))
         try files.createDirectory(backup + ".unfinished/photos", mode: 0o700)
-        expect(try tandem("backup", backup, "-D", place.store), 1, "files of something else")
+        expect(try tandem("backup", backup, "-D", place.store), 1, "has other files")
         #expect(files.exists(backup + ".unfinished/photos"))
         try files.removeTree(backup + ".unfinished")
         expect(try tandem("backup", backup, "-D", place.store), 0)
         expect(try tandem("restore", backup, "--store", deep), 1, "there is no directory")
         try files.createDirectory(restored + ".restoring/photos", mode: 0o700)
-        expect(try tandem("restore", backup, "--store", restored), 1, "files of something else")
+        expect(try tandem("restore", backup, "--store", restored), 1, "has other files")
         #expect(files.exists(restored + ".restoring/photos") && !files.exists(restored))
     }
 
@@ -148,7 +148,7 @@ import Testing
             try files.list(place.path).filter { !$0.hasPrefix("socket") }
                 == ["backup", "other", "restored", "store"])
         let inside = place.store + "/inside"
-        expect(try tandem("salvage", place.store, "--to", inside), 2, "is inside of")
+        expect(try tandem("salvage", place.store, "--to", inside), 2, "is inside ")
         #expect(!files.exists(inside))
     }
 
@@ -159,7 +159,7 @@ import Testing
         try files.createDirectory(restored + ".salvaging/copy", mode: 0o700)
         expect(
             try tandem("salvage", place.store, "--to", restored), 0,
-            "store: not used: ", "is cut off", "journal: applied positions 1 to 11",
+            "store: not used: ", "is truncated", "journal: applied positions 1 to 11",
             "salvaged \(restored) at position 11")
         expect(try tandem("check", "-D", restored), 0, "no faults")
         #expect(!files.exists(restored + ".salvaging"))

@@ -180,7 +180,8 @@ import Testing
             let error = try bridge.answer(#"{"do": "save", "ops": [\#(op)]}"#)["error"]
             #expect(error?["code"] == .string("validation"), "\(op)")
             let message = try #require(error?["message"]?.string)
-            #expect(message.contains("it is derived, canonical:(name), and can't be set"))
+            #expect(
+                message.contains("the attribute is derived (canonical:(name)) and cannot be set"))
         }
         let teams = try bridge.ask(#"{"do": "fetch", "entity": "Team"}"#)
         #expect(teams.ids == ["Team/1"] && teams.firstValues?["folded"] == .string("a"))

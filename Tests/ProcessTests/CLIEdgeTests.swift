@@ -74,15 +74,15 @@ import Testing
     }
 
     @Test func `numbers out of range are refused before the daemon is asked`() throws {
-        expectLine(try tandem("fetch", "Team", "--limit=-1"), 2, "--limit is not negative")
-        expectLine(try tandem("count", "Team", "--offset=-1"), 2, "--offset is not negative")
+        expectLine(try tandem("fetch", "Team", "--limit=-1"), 2, "--limit must not be negative")
+        expectLine(try tandem("count", "Team", "--offset=-1"), 2, "--offset must not be negative")
         expectLine(try tandem("wait", "1", "--timeout=-1"), 2, "--timeout")
         expectLine(try tandem("wait", "1", "--timeout=nan"), 2, "--timeout")
         for words in [["-n=-5"], ["-n", "-5"], ["-n-5"]] {
             let run = try CommandRun("tandem", ["log"] + words)
-            expectLine(run, 2, "-n takes a number from 0 on, or all")
+            expectLine(run, 2, "-n must be a number that is not negative")
         }
-        expectLine(try tandem("history", "Team/1", "-n", "-5"), 2, "-n takes a number from 0 on")
+        expectLine(try tandem("history", "Team/1", "-n", "-5"), 2, "-n must be a number")
     }
 
     @Test func `watch ends when the list's order is no longer in the model`() throws {
@@ -99,7 +99,7 @@ import Testing
                 "-c",
                 "export TANDEM_SOCKET='\(place.socket)'; \(watch) | { read -r shown; \(migrate); cat; }",
             ])
-        #expect(run.output.contains("the list can't be followed any more"), "\(run.output)")
+        #expect(run.output.contains("the list can no longer be updated"), "\(run.output)")
     }
 
     @Test func `the example's table reports that a migration made its model incompatible`() throws {
@@ -118,7 +118,7 @@ import Testing
                 "export TANDEM_SOCKET='\(place.socket)'; { '\(products)/worldcup' table 2>&1; echo \"code $?\"; } "
                     + "| { read -r shown; \(migrate); cat; }",
             ])
-        #expect(run.output.contains("worldcup: the store has gone on to a model"), "\(run.output)")
+        #expect(run.output.contains("worldcup: the store has a newer model"), "\(run.output)")
         #expect(run.lines.last == "code 1", "\(run.output)")
     }
 
@@ -179,7 +179,8 @@ import Testing
             expect(try CommandRun("tandem", words), 0, "USAGE")
         }
         expectLine(
-            try CommandRun("tandem", ["metrics", "-O", place.path + "/x.txt"]), 2, "ends in .prom")
+            try CommandRun("tandem", ["metrics", "-O", place.path + "/x.txt"]), 2,
+            "must end in .prom")
     }
 
     @Test func `a property that only another entity has is refused`() throws {
@@ -198,10 +199,10 @@ import Testing
             }
             expectLine(
                 try log("-E", "Team", "-p", "label"), 2,
-                "Team has no property `label`; there is name, rank")
+                "Team has no property `label`; the properties are name, rank")
             expectLine(try log("-E", "Team", "property=label"), 2, "Team has no property `label`")
             expectLine(try log("-E", "Team", "-p", "Tag.label"), 2, "Tag.label")
-            expectLine(try log("-p", "labl"), 2, "no entity has a property `labl`")
+            expectLine(try log("-p", "labl"), 2, "the model has no property `labl`")
             #expect(try log("-E", "Team", "-p", "rank").output == "-- No entries --\n")
             #expect(try log("-E", "Team", "-p", "name").code == 0)
             #expect(try log("-E", "Club", "-p", "name").code == 0)
@@ -230,13 +231,16 @@ import Testing
             ),
             (
                 ["fetch", "Team", "--where", "name = Qatar"],
-                "has name, wins; a text stands in quotes"
+                "the properties are name, wins; write a text in quotes"
             ),
-            (["fetch", "Team", "--where", "wins > 'x'"], "can't be compared with an int"),
-            (["schema", "check", path], "\(path): the model can't be used: this is no JSON\n"),
+            (["fetch", "Team", "--where", "wins > 'x'"], "cannot be compared with an int"),
+            (
+                ["schema", "check", path],
+                "\(path): the model cannot be used: the text is not JSON\n"
+            ),
             (
                 ["import", place.path, "--entity", "Team"],
-                "is a folder; --map says what its files are"
+                "is a folder; give a map of its files with --map"
             ),
         ] {
             let socket = words.count > 1 ? ["--socket", place.socket] : []
@@ -244,6 +248,6 @@ import Testing
             expectLine(run, 2, part)
         }
         let number = try tandem("fetch", "Team", "--where", "wins = Qatar")
-        #expect(number.output.hasSuffix("it has name, wins\n"), "\(number.output)")
+        #expect(number.output.hasSuffix("the properties are name, wins\n"), "\(number.output)")
     }
 }

@@ -33,16 +33,16 @@ import Testing
         for (words, part) in [
             (
                 ["fetch", "Team", "--limit", "-1"],
-                "--limit is not negative; see `tandem fetch --help`"
+                "--limit must not be negative; see `tandem fetch --help`"
             ),
-            (["fetch", "Team", "--offset", "-1"], "--offset is not negative"),
-            (["wait", "1", "--timeout", "-1"], "--timeout takes seconds from 0 on"),
-            (["top", "-d", "-1"], "--delay takes seconds"),
-            (["fetch", "Team", "--at", "0"], "--at is a position, from 1 on"),
+            (["fetch", "Team", "--offset", "-1"], "--offset must not be negative"),
+            (["wait", "1", "--timeout", "-1"], "--timeout must not be negative"),
+            (["top", "-d", "-1"], "--delay must be at least"),
+            (["fetch", "Team", "--at", "0"], "--at must be a position; the first is 1"),
             (["log", "--color", "pink"], "'never'; see `tandem log --help`"),
             (["status", "--name", "../../etc"], "`../../etc` is not the name of a daemon"),
             (["check", "--name", "a/b"], "`a/b` is not the name of a daemon"),
-            (["log", "-n", "abc"], "-n takes a number from 0 on, or all"),
+            (["log", "-n", "abc"], "-n must be a number that is not negative, or all"),
             (["log", "abc"], "`abc` is not FIELD=VALUE; FIELD is one of author"),
             (["backup"], "Missing expected argument '<target>'; see `tandem backup --help`"),
         ] {

@@ -55,8 +55,8 @@ import Testing
         expect(
             try tandem("check", "--repair", "--dry-run", "-D", place.store), 1,
             "would put numbers 0000000000000001", "nothing was changed")
-        expect(try tandem("check", "-D", place.store), 1, "1 faults")
-        expect(try tandem("check", "--repair", "--yes", "-D", place.store), 0, "changed 1 keys")
+        expect(try tandem("check", "-D", place.store), 1, "1 fault")
+        expect(try tandem("check", "--repair", "--yes", "-D", place.store), 0, "changed 1 key")
         expect(try tandem("check", "-D", place.store), 0, "no faults")
         #expect(try tandem("dump", "-D", place.store).output == before.output)
         expect(try tandem("check", "--yes", "-D", place.store), 2, "--repair")
@@ -102,7 +102,7 @@ import Testing
         try file.write([UInt8](repeating: 0, count: 2_000), at: end - 2_000)
         file.close()
         let before = try Data(contentsOf: URL(fileURLWithPath: place.store + "/store/data.mdb"))
-        expect(try tandem("rebuild", "-D", place.store), 1, "the store has applied")
+        expect(try tandem("rebuild", "-D", place.store), 1, "but the store is at position")
         let after = try Data(contentsOf: URL(fileURLWithPath: place.store + "/store/data.mdb"))
         #expect(before == after)
         expect(try tandem("rebuild", "-D", place.path), 1, "there is no journal in")
@@ -156,7 +156,9 @@ import Testing
         let dump = try tandem("dump", "-D", place.store).output
         // The save is in the journal alone, as it is until the next checkpoint.
         try behind.write(to: checkpoint)
-        expect(try tandem("backup", backup, "-D", place.store), 0, "journal to \(last.number)")
+        expect(
+            try tandem("backup", backup, "-D", place.store), 0, "journal to position \(last.number)"
+        )
         #expect(try StoreBackup.verify(backup).last == last.number)
         expect(try tandem("restore", backup, "--store", restored), 0)
         #expect(try place.serve(restored).end(SIGTERM) == 0)
@@ -190,7 +192,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         expect(try tandem("restore", backup, "--store", restored), 0)
         let second = try place.serve(restored)
-        expect(try tandem("wait", old, "--socket", place.socket), 5, "of another log or epoch")
+        expect(try tandem("wait", old, "--socket", place.socket), 5, "another log or epoch")
         let position: Position = try #require(Position(old))
         let resumed = try WireClient(
             place.socket,

@@ -62,9 +62,11 @@ import Testing
                 == ["\(end.number)", "0", "false", "\(uid)", "mirror"])
         let shown = try tandem("consumers", "-o", "json").json
         #expect(shown.map { $0["acknowledged"]?.int } == [Int64(end.number)])
-        expectLine(try tandem("consumers", "acknowledge", "mirror", "--at", "99"), 1, "not reached")
+        expectLine(
+            try tandem("consumers", "acknowledge", "mirror", "--at", "99"), 1, "does not exist yet")
         expectLine(try tandem("consumers", "acknowledge", "nobody"), 2, "register it first")
-        expectLine(try tandem("consumers", "acknowledge", "nobody", "--at", "x"), 2, "no position")
+        expectLine(
+            try tandem("consumers", "acknowledge", "nobody", "--at", "x"), 2, "not a position")
         expectLine(try tandem("consumers", "remove", "mirror"), 1, "nothing was changed")
         #expect(try tandem("consumers", "remove", "mirror", "--yes").code == 0)
         expectLine(try tandem("consumers", "remove", "mirror", "--yes"), 1, "no consumer mirror")
@@ -81,16 +83,17 @@ import Testing
         expectLine(try tandem("consumers", "info", "nobody"), 1, "no consumer nobody")
         expectLine(
             try tandem("consumers", "reset", "mirror", "--to", "3"), 1,
-            "put mirror from 1 to 3: it never sees 2 of them?", "nothing was changed")
+            "move mirror from 1 to 3: it will skip 2 transactions?", "nothing was changed")
         let reset = try tandem("consumers", "reset", "mirror", "--yes")
         #expect(reset.lines == [end.description])
         expectLine(
             try tandem("consumers", "reset", "mirror", "--to", "2"), 1,
-            "it reads 1 transaction again?")
+            "it will read 1 transaction again?")
         let back = try tandem("consumers", "reset", "mirror", "--to", "2", "--yes")
         #expect(back.lines == [end.at(2).description])
         expectLine(
-            try tandem("consumers", "reset", "mirror", "--to", "9", "--yes"), 1, "not reached")
+            try tandem("consumers", "reset", "mirror", "--to", "9", "--yes"), 1,
+            "does not exist yet")
         expectLine(try tandem("consumers", "reset", "nobody", "--yes"), 1, "no consumer nobody")
     }
 
@@ -124,7 +127,7 @@ import Testing
         #expect(all.count > 20 && all.allSatisfy { $0["origin"]?.string != nil })
         #expect(
             try tandem("config", "journal.keepB").lines == ["journal.keepBytes = 1 GiB  # default"])
-        expectLine(try tandem("config", "nope"), 2, "no key begins with nope")
+        expectLine(try tandem("config", "nope"), 2, "no key begins with `nope`")
         let good = try file("good.yaml", "limits:\n  connections: 7\n")
         #expect(
             try tandem("config", "limits.connections", "--file", good, "--changed").lines == [
@@ -132,7 +135,7 @@ import Testing
             ])
         let bad = try tandem("config", "--file", try file("bad.yaml", "limits:\n  conections: 7\n"))
         #expect(bad.code == 2 && bad.output.contains("did you mean limits.connections?"))
-        #expect(bad.output.contains("a daemon would not start with"))
+        #expect(bad.output.contains("a daemon cannot start with"))
     }
 
     @Test @MainActor func `log as JSON has one object a line with before and after`() throws {
@@ -196,9 +199,9 @@ import Testing
     @Test func `wrong input prints one line with a remedy, and has its own exit code`() throws {
         let model = try file("model.json", Self.model)
         #expect(try tandem("schema", "apply", model).code == 0)
-        expectLine(try tandem("schema", "apply", try file("a.json", "{")), 2, "no JSON")
+        expectLine(try tandem("schema", "apply", try file("a.json", "{")), 2, "not JSON")
         let typo = try file("b.json", #"{"entities": {"A": {"atributes": {}}}}"#)
-        expectLine(try tandem("schema", "apply", typo), 2, "atributes", "known are")
+        expectLine(try tandem("schema", "apply", typo), 2, "atributes", "the keys are")
         let inverse = try file(
             "c.json", #"{"entities": {"A": {"relationships": {"b": {"to": "A", "inverse": "x"}}}}}"#
         )
@@ -207,8 +210,8 @@ import Testing
         expectLine(try tandem("fetch", "Nope"), 2, "Nope")
         expectLine(try tandem("fetch", "Team", "--where", "wins >"), 2, "offset 6")
         expectLine(try tandem("fetch", "Team", "--sort", "nope"), 2, "nope")
-        expectLine(try tandem("wait", "x"), 2, "no position")
-        expectLine(try tandem("wait", "9", "--timeout", "0"), 1, "not reached")
+        expectLine(try tandem("wait", "x"), 2, "not a position")
+        expectLine(try tandem("wait", "9", "--timeout", "0"), 1, "was not reached in time")
         for words in [
             ["fetch", "Team", "--at", "99"], ["count", "Team", "--at", "99"],
             ["show", "Team/1", "--at", "99"],
@@ -216,7 +219,7 @@ import Testing
         ] {
             expectLine(
                 try CommandRun("tandem", words + ["--socket", place.socket]), 1,
-                "position 99 is not reached")
+                "position 99 does not exist yet")
         }
         expectLine(try tandem("import", place.path + "/none"), 2, "none")
         expectLine(try tandem("import", place.path, "--map", place.path + "/none"), 2, "none")
@@ -259,7 +262,7 @@ import Testing
         try handle.close()
         let run = try CommandRun("tandem", ["log", "-D", place.store])
         #expect(run.code == 1)
-        #expect(run.output.contains("gap: \(path) offset"))
+        #expect(run.output.contains("gap: \(path) at offset"))
         #expect(run.output.contains(" 3 seeder["))
     }
 }

@@ -66,12 +66,12 @@ import Testing
         #expect(try connections() == "limits.connections = 11  # \(path):2")
         _ = try file("limits:\n\n  connections: 12\n", in: place)
         let done = try CommandRun("tandem", reload)
-        expect(done, 0, "limits.connections has another value now\n")
-        expect(try CommandRun("tandem", reload), 0, "nothing has changed\n")
+        expect(done, 0, "limits.connections was changed\n")
+        expect(try CommandRun("tandem", reload), 0, "nothing was changed\n")
         _ = try file("limits:\n\n  connections: 12\njournal:\n  keepBytes: 2 MiB\n", in: place)
         expect(
             try CommandRun("tandem", reload), 0,
-            "journal.keepBytes has another value after a restart\n")
+            "journal.keepBytes changes after a restart\n")
         #expect(try connections() == "limits.connections = 12  # \(path):3")
         _ = try file("limits:\n  conections: 13\n", in: place)
         let wrong = try CommandRun("tandem", reload)
@@ -90,7 +90,7 @@ import Testing
         #expect(run.code == 2)
         for text in [
             "\(path):2: there is no key limits.conections; did you mean limits.connections?",
-            "\(path):3: limits.frameBytes can't be \"tiny\": expected 4 KiB to 1 MiB",
+            "\(path):3: limits.frameBytes cannot be \"tiny\": expected 4 KiB to 1 MiB",
             "there is no variable TANDEMD_LIMITS_RING; did you mean TANDEMD_LIMITS_RING_BYTES?",
         ] { #expect(run.output.contains(text), "\(text) in \(run.output)") }
         #expect(!run.output.contains("limits.connections ="))

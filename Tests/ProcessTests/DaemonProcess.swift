@@ -51,7 +51,7 @@ final class DaemonProcess: Sendable {
         var child = pid_t()
         let status = posix_spawn(&child, words[0], &actions, nil, &argv, environ)
         withExtendedLifetime(its) {}
-        try #require(status == 0, "can't start \(words[0]): \(status)")
+        try #require(status == 0, "cannot start \(words[0]): \(status)")
         processID = child
         output = mine
     }

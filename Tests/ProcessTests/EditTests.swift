@@ -58,21 +58,21 @@ import Testing
         expect(team, 0, "Team/")
         #expect(try values("Team")[0]["players"]?.array?.count == 2)
         expect(try tandem("insert", "Team", "name=B", "players-=\(players[0])"), 2, "players-=")
-        expect(try tandem("insert", "Team", "name=B", "name=C"), 2, "name is given twice")
-        expect(try tandem("update", id, "wins=1", "wins=2"), 2, "wins is given twice")
+        expect(try tandem("insert", "Team", "name=B", "name=C"), 2, "name is set twice")
+        expect(try tandem("update", id, "wins=1", "wins=2"), 2, "wins is set twice")
         #expect(try tandem("count", "Team").output == "1\n")
     }
 
     @Test func `an error names its cause, and nothing is saved`() throws {
         expect(try tandem("insert", "Teem", "name=A"), 2, "no entity `Teem`")
         expect(try tandem("insert", "Team", "nam=A"), 2, "has no property `nam`")
-        expect(try tandem("insert", "Team", "name"), 2, "write NAME=VALUE")
-        expect(try tandem("insert", "Team", "wins=two"), 2, "wins needs a value of type int")
+        expect(try tandem("insert", "Team", "name"), 2, "give NAME=VALUE")
+        expect(try tandem("insert", "Team", "wins=two"), 2, "wins: a value of type int is required")
         expect(try tandem("insert", "Team", "wins=2"), 1, "name")
-        expect(try tandem("insert", "Team", "wins+=2"), 2, "has one value")
+        expect(try tandem("insert", "Team", "wins+=2"), 2, "is not a to-many relationship")
         expect(try tandem("insert", "Player", "team=name:Qatar"), 1, "there is no Team")
         expect(try tandem("insert", "Player", "team=Qatar"), 2, "Team/3 or name:VALUE")
-        expect(try tandem("insert", "Player", "team=Player/1"), 2, "leads to Team")
+        expect(try tandem("insert", "Player", "team=Player/1"), 2, "refers to objects of Team")
         expect(try tandem("update", "Team/99", "wins=2"), 1, "Team/99")
         expect(try tandem("delete", "Team/99"), 1, "Team/99")
         expect(try tandem("delete", "Team"), 2, "Team/3")
@@ -91,12 +91,12 @@ import Testing
         let update = try position()
         expect(try tandem("revert", update, "--dry-run"), 0, "update \(team)", "nothing was saved")
         #expect(try values("Team")[0]["wins"]?.int == 3)
-        expect(try tandem("revert", update), 0, "reverted \(update) by ")
+        expect(try tandem("revert", update), 0, "reverted transaction \(update) by ")
         #expect(try values("Team") == before)
         // A deleted object is restored with its links, under a new id.
         expect(try tandem("delete", team), 0)
         #expect(try values("Player")[0]["team"] == .null)
-        expect(try tandem("revert", try position()), 0, "insert Team/", "which was \(team)")
+        expect(try tandem("revert", try position()), 0, "insert Team/", "formerly \(team)")
         let again = try values("Team")
         #expect(again[0]["name"] == before[0]["name"] && again[0]["wins"]?.int == 2)
         #expect(again[0]["players"] == .array([.string(player)]))
@@ -115,9 +115,9 @@ import Testing
         expect(
             try tandem("revert", update), 1, "conflict: \(team): wins was changed later",
             "1 conflict; nothing was saved")
-        expect(try tandem("revert", inserted), 1, "conflict: \(team): it was changed later")
+        expect(try tandem("revert", inserted), 1, "conflict: \(team) was changed later")
         expect(try tandem("revert", "1"), 1, "installs a model")
-        expect(try tandem("revert", "99"), 1, "not reached")
+        expect(try tandem("revert", "99"), 1, "does not exist yet")
         #expect(try position() == end)
     }
 
@@ -156,12 +156,14 @@ import Testing
         for words in [[added], [added, "--dry-run"]] {
             let run = try CommandRun(
                 "tandem", ["revert"] + words + ["--socket", place.socket])
-            expect(run, 1, "conflict: \(fans[0]): friends with \(fans[1]) was changed later")
+            expect(
+                run, 1,
+                "conflict: \(fans[0]): the link from friends to \(fans[1]) was changed later")
             #expect(!run.output.contains("update "))
         }
         #expect(try position() == end)
         // The last transaction has no later changes and can be reverted.
-        expect(try tandem("revert", end), 0, "update \(fans[0])", "reverted \(end)")
+        expect(try tandem("revert", end), 0, "update \(fans[0])", "reverted transaction \(end)")
         #expect(try values("Fan")[0]["friends"]?.array?.count == 0)
     }
 
@@ -177,9 +179,9 @@ import Testing
                 with:
                     #""Supporter": {"renamedFrom": "Fan", "attributes": {"name": {"type": "string"}, "remark": {"type": "string", "renamedFrom": "note"}}"#
             ).replacing(#""to": "Fan""#, with: #""to": "Supporter""#))
-        expect(try tandem("revert", update), 0, "reverted \(update)")
+        expect(try tandem("revert", update), 0, "reverted transaction \(update)")
         #expect(try values("Supporter")[0]["remark"] == .null)
-        expect(try tandem("revert", deletion), 0, "insert Supporter/", "which was \(fans[1])")
+        expect(try tandem("revert", deletion), 0, "insert Supporter/", "formerly \(fans[1])")
         #expect(try values("Supporter").count == 2)
     }
 

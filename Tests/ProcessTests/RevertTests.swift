@@ -37,7 +37,7 @@ import Testing
     private func expectConflicts(_ number: String, _ conflicts: [String]) throws {
         let end = try position()
         let run = try tandem("revert", number)
-        expect(run, 1, "transaction \(number) can't be reverted: \(conflicts.count) conflict")
+        expect(run, 1, "transaction \(number) cannot be reverted: \(conflicts.count) conflict")
         #expect(
             run.lines.filter { $0.hasPrefix("conflict: ") } == conflicts.map { "conflict: \($0)" })
         let dryRun = try tandem("revert", number, "--dry-run")
@@ -47,20 +47,23 @@ import Testing
 
     @Test func `a transaction is reverted once, and again after its revert was reverted`() throws {
         let deletion = try delete(try insert("Fan", "name=A"))
-        expect(try tandem("revert", deletion), 0, "reverted \(deletion) by ")
+        expect(try tandem("revert", deletion), 0, "reverted transaction \(deletion) by ")
         let revert = try position()
-        try expectConflicts(deletion, ["transaction \(deletion) was reverted by \(revert)"])
+        try expectConflicts(
+            deletion, ["transaction \(deletion) was already reverted by transaction \(revert)"])
         #expect(try tandem("count", "Fan").output == "1\n")
         expect(try tandem("revert", revert), 0, "delete Fan/")
         let second = try position()
-        try expectConflicts(revert, ["transaction \(revert) was reverted by \(second)"])
-        expect(try tandem("revert", deletion), 0, "reverted \(deletion) by ")
         try expectConflicts(
-            deletion, ["transaction \(deletion) was reverted by \(try position())"])
+            revert, ["transaction \(revert) was already reverted by transaction \(second)"])
+        expect(try tandem("revert", deletion), 0, "reverted transaction \(deletion) by ")
+        try expectConflicts(
+            deletion,
+            ["transaction \(deletion) was already reverted by transaction \(try position())"])
         // Reverting a revert's revert puts the first revert into effect again.
         expect(try tandem("revert", try position()), 0)
         expect(try tandem("revert", try position()), 0)
-        expect(try tandem("revert", deletion), 1, "was reverted by")
+        expect(try tandem("revert", deletion), 1, "was already reverted by")
         #expect(try tandem("count", "Fan").output == "1\n")
     }
 
@@ -75,9 +78,10 @@ import Testing
         }
         let late = try CommandRun(
             "tandem", ["revert", deletion, "--socket", place.path + "/relay"])
-        expect(try #require(first.withLock { $0 }), 0, "reverted \(deletion) by ")
+        expect(try #require(first.withLock { $0 }), 0, "reverted transaction \(deletion) by ")
         expect(
-            late, 1, "conflict: transaction \(deletion) was reverted by \(try position())",
+            late, 1,
+            "conflict: transaction \(deletion) was already reverted by transaction \(try position())",
             "nothing was saved")
         #expect(try tandem("count", "Fan").output == "1\n")
     }
@@ -122,7 +126,7 @@ import Testing
         try context.insert("Team")["name"] = .string("Qatar")
         let move = try context.save().number
         expect(try tandem("revert", "\(move)", "--dry-run"), 0, "update \(team)")
-        expect(try tandem("revert", "\(move)"), 0, "reverted \(move)")
+        expect(try tandem("revert", "\(move)"), 0, "reverted transaction \(move)")
         #expect(
             try tandem("export", "Team").json.map { $0["values"]?["name"]?.string } == ["Qatar"])
     }
@@ -141,6 +145,6 @@ import Testing
     @Test func `a dry run names a re-created object by its old id only`() throws {
         let fan = try insert("Fan", "name=A")
         let run = try tandem("revert", try delete(fan), "--dry-run")
-        #expect(run.lines == ["insert a Fan, which was \(fan)", "nothing was saved (--dry-run)"])
+        #expect(run.lines == ["insert a Fan, formerly \(fan)", "nothing was saved (--dry-run)"])
     }
 }

@@ -121,7 +121,7 @@ import Testing
         try damage([players[0], players[4]], andIcon: Self.icon)
         let run = try tandem("salvage", place.store, "--to", target)
         expect(
-            run, 1, "lost: 2 objects of Player: the rows are missing or can't be read",
+            run, 1, "lost: 2 objects of Player: the rows are missing or cannot be read",
             "lost: 1 value of Team.icon: set to null, because the contents are lost",
             "store: read at position ", "salvaged \(target)")
         expect(try tandem("check", "-D", target), 0, "no faults")
@@ -136,7 +136,7 @@ import Testing
         store.close()
         expect(
             try tandem("salvage", place.store, "--to", target), 1,
-            "lost: 1 object of Player: the rows are missing or can't be read")
+            "lost: 1 object of Player: the rows are missing or cannot be read")
         #expect(try names(target) == ["A1", "A3", "B1", "B2", "B3"])
     }
 
@@ -172,7 +172,7 @@ import Testing
         store.close()
         expect(
             try tandem("salvage", place.store, "--to", target), 0,
-            "store: not used: parts of it are lost, and the journal has all")
+            "store: not used, because parts of it are lost and the journal is complete")
         #expect(try dump(target) == before)
     }
 

@@ -83,8 +83,8 @@ import Testing
 
     @Test func `wrong input is reported in one line`() throws {
         for (arguments, part) in [
-            (["-d", "0"], "--delay takes seconds"), (["-n", "0"], "at least 1"),
-            (["-d", "nan"], "--delay takes seconds"),
+            (["-d", "0"], "--delay must be at least"), (["-n", "0"], "at least 1"),
+            (["-d", "nan"], "--delay must be at least"),
         ] {
             let run = try CommandRun("tandem", ["top"] + arguments + ["--socket", place.socket])
             #expect(run.code == 2 && run.lines.count == 1, "\(run.output)")

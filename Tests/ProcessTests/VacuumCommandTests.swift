@@ -21,17 +21,17 @@ import Testing
         try place.savePages(10)
         let usage = try tandem("disk-usage")
         expect(usage, 0, "journal/0000000000000001.journal  64 KiB      positions 1 to 3")
-        expect(usage, 0, "all at position ", " in all: journal 320 KiB in 5, ")
+        expect(usage, 0, "position ", "total ", ": journal 320 KiB in 5 files, ")
         let files = try tandem("disk-usage", "-o", "json").json
         #expect(files.filter { $0["kind"]?.string == "journal" }.count == 5)
         _ = try tandem("consumers", "register", "mirror", "--at", "4")
         let plan = "1 segment (64 KiB), positions 1 to 3; 4 segments (256 KiB) stay"
-        let holder = "consumer mirror needs positions from 5 on, 192 KiB of what is asked for: "
+        let holder = "consumer mirror needs positions from 5, 192 KiB of the selected segments: "
         let dry = try tandem("vacuum", "--size", "64K", "--dry-run")
         expect(dry, 0)
-        #expect(dry.lines == ["would remove \(plan)", holder + "that stays"])
+        #expect(dry.lines == ["would remove \(plan)", holder + "these are kept"])
         expect(
-            try tandem("vacuum", "--size", "64K"), 1, "remove positions 1 to 3 for good?",
+            try tandem("vacuum", "--size", "64K"), 1, "remove positions 1 to 3 permanently?",
             "nothing was changed")
         let done = try tandem("vacuum", "--before", "4", "--yes")
         #expect(done.lines == ["would remove \(plan)", "removed \(plan)"], "\(done.output)")
@@ -40,7 +40,7 @@ import Testing
         #expect(forced.map { $0["dryRun"]?.bool } == [true, false])
         #expect(forced.last?["segments"]?.int == 3 && forced.last?["keptSegments"]?.int == 1)
         #expect(forced.last?["holders"]?.array?.first?["name"]?.string == "mirror")
-        expect(try tandem("consumers", "info", "mirror"), 0, "what was given up")
+        expect(try tandem("consumers", "info", "mirror"), 0, "removed transactions")
         expect(try tandem("vacuum", "--size", "1"), 0, "nothing to remove: 1 segment")
     }
 
@@ -57,8 +57,8 @@ import Testing
         let before = try CommandRun("tandem", ["dump", "--hash"] + folder).output
         let dry = try CommandRun("tandem", ["vacuum", "--size", "1", "--dry-run"] + folder)
         let plan = "2 segments (128 KiB), positions 1 to 5; 3 segments (192 KiB) stay"
-        let holder = "consumer mirror needs positions from 7 on, 128 KiB of what is asked for: "
-        #expect(dry.lines == ["would remove \(plan)", holder + "that stays"], "\(dry.output)")
+        let holder = "consumer mirror needs positions from 7, 128 KiB of the selected segments: "
+        #expect(dry.lines == ["would remove \(plan)", holder + "these are kept"], "\(dry.output)")
         let done = try CommandRun("tandem", ["vacuum", "--size", "1", "--yes"] + folder)
         #expect(done.lines.last == "removed \(plan)", "\(done.output)")
         #expect(try CommandRun("tandem", ["dump", "--hash"] + folder).output == before)
@@ -84,7 +84,7 @@ import Testing
     @Test func `wrong input is reported in one line`() throws {
         expect(try tandem("vacuum"), 2, "give --size, --time or --before")
         expect(try tandem("vacuum", "--size", "many"), 2, "512M or 2G, not many")
-        expect(try tandem("vacuum", "--size=-1"), 2, "--size takes bytes")
+        expect(try tandem("vacuum", "--size=-1"), 2, "--size must be a number of bytes")
         expect(try tandem("vacuum", "--time", "long"), 2, "12h or 30days, not long")
         expect(try tandem("vacuum", "--size", "1"), 3, "no daemon listens")
         expect(try tandem("disk-usage"), 3, "no daemon listens")

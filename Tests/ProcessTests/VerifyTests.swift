@@ -42,10 +42,10 @@ import Testing
         try place.savePages(10)
         expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
         // The store is at its last checkpoint, whose position is not known here.
-        expect(try verify("--deep"), 0, ", what the journal makes at ", "no problems")
+        expect(try verify("--deep"), 0, ", as the journal determines at position ", "no problems")
         #expect(daemon.end(SIGTERM) == 0)
         let run = try verify("--deep", "--scratch", place.path + "/scratch")
-        expect(run, 0, "store: at position 11, what the journal makes at 11")
+        expect(run, 0, "store: at position 11, as the journal determines at position 11")
         #expect(!files.exists(place.path + "/scratch"))
         let json = try verify("-o", "json").json
         #expect(json.map { $0["problems"]?.int } == [0] && json[0]["last"]?.int == 11)
@@ -61,8 +61,8 @@ import Testing
         try flip(fourth, at: 4_096 + 200)
         let run = try verify()
         expect(run, 1, "2 problems in \(place.store)")
-        expect(run, 1, "gap: \(second) offset 4096: the checksum of batch ")
-        expect(run, 1, "gap: \(fourth) offset 4096: the checksum of batch ")
+        expect(run, 1, "gap: \(second) at offset 4096: the checksum of batch ")
+        expect(run, 1, "gap: \(fourth) at offset 4096: the checksum of batch ")
         let json = try verify("-o", "json").json
         let gaps = json.filter { $0["kind"]?.string == "gap" }
         #expect(gaps.map { $0["path"]?.string } == [second, fourth])
@@ -83,7 +83,7 @@ import Testing
         let end = try file.size() - 8
         try file.write([1], at: end)
         file.close()
-        expect(try verify(), 1, "garbage: \(first) offset \(end): ", "1 problem in")
+        expect(try verify(), 1, "garbage: \(first) at offset \(end): ", "1 problem in")
         // The daemon refuses to start too.
         let daemonRun = try CommandRun(
             "tandemd", ["--store", place.store, "--socket", place.socket])
@@ -104,7 +104,7 @@ import Testing
         // Segments removed by `vacuum` do not count as missing.
         expect(try verify(), 0, "positions 4 to 11", "no problems")
         try files.remove(try segments[0])
-        let text = "positions 4 to 5 are missing: segments were removed by something else"
+        let text = "positions 4 to 5 are missing: segments were removed, but not by"
         expect(try verify(), 1, "gap: \(place.store)/journal: \(text)")
         expect(try CommandRun("tandem", ["check", "-D", place.store]), 0, text, "no faults")
         daemon = try DaemonProcess(
@@ -141,8 +141,8 @@ import Testing
         store.close()
         expect(try verify(), 0, "no problems")
         let run = try verify("--deep")
-        expect(run, 1, "difference: \(path)/data.mdb: the journal gives row ")
-        expect(run, 1, "the store does not have it", "store: at position 11, compared at 11")
+        expect(run, 1, "difference: \(path)/data.mdb: the journal determines row ")
+        expect(run, 1, ", which the store lacks", "store: at position 11, compared at position 11")
     }
 
     @Test @MainActor func `a store ahead of its journal and a missing store are reported`() throws {
@@ -151,10 +151,10 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
         let last = try #require(try segments.last)
         try files.remove(last)
-        expect(try verify(), 1, "it has applied position 11, the journal ends at 9")
+        expect(try verify(), 1, "the store is at position 11, but the journal ends at 9")
         try files.removeTree(place.store + "/store")
         expect(try verify(), 1, "store: \(place.store)/store/data.mdb: there is no store; ")
-        expect(try verify("--scratch", "x"), 2, "go with --deep")
+        expect(try verify("--scratch", "x"), 2, "need --deep")
         let none = try CommandRun("tandem", ["verify", "-D", place.path])
         expect(none, 1, "there is no journal in")
     }

@@ -173,8 +173,8 @@ import Testing
             (try tandem("Team", "--where", "wins >"), "offset 6"),
             (try tandem("Team", "--sort", "nope"), "nope"),
             (try tandem("Team", "--section", "nope"), "nope"),
-            (try tandem("Team", "--properties", "name,nope"), "no property nope"),
-            (try tandem("Team", "--until", "soon"), "no position"),
+            (try tandem("Team", "--properties", "name,nope"), "no property `nope`"),
+            (try tandem("Team", "--until", "soon"), "not a position"),
         ] {
             #expect(run.code == 2, "\(run.output)")
             #expect(run.output.contains(part), "\(run.output)")

@@ -160,7 +160,7 @@ extension CommitBench {
             let error = try #require(try bench.refusal([operation]))
             #expect(error.code == .validation)
             #expect(error.problems.map(\.property) == ["nodeCount"])
-            #expect(error.message.contains("derived, nodes.@count"))
+            #expect(error.message.contains("derived (nodes.@count)"))
         }
         #expect(
             try bench.refusal([try bench.insert("Node", 3, ["canonicalName": .string("x")])])?

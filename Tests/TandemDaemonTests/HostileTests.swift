@@ -71,7 +71,9 @@ import Testing
         try bench.turn()
         try peer.read()
         #expect(peer.isClosed && peer.failure?.code == .usage)
-        #expect(peer.failure?.message.contains("author has 258 bytes, at most 256") == true)
+        #expect(
+            peer.failure?.message.contains("author has 258 bytes, more than the maximum of 256")
+                == true)
         let client = try bench.client(Hello(author: fits))
         var save = client.saveRequest([try bench.bench.insert("Node", 1)])
         let before = bench.position

@@ -182,7 +182,7 @@ import Testing
         try bench.bench.committer.install(model, by: Principal())
         let expired = try error(end)
         #expect(expired?.code == .historyExpired)
-        #expect(expired?.message.contains("the oldest that can be read at is \(end + 1)") == true)
+        #expect(expired?.message.contains("the oldest readable position is \(end + 1)") == true)
     }
 
     @Test func `law 7: a read of the past reads its transactions in slices, between batches`()

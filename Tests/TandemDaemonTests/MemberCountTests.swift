@@ -107,6 +107,7 @@ import Testing
         let team = Value.reference(try bench.reference("Team", 1))
         let moves = try (UInt64(10)..<19).map { try bench.update("Player", $0, ["team": team]) }
         check(
-            try bench.refusal(moves), ["it has 9 members, above the maximum of 4"], "nine players")
+            try bench.refusal(moves), ["the number of members is 9, above the maximum of 4"],
+            "nine players")
     }
 }

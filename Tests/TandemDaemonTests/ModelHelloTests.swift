@@ -168,7 +168,8 @@ import Testing
         #expect(!bystander.isClosed)
         let error = try refusal(bench, model(10))
         #expect(
-            error?.message.contains("Thing.name: dropped (the store has it as title now)") == true)
+            error?.message.contains("Thing.name: dropped (the store has renamed it to title)")
+                == true)
         #expect(error?.message.contains("newer version of the app") == true)
     }
 

@@ -121,7 +121,7 @@ import Testing
             let operation = try bench.links("Player", 2, "likes", [(1, action, Rank([1]))])
             let refusal = try bench.refusal([operation])
             #expect(refusal?.code == .usage)
-            #expect(refusal?.message.contains("Player/2.likes has no order") == true)
+            #expect(refusal?.message.contains("Player/2.likes is not ordered") == true)
         }
         let toOne = try bench.links("Player", 2, "team", [(1, .place, Rank([1]))])
         #expect(try bench.refusal([toOne])?.code == .usage)

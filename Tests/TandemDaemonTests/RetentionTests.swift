@@ -95,7 +95,7 @@ private final class StillPoller: EventPoller {
             now: .max / 2)
         #expect(retention.plan(state, journal).segments == 0)
         let failure = retention.status(of: journal)["failure"]?.string
-        #expect(failure?.contains("position \(oldest.last) can't be read") == true)
+        #expect(failure?.contains("position \(oldest.last) cannot be read") == true)
     }
 
     @Test func `an idle daemon removes aging segments in time, without waking often`()

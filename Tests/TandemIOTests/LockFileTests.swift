@@ -65,7 +65,7 @@ import Testing
         let error = #expect(throws: IOError.self) { _ = try LockFile(path) }
         #expect(
             error?.description
-                == "cannot open \(path): it is a symbolic link; remove the link (ELOOP)")
+                == "cannot open \(path): a symbolic link; remove the link (ELOOP)")
         #expect(#expect(throws: IOError.self) { _ = try AdvisoryLock(path) } == error)
     }
 }

@@ -152,7 +152,7 @@ import Testing
     @Test func tooLongAPathIsAClearError() {
         let path = "/tmp/" + String(repeating: "x", count: 103)
         let error = #expect(throws: IOError.self) { _ = try Socket.connect(path: path) }
-        #expect(error?.description.contains("1 to 107 bytes, this one has 108") == true)
+        #expect(error?.description.contains("1 to 107 bytes, but this one has 108") == true)
     }
 
     @Test func systemdListenersOfAnotherProcessAreNotOurs() {

@@ -38,36 +38,36 @@ import Testing
         (
             "lost-batch",
             "damaged: /journal/0000000000000009.journal at offset 4160: zeros in place "
-                + "of batch 10, but batch 11 at offset 4224 is whole."
+                + "of batch 10, but batch 11 at offset 4224 is complete."
                 + refused,
             nil
         ),
         (
             "missing-segment",
             "damaged: /journal/0000000000000009.journal at offset 0: the segment begins "
-                + "with batch 9 at position 9 after checksum 3862266175; the one before ends "
-                + "before batch 5 at position 5 with checksum 3040908608."
+                + "with batch 9 at position 9 after checksum 3862266175, but the previous "
+                + "segment ends before batch 5 at position 5 with checksum 3040908608."
                 + refused,
             "damaged: /journal/0000000000000009.journal at offset 0: the segment begins "
-                + "with batch 9 at position 9 after checksum 3862266175; "
+                + "with batch 9 at position 9 after checksum 3862266175, but "
                 + "/journal/0000000000000001.journal does not end there."
                 + refused
         ),
         (
             "wrong-previous-checksum",
             "damaged: /journal/0000000000000009.journal at offset 0: the segment begins "
-                + "with batch 9 at position 9 after checksum 3862266174; the one before ends "
-                + "before batch 9 at position 9 with checksum 3862266175."
+                + "with batch 9 at position 9 after checksum 3862266174, but the previous "
+                + "segment ends before batch 9 at position 9 with checksum 3862266175."
                 + refused,
             "damaged: /journal/0000000000000009.journal at offset 0: the segment begins "
-                + "with batch 9 at position 9 after checksum 3862266174; "
+                + "with batch 9 at position 9 after checksum 3862266174, but "
                 + "/journal/0000000000000005.journal does not end there."
                 + refused
         ),
         (
             "future-version",
-            "unsupportedVersion: /journal/0000000000000009.journal at offset 12: format "
-                + "version 2, this program reads 1. Use the version of Tandem that wrote it.",
+            "unsupportedVersion: /journal/0000000000000009.journal at offset 12: the "
+                + "segment has format version 2, but this program supports 1. Use the version of Tandem that wrote it.",
             nil
         ),
         (

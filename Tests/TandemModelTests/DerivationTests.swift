@@ -91,7 +91,7 @@ import Testing
         let again = Attribute("again", .string, derived: .folded("folded"))
         #expect(problems(model(folded, again)).map { $0.prefix(13) } == ["Player.again:"])
         let found = problems(model(folded, uniqueness: [["name", "folded"]]))
-        #expect(found == ["Player.folded: uniqueness needs what is set, not what is derived"])
+        #expect(found == ["Player.folded: uniqueness cannot use derived attributes"])
         let count = Attribute("count", .int, optional: false, derived: .count("teams"))
         #expect(problems(model(folded, count)) == [])
     }
@@ -112,19 +112,19 @@ import Testing
         #expect(line(count, model()).map { $0.prefix(12) } == ["changesRules"])
         #expect(
             line(plain, count) == [
-                "loses Player.x: derived none → teams.@count (its values are computed from then on)"
+                "loses Player.x: derived none → teams.@count (its values are replaced by computed ones)"
             ])
         #expect(
             line(count, plain) == [
                 "changesRules Player.x: derived teams.@count → none "
-                    + "(its values stay as they are, and may be set)"
+                    + "(its values stay, and can be set)"
             ])
         let folded = model(Attribute("x", .string, derived: .folded("name")))
         let other = model(Attribute("x", .string, derived: .folded("nick")))
         #expect(
             line(folded, other) == [
                 "changesRules Player.x: derived canonical:(name) → canonical:(nick) "
-                    + "(its values are computed anew)"
+                    + "(its values are computed again)"
             ])
     }
 

@@ -150,10 +150,10 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         #expect(
             there.map(\.description) == [
                 "A.y: added, string, required, default \"a\" (compatible)",
-                "A.z: added, string, required (the objects that are there have no value: make it "
+                "A.z: added, string, required (existing objects have no value: make it "
                     + "optional or give it a default)",
-                "A: uniqueness none → [x] (what is stored has to keep it)",
-                "A: index [x] → none (nothing stored is lost)",
+                "A: uniqueness none → [x] (stored objects must satisfy it)",
+                "A: index [x] → none (no data is lost)",
                 "A: index none → [x, y] (compatible)",
                 "B: added, entity (compatible)",
             ])
@@ -191,15 +191,15 @@ struct KeyChange: CustomTestStringConvertible, Sendable {
         let found = old.differences(to: new)
         #expect(
             found.map(\.description) == [
-                "Human: renamed from Person (its objects go with it; who knows the old name only "
-                    + "can't go on)",
-                "Human.lead: renamed from boss (its values go with it; who knows the old name only "
-                    + "can't go on)",
-                "Human.team: renamed from staff (its values go with it; who knows the old name "
-                    + "only can't go on)",
-                "Human.title: renamed from name (its values go with it; who knows the old name "
-                    + "only can't go on)",
-                "Human.title: max none → 5 (what is stored has to keep it)",
+                "Human: renamed from Person (its objects are kept; apps that know only the old "
+                    + "name are refused)",
+                "Human.lead: renamed from boss (its values are kept; apps that know only the old "
+                    + "name are refused)",
+                "Human.team: renamed from staff (its values are kept; apps that know only the old "
+                    + "name are refused)",
+                "Human.title: renamed from name (its values are kept; apps that know only the old "
+                    + "name are refused)",
+                "Human.title: max none → 5 (stored objects must satisfy it)",
             ])
         let first = try CompiledModel(old)
         let second = try CompiledModel(new, replacing: first)

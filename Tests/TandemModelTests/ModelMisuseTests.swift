@@ -22,7 +22,7 @@ import Testing
                 Model {
                     Entity("A")
                     Entity("A") { Attribute("x", .int) }
-                }) == ["A: several entities have this name"])
+                }) == ["A: two entities have this name; rename one of them"])
         #expect(
             problems(
                 Model {
@@ -30,7 +30,7 @@ import Testing
                         Attribute("x", .int)
                         Attribute("x", .string)
                     }
-                }) == ["A.x: several properties have this name"])
+                }) == ["A.x: two properties have this name; rename one of them"])
         #expect(
             problems(
                 Model {
@@ -39,7 +39,7 @@ import Testing
                         Relationship("x", to: "A", inverse: "x")
                     }
                 }
-            ).contains("A.x: several properties have this name"))
+            ).contains("A.x: two properties have this name; rename one of them"))
     }
 
     @Test func `two elements can't be renamed from the same one`() throws {
@@ -52,8 +52,8 @@ import Testing
         }
         #expect(
             problems(model) == [
-                "B: A was renamed from the same entity",
-                "A.y: x was renamed from the same property",
+                "B: A has the same former name",
+                "A.y: x has the same former name",
             ])
     }
 
@@ -67,7 +67,7 @@ import Testing
             Attribute("x", .int, values: [.int(1), .int(9)], max: 5),
         ] {
             let found = problems(attribute)
-            #expect(found.count == 1 && found[0].contains("can't be saved"), "\(found)")
+            #expect(found.count == 1 && found[0].contains("cannot be saved"), "\(found)")
         }
         #expect(problems(Attribute("x", .int, default: .int(3), min: 3, max: 3)).isEmpty)
     }

@@ -90,7 +90,7 @@ struct ModelTests {
         let found = problems(model)
         for place in [
             "A:", "B.1x:", "B.d: default", "B.d: `min`", "B.r:", "B.s:", "B.u: `min`",
-            "B.v: `min` is above", "B.w: `min` is 0", "B:", "C:", "D:",
+            "B.v: `min` is above", "B.w: `min` must be at least 0", "B:", "C:", "D:",
         ] {
             #expect(found.contains { $0.hasPrefix(place) }, "\(place)")
         }

@@ -41,7 +41,7 @@ struct PatternTests {
 
     @Test func `an error names the character`() {
         let error = #expect(throws: PatternError.self) { try TextPattern("ab\\p{L}") }
-        #expect(error?.description == "at character 3: \\p isn't known")
+        #expect(error?.description == "at character 3: \\p is not supported")
     }
 
     @Test

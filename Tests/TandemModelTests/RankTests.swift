@@ -229,7 +229,7 @@ struct RankTests {
         #expect {
             try CompiledModel(model)
         } throws: { error in
-            "\(error)".contains("B.a: `ordered` is for to-many relationships")
+            "\(error)".contains("B.a: `ordered` applies to to-many relationships only")
         }
     }
 }

@@ -27,7 +27,7 @@ struct RowTests {
         let error = try refusal(row, 1, after)
         #expect(error.code == .schemaMismatch)
         #expect(
-            error.message.contains("Note.title can't be read: the row was written under version 1")
+            error.message.contains("Note.title cannot be read: the row was written under version 1")
                 && error.message.contains("the entity is of version 2"), "\(error)")
         let newer = Row([.int(2), .string("b")], of: after, version: 2)
         #expect(try newer.value(1, in: after) == .string("b"))

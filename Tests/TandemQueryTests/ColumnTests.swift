@@ -209,13 +209,13 @@ struct ColumnTests {
     }
 
     @Test(arguments: [
-        ("wins > 1", "groups have no column `wins`; they have name, @count, league"),
+        ("wins > 1", "groups have no column `wins`; the columns are name, @count, league"),
         ("@sum.wins > 1", "groups have no column `@sum.wins`"),
         ("players.@count > 1", "groups have no column `players.@count`"),
         ("SELF == nil", "groups have no column `SELF`"),
-        ("@count == 'x'", "can't be compared"),
+        ("@count == 'x'", "cannot be compared"),
         ("@count BEGINSWITH 'x'", "BEGINSWITH needs text"),
-        ("name > @count", "can't be compared"),
+        ("name > @count", "cannot be compared"),
         ("league == nil", "league"),
     ]) func conditionsThatMakeNoSenseAreRefused(_ having: String, _ reason: String) throws {
         let graph = try Graph()

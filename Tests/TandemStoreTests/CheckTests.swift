@@ -86,7 +86,7 @@ import Testing
         Damage(name: "a key of saveOrder with another length", kinds: [.badKey]) {
             try $0.put(.saveOrder, [1, 2, 3], [0, 1])
         },
-        Damage(name: "an answer to a save that can't be read", kinds: [.badValue, .looseSave]) {
+        Damage(name: "an answer to a save that cannot be read", kinds: [.badValue, .looseSave]) {
             try $0.put(.saves, StoreKey.save(7, [1]), [9])
         },
         Damage(name: "a number with an odd note", kinds: [.badValue, .unnotedNumber]) {
@@ -262,7 +262,7 @@ import Testing
         Damage(name: "a used content that is noted as unused", kinds: [.strayBlob]) {
             try $0.put(.unusedBlobs, StoreKey.number(1) + icon.reference.hash, [])
         },
-        Damage(name: "a consumer whose position can't be read", kinds: [.badValue]) {
+        Damage(name: "a consumer whose position cannot be read", kinds: [.badValue]) {
             try $0.put(.consumers, Array("other".utf8), [1, 2, 3])
         },
         Damage(name: "a consumer whose name is no text", kinds: [.badValue]) {
@@ -420,7 +420,8 @@ import Testing
         let bench = try small()
         try bench.remove(.links, try bench.link("Team", 1, "players", 3))
         let finding = try #require(try bench.store.check().findings.first)
-        #expect("\(finding)".hasPrefix("missingLink: Team/1 players: Captain/3 names it"))
+        #expect(
+            "\(finding)".hasPrefix("missingLink: Team/1 players: Captain/3 refers to the object"))
         let repair = try #require(finding.repairs.first)
         #expect("\(repair)".hasPrefix("put links "))
     }

@@ -77,7 +77,7 @@ final class Singer: ManagedObject, ManagedEntity {
         #expect(error.code == .validation)
         #expect(Set(error.problems.map(\.property)) == ["memberCount", "folded"])
         #expect(Set(error.problems.map(\.object)) == [choir.id, singer.id])
-        #expect(error.message.contains("derived, members.@count"))
+        #expect(error.message.contains("derived (members.@count)"))
         choir.memberCount = 0
         singer.name = "Ö"
         try context.save()

@@ -272,7 +272,7 @@ import Testing
             Issue.record("a loop without its past continues")
         } catch let error as TandemError {
             #expect(error.code == .historyExpired)
-            #expect(error.message.contains("begin the loop anew"))
+            #expect(error.message.contains("start the loop again"))
         }
         #expect(try pins(context) == 0)
     }

@@ -73,7 +73,7 @@ import Testing
                 bucket.add(try ours.insert(Bucket.self), to: "contents")
             }
         }
-        #expect(message(result).contains("can't lead to an object of Bucket"))
+        #expect(message(result).contains("cannot refer to an object of Bucket"))
     }
 
     @Test func `a to-one relationship does not refer to another entity`() async {
@@ -86,6 +86,6 @@ import Testing
                 content.setObject(try ours.insert(Content.self), for: "bucket")
             }
         }
-        #expect(message(result).contains("can't lead to an object of Content"))
+        #expect(message(result).contains("cannot refer to an object of Content"))
     }
 }

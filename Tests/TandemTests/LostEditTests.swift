@@ -106,7 +106,7 @@ import Testing
                 bucket.contents.insert(content)
             }
         }
-        #expect(message(result).contains("was deleted, so nothing can lead to it"))
+        #expect(message(result).contains("was deleted, so nothing can refer to it"))
     }
 
     @Test func `a deleted object can be read, and edited after the deletion is undone`() throws {

@@ -280,7 +280,7 @@ let orderedTypes: [any ManagedEntity.Type] = [Squad.self, Runner.self, Song.self
         #expect {
             try fans.container().makeContext(name: "fans").insert(Fan.self)
         } throws: { error in
-            "\(error)".contains("a to-many relationship without order")
+            "\(error)".contains("an unordered to-many relationship")
         }
     }
 

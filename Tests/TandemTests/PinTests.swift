@@ -173,7 +173,7 @@ import Testing
         for _ in 0..<2 {
             let error = #expect(throws: TandemError.self) { try reader.fetch(all) }
             #expect(error?.code == .historyExpired)
-            #expect(error?.message.contains("pin the context anew") == true)
+            #expect(error?.message.contains("pin the context at a newer position") == true)
         }
         #expect(object.size == 0 && reader.faultFailure?.code == .historyExpired)
         #expect(reader.pinnedPosition == position)

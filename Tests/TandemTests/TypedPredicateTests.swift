@@ -277,7 +277,7 @@ final class Member: ManagedObject, ManagedEntity {
             }
         }
         refused(#Predicate { $0.wins % 2 == 0 }, "IntRemainder")
-        refused(#Predicate { $0.name.count > 2 }, "collectionCount")
+        refused(#Predicate { $0.name.count > 2 }, "`count` in a #Predicate")
         refused(#Predicate { $0.doubled > 2 }, "Club")
         refused(
             #Predicate { ($0.isOpen ? $0.nickname?.contains("a") : $0.rival?.isOpen) == false },

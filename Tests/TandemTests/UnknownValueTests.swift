@@ -67,7 +67,7 @@ private struct LeveledRow: ObjectValue {
         #expect(error?.code == .unreadable)
         let message = error?.message ?? ""
         #expect(
-            message.contains("\(other.id).level is 7, which is no value of Level"), "\(message)")
+            message.contains("\(other.id).level is 7, which is not a value of Level"), "\(message)")
     }
 
     @Test func `an optional property reads nil`() throws {

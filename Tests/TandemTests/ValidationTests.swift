@@ -89,11 +89,11 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(error?.code == .validation)
         #expect(
             error?.problems.map(\.description) == [
-                "\(lone.id).age: it is above the maximum of 150",
-                "\(lone.id).club: it must lead somewhere; set it before saving",
+                "\(lone.id).age: the value is above the maximum of 150",
+                "\(lone.id).club: an object is required; set the relationship before saving",
                 "\(lone.id).name: a value is required",
-                "\(lone.id).zone: \"C\" is not allowed; allowed are \"A\", \"B\"",
-                "\(club.id).members: it must lead somewhere; set it before saving",
+                "\(lone.id).zone: \"C\" is not allowed; the allowed values are \"A\", \"B\"",
+                "\(club.id).members: an object is required; set the relationship before saving",
             ])
         let wasSent = daemon.state.withLock { state in
             state.requests.contains { if case .save = $0 { true } else { false } }
@@ -123,7 +123,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         #expect(error?.problems.count == 8)
         #expect(
             error?.problems.last { $0.property == "code" }?.message
-                == "it does not match the pattern [A-Z]{3}-\\d+")
+                == "the text does not match the pattern [A-Z]{3}-\\d+")
         let told = try refusal(context)
         #expect(told?.code == .validation)
         #expect(Set(told?.problems ?? []) == Set(error?.problems ?? []))
@@ -168,10 +168,10 @@ final class Guarded: ManagedObject, ManagedEntity {
         _ = try context.fetch(FetchRequest(entity: "Team"))
         #expect(team.objects("players").isEmpty)
         team.add(players[0], to: "players")
-        #expect(try problems() == ["it has 1 members, below the minimum of 2"])
+        #expect(try problems() == ["the number of members is 1, below the minimum of 2"])
         #expect(throws: TandemError.self) { try context.save() }
         for player in players { player.setObject(team, for: "team") }
-        #expect(try problems() == ["it has 4 members, above the maximum of 3"])
+        #expect(try problems() == ["the number of members is 4, above the maximum of 3"])
         players[3].setObject(nil, for: "team")
         try context.save()
         // For a list that is not loaded, the daemon reports the problem.
@@ -211,7 +211,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         try context.save()
         found["age"] = .int(-2)
         let error = #expect(throws: TandemError.self) { try context.save() }
-        #expect(error?.problems.map(\.message) == ["it is below the minimum of 0"])
+        #expect(error?.problems.map(\.message) == ["the value is below the minimum of 0"])
     }
 
     @Test func `an app's rules are reported together with those of the model`() throws {
@@ -225,7 +225,7 @@ final class Guarded: ManagedObject, ManagedEntity {
         let error = #expect(throws: TandemError.self) { try context.save() }
         #expect(
             error?.problems.map(\.description) == [
-                "\(bad.id).size: it is above the maximum of 9", "\(bad.id): it must be good",
+                "\(bad.id).size: the value is above the maximum of 9", "\(bad.id): it must be good",
                 "\(late.id): no new ones",
             ])
         late.name = "broken"

@@ -92,7 +92,7 @@ package struct SiblingScenario: Sendable {
         var problems: [String] = []
         for step in scenario.saves {
             let number = try save(step.edits)
-            guard let here = controller.context.position else { return ["no position"] }
+            guard let here = controller.context.position else { return ["not a position"] }
             try controller.context.reach(here.at(number))
             let expected = hasPredicate ? step.even : step.all
             let text = told.sorted { $0.dropFirst() < $1.dropFirst() }.joined(separator: " ")

@@ -58,7 +58,7 @@ import TandemResults
                 let passing = change.change.objects.filter { $0.from == nil || $0.to == nil }
                 self.passing.formUnion(passing.map(\.number))
             } catch {
-                failure = "the change can't be applied: \(error)"
+                failure = "the change cannot be applied: \(error)"
             }
         }
     }
@@ -102,7 +102,7 @@ import TandemResults
     private func reportProblems() throws -> [String] {
         guard controller.error == nil else { return [] }
         let now: [UInt64: [String]]
-        do { now = try rowValues() } catch { return ["a row can't be read: \(error)"] }
+        do { now = try rowValues() } catch { return ["a row cannot be read: \(error)"] }
         let differing = now.filter { number, value in values[number].map { $0 != value } ?? false }
         let reported = Set(reports.joined())
         var wrong = Set(differing.keys).subtracting(reported)

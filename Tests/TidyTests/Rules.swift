@@ -108,7 +108,7 @@ enum Rules {
                     if argument.hasPrefix("seed: ") { argument = argument.dropFirst(6) }
                     return argument.first.map { $0.isNumber || $0 == ")" } ?? false
                 }
-            } ? "a generator whose seed can't be given" : nil
+            } ? "a generator whose seed cannot be given" : nil
         }
     }
 

@@ -158,7 +158,7 @@ final class BatchInsertSender {
     private var isOther: TandemError {
         TandemError(
             .usage,
-            "this id was used for other rows, or for something else; choose a new id")
+            "this id was used for other rows; choose a new id")
     }
 
     // MARK: Messages
@@ -168,7 +168,7 @@ final class BatchInsertSender {
     /// The second element of the result is the error of that row, or nil if all rows fit.
     func message(_ model: CompiledModel) throws(TandemError) -> (BatchInsert, BatchRefusal?) {
         guard let entity = model.entity(named: entity) else {
-            throw TandemError(.unknownEntity, "there is no entity `\(entity)`")
+            throw model.unknownEntity(entity)
         }
         let end = cut ?? sent
         var message = BatchInsert(
@@ -227,7 +227,7 @@ final class BatchInsertSender {
         guard reached >= count else {
             throw TandemError(
                 .unknownOutcome,
-                "the daemon has \(reached) rows of the batch, and had \(count) before; look at the "
+                "the daemon has \(reached) rows of the batch, but had \(count) before; look at the "
                     + "objects and begin a new batch")
         }
         modelAttempts = 0

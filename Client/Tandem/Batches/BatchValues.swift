@@ -43,7 +43,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
             let property = try property(name, in: entity)
             guard !property.isToMany, value.isNull || property.relationship == nil else {
                 throw TandemError(
-                    .usage, "\(entity.name).\(name) leads to objects; name them as such")
+                    .usage, "\(entity.name).\(name) is a relationship; set it in `objects`")
             }
             values.append(SlotValue(slot: property.slot, value: value))
         }
@@ -56,7 +56,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
             }
             guard property.relationship != nil, ids.count <= 1 else {
                 throw TandemError(
-                    .usage, "\(entity.name).\(name) has no place for \(ids.count) objects")
+                    .usage, "\(entity.name).\(name) refers to at most one object, not \(ids.count)")
             }
             let value =
                 try ids.first.map { id throws(TandemError) in
@@ -89,7 +89,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         _ name: String, in entity: CompiledEntity
     ) throws(TandemError) -> CompiledProperty {
         guard let property = entity.property(named: name) else {
-            throw TandemError(.unknownProperty, "\(entity.name) has no property `\(name)`")
+            throw entity.unknownProperty(name)
         }
         if let refusal = TandemError.derived(property, of: entity) { throw refusal }
         return property
@@ -99,7 +99,7 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
         _ id: ObjectID, _ model: CompiledModel
     ) throws(TandemError) -> ObjectReference {
         guard let reference = model.reference(to: id) else {
-            throw TandemError(.unknownEntity, "there is no entity `\(id.entity)`")
+            throw model.unknownEntity(id.entity)
         }
         return reference
     }

@@ -46,7 +46,9 @@ extension DaemonCalls {
         var refused: [BatchRefusal] = []
         do {
             let message = try await answer(of: reply).get()
-            guard case .inserted(let answer) = message else { throw Self.unexpected(message) }
+            guard case .inserted(let answer) = message else {
+                throw TandemError.unexpectedAnswer("a request")
+            }
             refused = answer.refused
             try work.handle(answer)
         } catch let error as TandemError {

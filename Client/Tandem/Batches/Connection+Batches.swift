@@ -14,12 +14,14 @@ struct BatchDescription {
     /// Returns the message for a model.
     func message(_ model: CompiledModel) throws(TandemError) -> Batch {
         guard let entity = model.entity(named: request.entity) else {
-            throw TandemError(.unknownEntity, "there is no entity `\(request.entity)`")
+            throw model.unknownEntity(request.entity)
         }
         let resolved = try values?.resolved(in: entity, model)
         guard resolved?.links.isEmpty ?? true else {
             throw TandemError(
-                .usage, "a batch sets no to-many relationship; set the other end, or save")
+                .usage,
+                "a batch cannot set a to-many relationship; set its inverse, or save objects"
+            )
         }
         return Batch(
             batchID: id, contentHash: contentHash, author: author, context: context,
@@ -54,7 +56,7 @@ extension DaemonCalls {
             let answer: BatchAnswer
             switch try await self.answer(to: .batch(message)) {
             case .success(.batched(let batched)): answer = batched
-            case .success(let other): throw Self.unexpected(other)
+            case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
                 answer = BatchAnswer(position: 0, count: 0, failure: error)
             }
@@ -79,7 +81,7 @@ extension Connection {
     /// Returns a result with `count` objects, up to a position number of this log.
     func batchResult(_ number: UInt64, _ count: Int) throws(TandemError) -> BatchResult {
         guard let session = knownSession else {
-            throw TandemError(.disconnected, "there is no connection")
+            throw TandemError(.disconnected, "there is no connection to the daemon; try again")
         }
         return BatchResult(position: session.position(number), count: count)
     }
@@ -92,7 +94,7 @@ extension TandemError {
         var error = self
         error.done = done
         error.message +=
-            "; \(done.count) objects were done before, up to position \(done.position.number)"
+            "; \(done.count) \(done.count == 1 ? "object was" : "objects were") done before, up to position \(done.position.number)"
         return error
     }
 }

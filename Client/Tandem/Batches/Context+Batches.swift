@@ -89,7 +89,7 @@ extension ManagedObjectContext {
         let id = id ?? ThisProcess.randomBytes(16)
         precondition(
             (1...WireLimits.batchIDBytes).contains(id.count),
-            "The id of a batch has 1 to \(WireLimits.batchIDBytes) bytes.")
+            "The id of a batch must have 1 to \(WireLimits.batchIDBytes) bytes.")
         return id
     }
 

@@ -31,7 +31,7 @@ package struct LinkSave {
     package func wait() throws(TandemError) {
         switch connection.answer(of: reply) {
         case .success(.saved): break
-        case .success(let answer): throw DaemonCalls.unexpected(answer)
+        case .success: throw TandemError.unexpectedAnswer("a request")
         case .failure(let error): throw error
         }
     }
@@ -55,8 +55,7 @@ extension ManagedObjectContext {
         var writer = SaveOperationWriter(count: updates.count)
         for update in updates {
             guard let entity = model.entity(named: update.object.entity) else {
-                throw TandemError(
-                    .unknownEntity, "there is no entity `\(update.object.entity)`")
+                throw model.unknownEntity(update.object.entity)
             }
             let (values, links) = try BatchValues([:], objects: update.links)
                 .resolved(in: entity, model)

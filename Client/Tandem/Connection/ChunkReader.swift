@@ -70,7 +70,7 @@ final class ChunkReader: Sendable {
             guard let left = guarded.left else { return (nil, false) }
             let rest = left - part.count
             guard part.count > 0, rest >= 0, part.hasMore == (rest > 0), guarded.fits(part) else {
-                throw TandemError(.storage, "the daemon's answer has other objects than it says")
+                throw TandemError.unexpectedAnswer("the number of objects")
             }
             guarded.parts.append(part)
             guarded.left = rest

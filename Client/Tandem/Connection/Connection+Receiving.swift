@@ -98,7 +98,7 @@ extension Connection {
         do {
             transaction = try encoded.decoded()
         } catch {
-            throw TandemError(.storage, "transaction \(encoded.position) can't be read: \(error)")
+            throw TandemError(.storage, "transaction \(encoded.position) cannot be read: \(error)")
         }
         try state.withLock { state throws(TandemError) in
             try state.checkPush(from: push.previous, to: encoded.position)
@@ -162,7 +162,7 @@ extension Connection {
         do {
             return try CompiledModel(from: &reader)
         } catch {
-            throw TandemError(.schemaMismatch, "the daemon's model can't be read: \(error)")
+            throw TandemError(.schemaMismatch, "the daemon's model cannot be read: \(error)")
         }
     }
 
@@ -197,7 +197,8 @@ extension Connection {
             if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &received) }
             let error = TandemError(
                 .unknownOutcome,
-                "the save may or may not have happened: the daemon no longer knows its id")
+                "the save may or may not have been applied: the daemon no longer knows its id; look at the objects"
+            )
             for request in state.forgotten(below: welcome.saveIDFloor) {
                 received.answers.append((request.reply, .failure(error)))
             }
@@ -253,7 +254,7 @@ extension Connection {
     }
 
     private static var otherAnswer: TandemError {
-        TandemError(.storage, "the daemon went on with another answer than it had begun")
+        TandemError(.storage, "the daemon continued another answer than the one it began")
     }
 
     /// Returns the answer that a message completes.
@@ -297,7 +298,7 @@ extension Connection {
         case .schema(let answer):
             if let bytes = answer.model { state.session?.model = try Self.model(bytes) }
             becomeReady(&state, &received)
-        default: throw TandemError(.storage, "the daemon did not answer about its model")
+        default: throw TandemError.unexpectedAnswer("its model")
         }
     }
 
@@ -308,7 +309,7 @@ extension Connection {
         do {
             return try CompiledModel(Model())
         } catch {
-            preconditionFailure("A model without entities has nothing wrong in it: \(error)")
+            preconditionFailure("A model without entities must be valid: \(error).")
         }
     }()
 
@@ -369,11 +370,12 @@ extension Connection {
             switch request.message {
             case .save:
                 return TandemError(
-                    .unknownOutcome, "the save may or may not have happened (\(why)); save again")
+                    .unknownOutcome,
+                    "the save may or may not have been applied (\(why)); save again")
             case .batch, .insert:
                 return TandemError(
                     .unknownOutcome,
-                    "the batch may have come part of the way (\(why)); under the same id it goes on"
+                    "a part of the batch may have been applied (\(why)); continue it under the same id"
                 )
             default: break
             }

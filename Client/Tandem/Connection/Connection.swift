@@ -297,7 +297,7 @@ final class Connection: Sendable {
                 ConnectionThread(self, wake).run()
             }
         } catch {
-            fail(TandemError(.limitExceeded, "the connection's thread can't be started: \(error)"))
+            fail(TandemError(.limitExceeded, "the connection's thread cannot be started: \(error)"))
         }
     }
 }

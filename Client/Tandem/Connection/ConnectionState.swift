@@ -214,11 +214,12 @@ struct ConnectionState: Sendable {
     /// After a gap, the connection is resumed at the cursor.
     func checkPush(from previous: UInt64, to position: UInt64) throws(TandemError) {
         guard phase == .ready || phase == .installing, let cursor = session?.position else {
-            throw TandemError(.storage, "the daemon pushed before its welcome")
+            throw TandemError(.storage, "the daemon sent a push before its welcome")
         }
         guard previous == cursor, position > previous else {
             throw TandemError(
-                .storage, "a gap in the stream: \(position) follows \(previous), not \(cursor)")
+                .storage, "transactions are missing: \(position) follows \(previous), not \(cursor)"
+            )
         }
     }
 

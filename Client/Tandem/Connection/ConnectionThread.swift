@@ -61,7 +61,8 @@ final class ConnectionThread {
         } catch {
             return TandemError(.disconnected, "\(connection.transport.name): \(error)")
         }
-        return TandemError(.disconnected, "\(connection.transport.name): the daemon went away")
+        return TandemError(
+            .disconnected, "\(connection.transport.name): the daemon closed the connection")
     }
 
     /// Connects, and records since when no daemon has listened.

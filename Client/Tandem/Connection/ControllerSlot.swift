@@ -15,7 +15,7 @@ final class ControllerSlot: Sendable {
             guard state.openControllers > limit else { return }
             throw TandemError(
                 .limitExceeded,
-                "\(limit) controllers of this container are open, let go of one; the daemon's "
+                "\(limit) controllers of this container are open; release one. The daemon's "
                     + "limits.controllers is \(limit)")
         }
     }

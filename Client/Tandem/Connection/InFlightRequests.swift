@@ -66,7 +66,7 @@ struct InFlightRequests: Sendable {
         items[index].request.deadline = deadline
         if items[index].request.deliveredHead { return try deliver(part, at: index) }
         guard items[index].request.assembled?.append(part) ?? false else {
-            throw TandemError(.storage, "the daemon sent a part that belongs to no answer")
+            throw TandemError(.storage, "the daemon sent a chunk that belongs to no answer")
         }
         guard !part.hasMore, let answer = items[index].request.assembled else { return .incomplete }
         return .assembled(answer)

@@ -78,7 +78,8 @@ final class PayloadHub: Sendable {
             guard case .dropped = listener.yield(payload) else { continue }
             listener.finish(
                 throwing: TandemError(
-                    .limitExceeded, "the observer lagged \(limit) saves behind; observe anew"))
+                    .limitExceeded,
+                    "the observer fell \(limit) saves behind and was ended; start a new one"))
         }
     }
 
@@ -91,7 +92,8 @@ final class PayloadHub: Sendable {
     func interrupt() {
         let error = TandemError(
             .historyExpired,
-            "saves were missed: the log is of another epoch, or does not reach back; observe anew")
+            "the observer missed saves, because the log was replaced or the journal no longer has them; start a new one"
+        )
         for listener in state.withLock({ Array($0.saves.values) }) {
             listener.finish(throwing: error)
         }

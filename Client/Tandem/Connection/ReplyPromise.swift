@@ -68,7 +68,7 @@ final class ReplyPromise<Value: Sendable>: Sendable {
     }
 
     private static var givenUp: Outcome {
-        .failure(TandemError(.disconnected, "the request was given up"))
+        .failure(TandemError(.disconnected, "the request was cancelled"))
     }
 
     /// Whether the promise is resolved.

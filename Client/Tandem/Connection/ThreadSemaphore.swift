@@ -12,7 +12,8 @@ final class ThreadSemaphore: Sendable {
         do {
             (waiting, waking) = try Socket.pair()
         } catch {
-            throw TandemError(.limitExceeded, "no descriptor is left to wait with: \(error)")
+            throw TandemError(
+                .limitExceeded, "no file descriptor is left for a waiting thread: \(error)")
         }
     }
 

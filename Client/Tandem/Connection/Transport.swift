@@ -32,13 +32,13 @@ public struct Transport: Sendable {
         if error.isDenied {
             return TandemError(
                 .denied,
-                "this user may not connect to \(path) (\(error)); join the group that may, as by "
+                "this user may not connect to \(path) (\(error)); join the socket's group, as by "
                     + "`usermod -aG tandem USER` and a new login, or name another socket by "
                     + "TANDEM_SOCKET")
         }
         return TandemError(
             .disconnected,
             "no daemon listens on \(path) (\(error)); start it with `tandemd --store DIR --socket "
-                + "\(path)` or name another by TANDEM_SOCKET")
+                + "\(path)`, or name another socket by TANDEM_SOCKET")
     }
 }

@@ -62,9 +62,9 @@ public struct HistoryFilter: Hashable, Sendable {
         else {
             throw TandemError(
                 .limitExceeded,
-                "a filter of the history names at most \(WireLimits.historyObjects) objects, "
-                    + "\(WireLimits.names) authors and as many properties, those of subentities "
-                    + "included; ask for fewer at a time")
+                "a filter of the history can name at most \(WireLimits.historyObjects) objects, "
+                    + "\(WireLimits.names) authors and as many properties, including those of "
+                    + "subentities; use several filters")
         }
     }
 
@@ -81,7 +81,7 @@ public struct HistoryFilter: Hashable, Sendable {
         var found: [ObservedProperty] = []
         for name in names {
             guard entity.slot(of: name) != nil else {
-                throw TandemError(.unknownProperty, "\(entity.name) has no property `\(name)`")
+                throw entity.unknownProperty(name)
             }
             for tag in entity.descendants {
                 guard let slot = model.entity(tagged: tag)?.slot(of: name) else { continue }

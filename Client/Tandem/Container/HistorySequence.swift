@@ -81,10 +81,7 @@ public struct HistorySequence: AsyncSequence, Sendable {
             guard let now = container.connection.knownSession?.position(0),
                 !position.isComparable(with: now)
             else { return }
-            throw TandemError(
-                .historyExpired,
-                "\(position) is of another log or epoch than this store's, which was replaced or restored; start again "
-                    + "from a snapshot")
+            throw TandemError.foreign(position)
         }
     }
 }

@@ -21,7 +21,7 @@ extension PersistentContainer {
         do throws(IOError) {
             try SectionCacheDirectory(path).delete(name)
         } catch {
-            throw TandemError(.storage, "the cache can't be removed: \(error)")
+            throw TandemError(.storage, "the cache cannot be removed: \(error)")
         }
     }
 }

@@ -45,7 +45,7 @@ extension PersistentContainer {
     }
 
     static var noConsumerAnswer: TandemError {
-        TandemError(.storage, "the daemon did not answer about the consumer")
+        TandemError.unexpectedAnswer("the consumer")
     }
 
     private func answer(to request: ConsumerRequest) throws -> ConsumerAnswer {

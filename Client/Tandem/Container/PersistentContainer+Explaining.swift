@@ -44,7 +44,7 @@ extension PersistentContainer {
     ) throws -> FetchExplanation {
         let fetch = Fetch(request: request, kind: isCount ? .count : .rows, at: position ?? 0)
         guard case .explained(let answer) = try connection.answer(.explain(fetch)).get() else {
-            throw TandemError(.storage, "the daemon did not answer how it fetches")
+            throw TandemError.unexpectedAnswer("the plan of a fetch")
         }
         return FetchExplanation(
             position: answer.position, steps: answer.steps,

@@ -25,7 +25,7 @@ extension PersistentContainer {
         let milliseconds = UInt32(clamping: Int64(max(0, min(timeout, 4_000_000)) * 1_000))
         let sync = Sync(number: number, timeoutMilliseconds: milliseconds)
         guard case .synced(let position) = try connection.answer(.sync(sync)).get() else {
-            throw TandemError(.storage, "the daemon did not answer about its position")
+            throw TandemError.unexpectedAnswer("its position")
         }
         return try connection.session().position(position)
     }
@@ -73,8 +73,7 @@ extension PersistentContainer {
     ) async throws -> HistoryPage {
         let session = try await connection.sessionAsync()
         guard position.isComparable(with: session.position(0)) else {
-            throw TandemError(
-                .historyExpired, "\(position) is of another log or epoch than this store's")
+            throw TandemError.foreign(position)
         }
         let request = try filter.request(
             after: position.number, through: 0, limit: limit, session.model)
@@ -92,7 +91,7 @@ extension PersistentContainer {
 
     private func page(_ answer: Result<DaemonMessage, TandemError>) throws -> HistoryPage {
         guard case .history(let answer) = try answer.get(), let session = connection.knownSession
-        else { throw TandemError(.storage, "the daemon did not answer about its journal") }
+        else { throw TandemError.unexpectedAnswer("its journal") }
         return HistoryPage(
             transactions: answer.transactions, position: session.position(answer.position),
             isComplete: answer.isComplete)

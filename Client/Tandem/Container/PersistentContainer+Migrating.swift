@@ -38,7 +38,7 @@ extension PersistentContainer {
         let request = SchemaRequest(model: model.json.text, purpose: purpose)
         guard case .schema(let answer) = try connection.answer(.schema(request)).get(),
             let report = try answer.report.flatMap({ MigrationReport(json: try JSON(parsing: $0)) })
-        else { throw TandemError(.storage, "the daemon did not answer about its model") }
+        else { throw TandemError.unexpectedAnswer("its model") }
         return (answer, report)
     }
 }

@@ -45,7 +45,7 @@ extension PersistentContainer {
 
     private func position(_ answer: DaemonMessage) throws -> Position {
         guard case .objects(let objects) = answer else {
-            throw TandemError(.storage, "the daemon did not answer a read")
+            throw TandemError.unexpectedAnswer("a read")
         }
         return try connection.session().position(objects.position)
     }
@@ -55,7 +55,7 @@ extension PersistentContainer {
         var tags: Set<EntityTag> = []
         for name in entities ?? session.model.entities.map(\.name) {
             guard let entity = session.model.entity(named: name) else {
-                throw TandemError(.unknownEntity, "there is no entity `\(name)`")
+                throw session.model.unknownEntity(name)
             }
             tags.formUnion(entity.descendants + [entity.tag])
         }

@@ -9,7 +9,7 @@ extension PersistentContainer {
     /// an administrator, except for a dry run.
     package func vacuum(_ request: VacuumRequest) throws -> VacuumAnswer {
         guard case .vacuumed(let answer) = try connection.answer(.vacuum(request)).get() else {
-            throw TandemError(.storage, "the daemon did not answer about its journal")
+            throw TandemError.unexpectedAnswer("its journal")
         }
         return answer
     }

@@ -126,7 +126,7 @@ public final class PersistentContainer: Sendable {
     public func install(_ model: Model) throws -> Position {
         let request = SchemaRequest(model: model.json.text)
         guard case .schema(let answer) = try connection.answer(.schema(request)).get() else {
-            throw TandemError(.storage, "the daemon did not answer about its model")
+            throw TandemError.unexpectedAnswer("its model")
         }
         return try connection.session().position(answer.position)
     }
@@ -138,7 +138,7 @@ public final class PersistentContainer: Sendable {
     public func disconnect(client id: UInt64) throws -> Bool {
         guard
             case .disconnected(let wasThere) = try connection.answer(.disconnect(client: id)).get()
-        else { throw TandemError(.storage, "the daemon did not answer about the client") }
+        else { throw TandemError.unexpectedAnswer("the client") }
         return wasThere
     }
 
@@ -148,7 +148,7 @@ public final class PersistentContainer: Sendable {
     package func cancel(request: UInt32, ofClient id: UInt64) throws -> Bool {
         let question = ClientMessage.disconnect(client: id, request: request)
         guard case .disconnected(let wasThere) = try connection.answer(question).get() else {
-            throw TandemError(.storage, "the daemon did not answer about the request")
+            throw TandemError.unexpectedAnswer("the request")
         }
         return wasThere
     }
@@ -161,7 +161,7 @@ public final class PersistentContainer: Sendable {
     /// configuration.
     package func reloadConfiguration() throws -> (changed: [String], needsRestart: [String]) {
         guard case .status(let text) = try connection.answer(.reload).get() else {
-            throw TandemError(.storage, "the daemon did not answer about its configuration")
+            throw TandemError.unexpectedAnswer("its configuration")
         }
         let json = try JSON(parsing: text)
         func keys(_ name: String) -> [String] { json[name]?.array?.compactMap(\.string) ?? [] }
@@ -171,7 +171,7 @@ public final class PersistentContainer: Sendable {
     /// Returns the daemon's status as JSON text; blocks.
     public func status() throws -> String {
         guard case .status(let text) = try connection.answer(.status).get() else {
-            throw TandemError(.storage, "the daemon did not answer about its status")
+            throw TandemError.unexpectedAnswer("its status")
         }
         return text
     }

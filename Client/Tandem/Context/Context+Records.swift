@@ -32,14 +32,14 @@ extension ManagedObjectContext {
         try await load([reference], calls)
         let record = record(reference)
         guard !record.isDeleted, !record.isFault else {
-            throw TandemError(.unknownObject, "there is no object \(id)")
+            throw TandemError(.unknownObject, "\(id) does not exist")
         }
         return object(reference)
     }
 
     func reference(_ id: ObjectID, _ session: ServerState) throws(TandemError) -> ObjectReference {
         guard let reference = session.model.reference(to: id) else {
-            throw TandemError(.unknownEntity, "there is no entity `\(id.entity)` for \(id)")
+            throw session.model.unknownEntity(id.entity)
         }
         return reference
     }
@@ -71,7 +71,7 @@ extension ManagedObjectContext {
     func record(_ reference: ObjectReference) -> ObjectRecord {
         if let record = records[reference.number] { return record }
         guard let entity = session?.model.entity(tagged: reference.tag) else {
-            preconditionFailure("References are checked against the model when they come in.")
+            preconditionFailure("References are checked against the model when they are received.")
         }
         let record = ObjectRecord(reference, entity)
         record.base = parent?.object(reference)
@@ -264,7 +264,7 @@ extension ManagedObjectContext {
         undoStack.forget(wrong)
         if !wrong.isIdle, let model = session?.model {
             let right = record(reference)
-            let place = "\(right.id), which was taken for \(wrong.id),"
+            let place = "\(right.id), which was mistaken for \(wrong.id)"
             replace(wrong, by: right, ModelTranslation(from: model, to: model), in: place)
             if let inFlightSave {
                 inFlightSave.records = inFlightSave.records.map { $0 === wrong ? right : $0 }
@@ -276,7 +276,7 @@ extension ManagedObjectContext {
 
     /// Returns the error for a received row that is not a row of its entity.
     static func unreadable(_ object: ObjectReference, _ entity: CompiledEntity) -> TandemError {
-        TandemError(.storage, "the row of \(entity.name)/\(object.number) can't be read")
+        TandemError(.storage, "the row of \(entity.name)/\(object.number) cannot be read")
     }
 
     /// Checks received rows against the model.
@@ -298,7 +298,7 @@ extension ManagedObjectContext {
     func entity(of reference: ObjectReference) throws(TandemError) -> CompiledEntity {
         if let entity = session?.model.entity(tagged: reference.tag) { return entity }
         throw TandemError(
-            .storage, "object \(reference.number) is of an entity that the model lacks")
+            .storage, "the model lacks the entity of object \(reference.number)")
     }
 }
 

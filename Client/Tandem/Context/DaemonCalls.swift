@@ -68,7 +68,7 @@ struct DaemonCalls {
         as read: (DaemonMessage) -> Answer?
     ) async throws -> Answer {
         let answer = try await answer(to: message, into: parts).get()
-        guard let value = read(answer) else { throw Self.unexpected(answer) }
+        guard let value = read(answer) else { throw TandemError.unexpectedAnswer("a request") }
         return value
     }
 
@@ -107,12 +107,6 @@ struct DaemonCalls {
     ) -> Result<DaemonMessage, TandemError> {
         if isWanted() { return answer }
         return .failure(TandemError(.cancelled, "the answer is no longer wanted"))
-    }
-
-    /// Returns the error for an answer of another kind than the request demands.
-    static func unexpected(_ answer: DaemonMessage) -> TandemError {
-        TandemError(
-            .storage, "the daemon gave an answer of another kind; its version does not fit")
     }
 }
 

@@ -35,7 +35,7 @@ struct DebugLog: Sendable {
         let unknown = isAll ? [] : words.filter { Topic(rawValue: $0) == nil && $0 != "0" }
         if !unknown.isEmpty {
             let known = Topic.allCases.map(\.rawValue).joined(separator: ",")
-            write("tandem: \(Self.variable) takes \(known) or 1, not \(Self.plain(unknown[0]))\n")
+            write("tandem: \(Self.variable) must be \(known) or 1, not \(Self.plain(unknown[0]))\n")
         }
         if topics.isEmpty { return nil }
     }

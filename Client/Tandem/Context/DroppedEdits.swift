@@ -20,12 +20,12 @@ struct DroppedEdits {
     var error: TandemError? {
         if isEmpty { return nil }
         let parts = names.sorted { $0.key < $1.key }.map { place, lost in
-            "\(place) has no place for \(lost.sorted().joined(separator: ", "))"
+            "\(lost.sorted().joined(separator: ", ")) \(lost.count == 1 ? "does" : "do") not exist in \(place)"
         }
         return TandemError(
             .schemaMismatch,
             parts.joined(separator: "; ") + "; these edits were dropped and nothing was saved; "
-                + "save again to save the others")
+                + "save again to save the other edits")
     }
 }
 

@@ -103,7 +103,7 @@ struct FailedReads {
         guard !problems.isEmpty else { return }
         throw error(
             problems,
-            "edits may be computed from it, so nothing was saved; refresh the object or roll back")
+            "edits may depend on this value, so nothing was saved; refresh the object or roll back")
     }
 
     /// Throws `unreadable` if edits were dropped; reports them only once.
@@ -112,7 +112,7 @@ struct FailedReads {
         defer { dropped = [] }
         throw error(
             dropped,
-            "what was set afterwards was dropped and nothing was saved; read it, set it again and save"
+            "later edits of it were dropped and nothing was saved; read it, set it again and save"
         )
     }
 
@@ -131,7 +131,7 @@ struct FailedReads {
     private func problem(_ slot: Int, of record: ObjectRecord) -> ValidationProblem {
         ValidationProblem(
             object: record.id, property: record.entity.properties[slot].name,
-            message: "it could not be read")
+            message: "the value could not be read")
     }
 
     private func error(_ problems: [ValidationProblem], _ advice: String) -> TandemError {
@@ -159,7 +159,7 @@ extension ManagedObjectContext {
     ) {
         let error = TandemError(
             .unreadable,
-            "\(record.id).\(record.entity.properties[slot].name) is \(value.json.text), which is no value of "
+            "\(record.id).\(record.entity.properties[slot].name) is \(value.json.text), which is not a value of "
                 + "\(type); declare the property as optional to read nil")
         valueFailure = error
         guard failedReads.unknownValue(slot, of: record) != value else { return }

@@ -67,11 +67,11 @@ struct ModelTranslation {
 
     private func lacks(_ what: String) -> TandemError {
         TandemError(
-            .schemaMismatch, "\(subject) has no place for \(what); nothing was saved or read")
+            .schemaMismatch, "\(what) does not exist in \(subject); nothing was saved or read")
     }
 
     /// The description, in messages, of the model that lacks something.
-    var subject: String { "the model was changed: version \(new.version)" }
+    var subject: String { "the changed model, version \(new.version)" }
 
     // MARK: Saves
 
@@ -92,7 +92,7 @@ struct ModelTranslation {
         do {
             return try encoded.decoded()
         } catch {
-            throw TandemError(.storage, "an encoded save can't be read again: \(error)")
+            throw TandemError(.storage, "an encoded save cannot be decoded: \(error)")
         }
     }
 

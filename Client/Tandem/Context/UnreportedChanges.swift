@@ -98,7 +98,8 @@ final class UnreportedChanges {
             switch stream.yield(change) {
             case .enqueued: return false
             case .dropped:
-                let message = "the observer lagged \(limit) changes behind; observe anew"
+                let message =
+                    "the observer fell \(limit) changes behind and was ended; start a new one"
                 stream.finish(throwing: TandemError(.limitExceeded, message))
                 return true
             default: return true

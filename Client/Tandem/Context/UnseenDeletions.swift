@@ -64,7 +64,7 @@ extension ManagedObjectContext {
         var error = TandemError(
             .conflict,
             "others deleted \(names) while this context edited it; these edits were dropped and nothing "
-                + "was saved; save again to save the others")
+                + "was saved; save again to save the other edits")
         error.conflicts = dropped.compactMap { session?.model.reference(to: $0) }.map {
             MergeConflict(object: $0, baseVersion: 0, theirs: nil, theirsVersion: 0)
         }

@@ -16,16 +16,16 @@ extension ManagedObjectContext {
         core.learn(type)
         let object = try insert(type.entity.name)
         guard let typed = object as? Object else {
-            throw TandemError(.usage, "entity \(type.entity.name) belongs to another class")
+            throw TandemError(
+                .usage, "the entity \(type.entity.name) belongs to another class than \(type)")
         }
         return typed
     }
 
     private func insert(_ name: String, _ calls: DaemonCalls) async throws -> ManagedObject {
         while true {
-            guard let entity = try await connectedSession(calls).model.entity(named: name) else {
-                throw TandemError(.unknownEntity, "there is no entity `\(name)`")
-            }
+            let model = try await connectedSession(calls).model
+            guard let entity = model.entity(named: name) else { throw model.unknownEntity(name) }
             if let number = connection.nextNumber() { return insert(entity, number) }
             try await calls.leaseNumbers()
         }

@@ -76,7 +76,7 @@ final class BatchReader {
 
     private func nextBatch(_ calls: DaemonCalls) async throws -> [ObjectReference] {
         guard plan.size > 0 else {
-            throw TandemError(.usage, "a batch has \(plan.size) objects; it needs one at least")
+            throw TandemError(.usage, "a batch must have at least one object, not \(plan.size)")
         }
         do {
             try await begin(calls)
@@ -87,8 +87,8 @@ final class BatchReader {
             guard let position else { throw error }
             throw TandemError(
                 .historyExpired,
-                "what there was at position \(position) can't be told any more, a batch took "
-                    + "too long for its pin or the journal was trimmed; begin the loop anew")
+                "the objects at position \(position) can no longer be read, because a batch took "
+                    + "longer than its pin or the journal was trimmed; start the loop again")
         }
     }
 
@@ -107,8 +107,8 @@ final class BatchReader {
         guard let pin = reader.familyState.pin, reader.merged == position else {
             throw TandemError(
                 .usage,
-                "the context of the objects of a loop was moved, by a save or by unpin(), before "
-                    + "the loop's end; change objects in a context of your own")
+                "the context of the loop's objects moved to another position, by a save or by unpin(), before "
+                    + "the loop's end; change objects in another context")
         }
         try await pin.renew(at: reader.merged, calls)
     }
@@ -139,7 +139,7 @@ final class BatchReader {
         if plan.loadsRows {
             try await reader.load(batch, prefetching: plan.keyPaths, calls)
             for reference in batch where reader.record(reference).isFault {
-                throw TandemError(.storage, "the daemon gave no row of object \(reference.number)")
+                throw TandemError(.storage, "the daemon sent no row of object \(reference.number)")
             }
         }
         given += batch.count

@@ -73,7 +73,7 @@ extension ManagedObjectContext {
         try columns.checkLimits()
         for column in columns.columns where FetchColumn(column.description) != column {
             throw TandemError(
-                .usage, "`\(column)` is no column; it has to be \(FetchColumn.form)")
+                .usage, "`\(column)` is not a column; give \(FetchColumn.form)")
         }
     }
 }
@@ -84,7 +84,7 @@ extension FetchColumns {
     /// Throws `storage` if the number of a row's values is not the number of columns.
     fileprivate func named(_ rows: [[Value]]) throws(TandemError) -> [[String: Value]] {
         guard rows.allSatisfy({ $0.count == columns.count }) else {
-            throw TandemError(.storage, "the daemon gave other columns than were asked for")
+            throw TandemError.unexpectedAnswer("columns")
         }
         let names = columns.map(\.description)
         return rows.map { Dictionary(zip(names, $0)) { first, _ in first } }

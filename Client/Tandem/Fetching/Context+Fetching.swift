@@ -247,8 +247,7 @@ extension ServerState {
     /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
     func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
         if let entity = model.entity(named: request.entity) { return entity }
-        throw TandemError(
-            .unknownEntity, "there is no entity `\(request.entity)`")
+        throw model.unknownEntity(request.entity)
     }
 }
 
@@ -256,7 +255,7 @@ extension FetchRequest {
     /// Throws `usage` if the limit or the offset is negative.
     func checkRange() throws(TandemError) {
         guard limit ?? 0 >= 0, offset >= 0 else {
-            throw TandemError(.usage, "limit and offset of a fetch can't be negative")
+            throw TandemError(.usage, "limit and offset of a fetch must not be negative")
         }
     }
 
@@ -273,7 +272,7 @@ extension FetchRequest {
     ) throws {
         let keys = try sort.map { text in
             guard let key = SortKey(text) else {
-                throw TandemError(.usage, "\"\(text)\" is no sort key; expected \(SortKey.form)")
+                throw TandemError(.usage, "`\(text)` is not a sort key; give \(SortKey.form)")
             }
             return key
         }

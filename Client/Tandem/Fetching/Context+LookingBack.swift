@@ -82,7 +82,7 @@ extension ManagedObjectContext {
     ) async throws -> (FetchAnswer, ServerState) {
         try request.checkRange()
         guard position.number > 0 else {
-            throw TandemError(.historyExpired, "before position 1 there is nothing to read")
+            throw TandemError(.historyExpired, "position 0 has no state to read; the first is 1")
         }
         return try await traced(
             .fetch, { request.told($0.0, kind) + [("at", "\(position.number)")] }
@@ -93,7 +93,7 @@ extension ManagedObjectContext {
                 if case .fetched(let answer) = $0 { answer } else { nil }
             }
             guard answer.position == position.number else {
-                throw TandemError(.storage, "the daemon read at another position")
+                throw TandemError.unexpectedAnswer("another position")
             }
             return (answer, session)
         }
@@ -143,7 +143,8 @@ extension ManagedObjectContext {
                 entity.properties.indices.contains(list.slot),
                 list.members.allSatisfy({ model.entity(tagged: $0.tag) != nil })
             else {
-                throw TandemError(.storage, "the daemon gave members that the model lacks")
+                throw TandemError(
+                    .storage, "the daemon sent members of an entity that the model lacks")
             }
             lists[model.id(of: list.owner), default: [:]][entity.properties[list.slot].name] =
                 list.members.map { model.id(of: $0) }
@@ -158,7 +159,7 @@ extension ObjectSnapshot {
         guard let entity = model.entity(tagged: stored.object.tag),
             stored.row.isValid(for: entity)
         else {
-            throw TandemError(.storage, "the row of object \(stored.object.number) can't be read")
+            throw TandemError(.storage, "the row of object \(stored.object.number) cannot be read")
         }
         self.init(id: model.id(of: stored.object), version: stored.version, values: [:])
         for property in entity.properties where !property.isToMany {

@@ -76,7 +76,8 @@ extension ManagedObjectContext {
             else {
                 throw TandemError(
                     .unknownProperty,
-                    "\(entity?.name ?? "?") has no relationship `\(name)` (to prefetch `\(path)`)")
+                    "\(entity?.name ?? "?") has no relationship `\(name)`, so `\(path)` cannot be prefetched"
+                )
             }
             entity = model.entity(tagged: relationship.destination)
         }

@@ -60,7 +60,7 @@ extension ManagedObjectContext {
         connection.payloads.publish(
             ConnectionEvent(
                 state: .mergeFailed, position: position,
-                reason: "context \(name) could not merge what others saved: \(error)",
+                reason: "context \(name) could not merge the saves of others: \(error)",
                 context: name, error: error))
     }
 
@@ -110,15 +110,14 @@ extension ManagedObjectContext {
     func reach(
         _ position: Position, _ timeout: Double, _ calls: DaemonCalls
     ) async throws -> Position {
-        precondition(timeout >= 0, "A timeout is not negative.")
+        precondition(timeout >= 0, "A timeout must not be negative.")
         var session = try await connectedSession(calls)
         if !position.isComparable(with: session.position(0)) {
             // Another process may already know of a new epoch; this context learns of it from the
             // daemon's answer.
             let now = try await mergeToEnd(calls)
             guard let present = self.session, position.isComparable(with: now) else {
-                throw TandemError(
-                    .historyExpired, "\(position) is of another log or epoch than this store's")
+                throw TandemError.foreign(position)
             }
             session = present
         }
@@ -142,7 +141,7 @@ extension ManagedObjectContext {
     ) async throws -> Position {
         let end = try await calls.journalEnd(atLeast: position, milliseconds: milliseconds)
         guard end >= position else {
-            throw TandemError(.timeout, "the journal ends at \(end), before \(position)")
+            throw TandemError.notReached(position, last: end)
         }
         try await merge(through: end, calls)
         guard let session else { return try await connected(calls) }

@@ -23,13 +23,13 @@ extension ManagedObjectContext {
             switch result {
             case .success(.verdicts(let answer)):
                 guard let own = answer.items.first, answer.position == group.to else {
-                    throw TandemError(.storage, "the daemon's verdicts do not fit what was asked")
+                    throw TandemError.unexpectedAnswer("verdicts")
                 }
                 try check(own.map(\.object))
                 try checkRows(answer.related)
                 verdicts[ObjectIdentifier(asker)] = own
                 related += answer.related
-            case .success(let other): throw DaemonCalls.unexpected(other)
+            case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
                 if error.isPassing, error.code != .historyExpired { throw error }
                 asker.resetAfterGap()

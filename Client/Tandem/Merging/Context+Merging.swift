@@ -64,7 +64,7 @@ extension ManagedObjectContext {
         _ answer: DaemonMessage, after position: UInt64
     ) throws(TandemError) -> History {
         guard case .history(let history) = answer, history.position > position else {
-            throw TandemError(.storage, "the daemon gave no history after \(position)")
+            throw TandemError.unexpectedAnswer("the history after position \(position)")
         }
         return history
     }
@@ -115,7 +115,7 @@ extension ManagedObjectContext {
         case .failure(let error) where !error.isPassing:
             try await judgeOneByOne(group, Repositioning(self, to: group.to).asking(self), calls)
         case .success(.verdicts(let answer)): try await merge(group, answer, askers, calls)
-        case .success: throw TandemError(.storage, "the daemon gave no verdicts")
+        case .success: throw TandemError.unexpectedAnswer("verdicts")
         case .failure(let error): throw error
         }
     }
@@ -127,7 +127,7 @@ extension ManagedObjectContext {
     ) async throws {
         guard let before = session, answer.items.count == askers.count,
             answer.position >= group.to
-        else { throw TandemError(.storage, "the daemon's verdicts do not fit what was asked") }
+        else { throw TandemError.unexpectedAnswer("verdicts") }
         let more = try await collect(
             after: group.to, through: answer.position, in: before, calls)
         guard let more else { return }

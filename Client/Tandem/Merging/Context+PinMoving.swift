@@ -120,7 +120,7 @@ extension ManagedObjectContext {
             let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
             try await settle(
                 group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move, calls)
-        case .success: throw TandemError(.storage, "the daemon gave no verdicts")
+        case .success: throw TandemError.unexpectedAnswer("verdicts")
         case .failure(let error): throw error
         }
     }
@@ -147,7 +147,7 @@ extension ManagedObjectContext {
             switch result {
             case .success(.fetched(let answer)):
                 participant.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
-            case .success(let other): throw DaemonCalls.unexpected(other)
+            case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
                 if error.isPassing { throw isMove ? error : error.atPin }
                 participant.receive(.failure(error), for: fetch)

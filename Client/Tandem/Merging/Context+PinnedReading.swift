@@ -37,7 +37,7 @@ extension ManagedObjectContext {
                 PiggybackedAnswer($0)
             }
             guard let now = connection.knownSession, isHere(now) else {
-                throw TandemError(.historyExpired, "the store is of another log or epoch")
+                throw TandemError(.historyExpired, "the store was replaced or restored")
             }
             return answer
         } catch let error as TandemError {
@@ -67,7 +67,7 @@ extension TandemError {
         case .historyExpired, .schemaMismatch:
             TandemError(
                 .historyExpired,
-                "\(message); pin the context anew, at a newer position, or unpin it")
+                "\(message); pin the context at a newer position, or unpin it")
         default: self
         }
     }

@@ -73,8 +73,8 @@ extension ManagedObjectContext {
         guard position.number >= merged || !isFamilyEdited else {
             throw TandemError(
                 .usage,
-                "unsaved edits are of \(session.position(merged)): save them or roll back before "
-                    + "going back to \(position)")
+                "unsaved edits belong to \(session.position(merged)): save them or roll back "
+                    + "before moving back to \(position)")
         }
         let before = familyState.pin
         let pin = before ?? Pin(connection)
@@ -130,7 +130,7 @@ extension ManagedObjectContext {
         for position: Position, _ session: ServerState, _ calls: DaemonCalls
     ) async throws -> ServerState {
         guard position.number > 0 else {
-            throw TandemError(.historyExpired, "before position 1 there is nothing to read")
+            throw TandemError(.historyExpired, "position 0 has no state to read; the first is 1")
         }
         let known = connection.knownSession ?? session
         if position.isComparable(with: known.position(0)), position.number <= known.position {
@@ -139,11 +139,10 @@ extension ManagedObjectContext {
         let end = try await calls.journalEnd(
             atLeast: position.number, milliseconds: UInt32(ClientLimits.pinSeconds * 1_000))
         guard let now = connection.knownSession, position.isComparable(with: now.position(0)) else {
-            throw TandemError(
-                .historyExpired, "\(position) is of another log or epoch than this store's")
+            throw TandemError.foreign(position)
         }
         guard end >= position.number else {
-            throw TandemError(.timeout, "the journal ends at \(end), before \(position.number)")
+            throw TandemError.notReached(position.number, last: end)
         }
         return session
     }

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
                 continue
             }
             guard case .verdicts(let answer) = try result.get(), let found = answer.alongside else {
-                throw TandemError(.storage, "the daemon gave no verdicts")
+                throw TandemError.unexpectedAnswer("verdicts")
             }
             if merged == from, session?.generation == generation, !isRefused {
                 try await merge(answer, askers, calls)
@@ -110,7 +110,7 @@ extension ManagedObjectContext {
         _ answer: PiggybackedAnswer, _ read: (PiggybackedAnswer) -> Answer?
     ) throws -> Answer {
         guard let found = read(answer) else {
-            throw TandemError(.storage, "the daemon answered another read than was asked for")
+            throw TandemError.unexpectedAnswer("a read")
         }
         return found
     }
@@ -120,7 +120,7 @@ extension ManagedObjectContext {
         guard attempt > core.limits.readAttempts else { return }
         throw TandemError(
             .timeout,
-            "the context moved on \(core.limits.readAttempts) times before an answer could be used; "
+            "the context moved to another position \(core.limits.readAttempts) times during the read; "
                 + "read again")
     }
 }

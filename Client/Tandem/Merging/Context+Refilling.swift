@@ -72,7 +72,7 @@ extension ManagedObjectContext {
             Result { () throws(TandemError) in
                 try ListAnswer(head, of: fetch, parts, from: connection)
             }
-        case .success(let other): throw DaemonCalls.unexpected(other)
+        case .success: throw TandemError.unexpectedAnswer("a request")
         case .failure(let error): .failure(error)
         }
     }

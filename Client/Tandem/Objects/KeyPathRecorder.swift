@@ -60,10 +60,10 @@ final class KeyPathRecorder {
             let recorder = KeyPathRecorder(samples)
             guard let type = Root.self as? ManagedObject.Type,
                 let start = recorder.next(type) as? Root
-            else { throw unknown(keyPath, "it has to begin at an object") }
+            else { throw unknown(keyPath, "it does not begin at an object") }
             let path = try recorder.path(start[keyPath: keyPath], keyPath)
             guard found.map({ $0.leads(to: path) }) ?? true else {
-                throw unknown(keyPath, "it leads elsewhere where values differ")
+                throw unknown(keyPath, "its properties depend on values")
             }
             // Only null, the last sample, tells an optional declaration from another one.
             found = path
@@ -97,9 +97,10 @@ final class KeyPathRecorder {
             let shown = last.declarations.first(where: { isShown(value, by: $0, of: last.object) })
         else {
             let found =
-                names.isEmpty ? "it reads none" : "it reads `\(names.joined(separator: "`, `"))`"
+                names.isEmpty
+                ? "reads none" : "is computed from `\(names.joined(separator: "`, `"))`"
             throw Self.unknown(
-                keyPath, "only properties declared with @Managed can be named; \(found)")
+                keyPath, "it must name properties declared with @Managed, but \(found)")
         }
         return Path(
             names: names, isToMany: shown.isSet, isOptional: shown.type is any OptionalShown.Type)
@@ -239,7 +240,7 @@ private enum TracedObject {
             }
         }
         guard let entity = try? CompiledModel(model).entity(named: "Traced") else {
-            preconditionFailure("A class has @Managed properties whose names are no identifiers.")
+            preconditionFailure("The names of a class's @Managed properties must be identifiers.")
         }
         return entity
     }

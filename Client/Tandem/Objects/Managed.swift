@@ -16,11 +16,11 @@ public struct Managed<Value: ManagedValue> {
     public init(_ name: String) { self.name = name }
 
     /// Unavailable outside a subclass of ``ManagedObject``.
-    @available(*, unavailable, message: "@Managed belongs into a subclass of ManagedObject")
+    @available(*, unavailable, message: "@Managed must be used in a subclass of ManagedObject")
     public var wrappedValue: Value {
-        get { preconditionFailure("@Managed belongs into a subclass of ManagedObject.") }
+        get { preconditionFailure("@Managed must be used in a subclass of ManagedObject.") }
         // The compiler requires a setter; it can't be called.
-        set { preconditionFailure("@Managed belongs into a subclass of ManagedObject.") }
+        set { preconditionFailure("@Managed must be used in a subclass of ManagedObject.") }
     }
 
     /// Reads and writes through the object that has the property.

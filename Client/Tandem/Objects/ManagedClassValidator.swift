@@ -29,13 +29,13 @@ enum ManagedClassValidator {
         guard let property = entity.property(named: shown.name) else {
             return TandemError(
                 .unknownProperty,
-                "the class \(type) shows \(entity.name).\(shown.name), which the model does not have"
+                "the class \(type) declares \(entity.name).\(shown.name), which the model does not have"
             )
         }
         guard let mismatch = mismatch(shown.type, property) else { return nil }
         return TandemError(
             .usage,
-            "the class \(type) shows \(entity.name).\(shown.name) as \(shown.type), and it is "
+            "the class \(type) declares \(entity.name).\(shown.name) as \(shown.type), but the model has "
                 + mismatch)
     }
 
@@ -46,7 +46,7 @@ enum ManagedClassValidator {
         }
         if type is any ArrayShown.Type, property.isToMany {
             let isOrdered = property.relationship?.isOrdered == true
-            return isOrdered ? nil : "a to-many relationship without order"
+            return isOrdered ? nil : "an unordered to-many relationship"
         }
         if type is any SetShown.Type { return property.isToMany ? nil : what(property) }
         if type is ManagedObject.Type {

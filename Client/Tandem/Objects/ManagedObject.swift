@@ -124,7 +124,7 @@ open class ManagedObject: Observable {
         set {
             precondition(
                 property.accepts(newValue),
-                "\(entityName).\(property.name) can't hold \(newValue).")
+                "\(entityName).\(property.name) cannot hold \(newValue).")
             if let target = newValue.reference { check(target, property) }
             editableContext?.set(newValue, slot(property), of: record)
         }
@@ -223,7 +223,7 @@ open class ManagedObject: Observable {
         var members = orderedObjects(relationship).filter { $0 !== member }
         precondition(
             members.indices.contains(index) || index == members.count,
-            "\(entityName).\(relationship) has no place \(index).")
+            "\(entityName).\(relationship) has no index \(index).")
         members.insert(member, at: index)
         setOrderedObjects(members, for: relationship)
     }
@@ -237,7 +237,7 @@ open class ManagedObject: Observable {
         let property = toMany(relationship)
         precondition(
             property.relationship?.isOrdered == true,
-            "\(entityName).\(relationship) has no order; add and remove its members.")
+            "\(entityName).\(relationship) is not ordered; add and remove its members.")
         let members = members.filter { canLead(to: $0) }
         for member in members { check(member.record.reference, property) }
         guard let context = editableContext, let slot = loadedMembers(relationship) else { return }
@@ -310,7 +310,7 @@ open class ManagedObject: Observable {
     private func toMany(_ relationship: String) -> CompiledProperty {
         let property = record.entity.declared(relationship)
         precondition(
-            property.isToMany, "\(entityName).\(relationship) is no to-many relationship.")
+            property.isToMany, "\(entityName).\(relationship) is not a to-many relationship.")
         return property
     }
 
@@ -338,14 +338,14 @@ open class ManagedObject: Observable {
         guard object.record.isDeleted else { return true }
         precondition(
             managedObjectContext?.discardsEdit(of: object.record) == true,
-            "\(object.id) was deleted, so nothing can lead to it; check isDeleted first.")
+            "\(object.id) was deleted, so nothing can refer to it; check isDeleted first.")
         return false
     }
 
     private func checkContext(of object: ManagedObject) {
         precondition(
             object.managedObjectContext === managedObjectContext,
-            "Objects of different contexts can't be related; use object(with:) first.")
+            "Objects of different contexts cannot be related; use object(with:) first.")
     }
 
     /// Traps unless an object is of a relationship's destination entity or one of its subentities.
@@ -355,7 +355,7 @@ open class ManagedObject: Observable {
         else { return }
         precondition(
             entity.ancestors.contains(destination),
-            "\(entityName).\(property.name) can't lead to an object of \(entity.name).")
+            "\(entityName).\(property.name) cannot refer to an object of \(entity.name).")
     }
 
     // MARK: Observation

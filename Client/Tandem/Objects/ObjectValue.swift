@@ -174,7 +174,7 @@ extension ManagedObjectContext {
         guard attempt <= core.limits.readAttempts else {
             throw TandemError(
                 .disconnected,
-                "the connection was lost in the middle of \(attempt - 1) answers; fetch again")
+                "the connection was lost during \(attempt - 1) answers; fetch again")
         }
         core.learn(type)
         valueFailure = nil
@@ -217,7 +217,7 @@ extension ManagedObjectContext {
 
     private func typed<Object: ManagedEntity>(_ object: ManagedObject) throws -> Object {
         guard let typed = object as? Object else {
-            throw TandemError(.usage, "\(object.id) is no \(Object.entity.name)")
+            throw TandemError(.usage, "\(object.id) is not of the entity \(Object.entity.name)")
         }
         return typed
     }

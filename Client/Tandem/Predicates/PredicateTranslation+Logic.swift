@@ -86,7 +86,7 @@ extension PredicateTranslation {
             return try Self.compare(condition, op, wanted, left)
         case (.value(.constant(let wanted), nil), let condition):
             return try Self.compare(condition, op, wanted, right)
-        default: throw Self.unknown(left, "can't be compared with `\(type(of: right))`")
+        default: throw Self.unknown(left, "cannot be compared with `\(type(of: right))`")
         }
     }
 
@@ -106,7 +106,7 @@ extension PredicateTranslation {
             return op == .equal ? needed.fails : .not(needed.fails)
         default:
             let value = QueryExpression.constant(wanted).format
-            throw unknown(node, "can't be compared with \(value)")
+            throw unknown(node, "cannot be compared with \(value)")
         }
     }
 }

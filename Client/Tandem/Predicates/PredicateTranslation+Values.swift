@@ -7,7 +7,7 @@ extension PredicateExpressions.Variable: TranslatedExpression {
         -> PredicateTranslation.Part
     {
         guard let value = translation.variables[key] else {
-            throw PredicateTranslation.unknown(self, "stands for nothing")
+            throw PredicateTranslation.unknown(self, "has no value here")
         }
         return .value(value, or: nil)
     }
@@ -19,7 +19,7 @@ extension PredicateExpressions.Value: TranslatedExpression {
     {
         if let range = value as? any OperandRange, let ends = range.ends { return .range(ends) }
         guard let expression = AnyOperand.expression(of: value) else {
-            throw PredicateTranslation.unknown(value, "is no value of an attribute")
+            throw PredicateTranslation.unknown(value, "is not a value of an attribute")
         }
         return .value(expression, or: nil)
     }
@@ -51,7 +51,9 @@ extension PredicateExpressions.KeyPath: TranslatedExpression {
         case (.collectionIsEmpty, .value(let text, nil))
         where Root.Output.self is any StringProtocol.Type:
             return .predicate(.comparison(Comparison(text, .equal, .constant(.string("")))))
-        default: throw PredicateTranslation.unknown(self, "of `\(kind)` can't be translated")
+        case (.collectionCount, _):
+            throw PredicateTranslation.unknown(named: "count", "has no translation for this value")
+        default: throw PredicateTranslation.unknown(self)
         }
     }
 }

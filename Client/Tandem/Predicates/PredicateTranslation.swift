@@ -70,14 +70,14 @@ struct PredicateTranslation {
             return .either(value, other) {
                 .comparison(Comparison($0, .equal, .constant(.bool(true))))
             }
-        case .members, .range: throw Self.unknown(node, "is no condition")
+        case .members, .range: throw Self.unknown(node, "is not a condition")
         }
     }
 
     /// Translates a node that has to be a value.
     mutating func value(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .value(let value, nil) = try translate(node) else {
-            throw Self.unknown(node, "is no single value here")
+            throw Self.unknown(node, "is not a single value")
         }
         return value
     }
@@ -85,7 +85,7 @@ struct PredicateTranslation {
     /// Translates a node that has to be targets of a to-many relationship.
     mutating func members(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .members(let members) = try translate(node) else {
-            throw Self.unknown(node, "is no to-many relationship")
+            throw Self.unknown(node, "is not a to-many relationship")
         }
         return members
     }
@@ -103,10 +103,14 @@ struct PredicateTranslation {
     }
 
     /// Returns the error for a node that has no translation.
-    static func unknown(_ node: Any, _ why: String = "can't be translated") -> TandemError {
+    static func unknown(_ node: Any, _ why: String = "cannot be translated") -> TandemError {
         let type = "\(Swift.type(of: node))"
-        let name = type.prefix { $0 != "<" }
-        return TandemError(
+        return unknown(named: String(type.prefix { $0 != "<" }), why)
+    }
+
+    /// Returns the error for an expression, by its name, that has no translation.
+    static func unknown(named name: String, _ why: String) -> TandemError {
+        TandemError(
             .invalidPredicate,
             "`\(name)` in a #Predicate \(why); write the predicate as text or with operators on key paths"
         )

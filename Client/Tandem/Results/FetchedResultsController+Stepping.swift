@@ -166,7 +166,7 @@ extension FetchedResultsController: MergeParticipant {
                 refuse(
                     TandemError(
                         .storage,
-                        "the row of object \(object.object.number) can't be read; run `tandem check`"
+                        "the row of object \(object.object.number) cannot be read; run `tandem check`"
                     ))
                 return
             }
@@ -188,7 +188,8 @@ extension FetchedResultsController: MergeParticipant {
             }),
             places.reached.allSatisfy({ plan.compiled.model.entity(tagged: $0.tag) != nil })
         else {
-            return refuse(TandemError(.storage, "the places of the list's objects can't be read"))
+            return refuse(
+                TandemError(.storage, "the placements of the list's objects cannot be decoded"))
         }
         let followed = places.hops == hops ? plan : plan.judgedByDaemon
         opening = followed

@@ -276,7 +276,7 @@ public final class FetchedResultsController {
     ///
     /// An index path outside the list traps; before ``performFetch()`` every index path does.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
-        precondition(plan != nil, "The list is empty: performFetch() was not called.")
+        precondition(plan != nil, "The list is empty, because performFetch() was not called.")
         return object(at: path, of: visible)
     }
 
@@ -297,7 +297,7 @@ extension TandemError {
     init(_ problem: OutOfOrderSection) {
         self.init(
             .outOfOrderSection,
-            "section `\(problem.section)` comes back after `\(problem.interruptedBy)`: sort by the section "
+            "section `\(problem.section)` continues after `\(problem.interruptedBy)`: sort by the section "
                 + "key path first, or by a key of the same order")
     }
 }

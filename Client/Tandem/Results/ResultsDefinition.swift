@@ -32,7 +32,7 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             check: { try $0.checkClass(Element.self) },
             make: { object in
                 guard let element = object as? Element else {
-                    preconditionFailure("\(object.id) is no \(Element.entity.name).")
+                    preconditionFailure("\(object.id) is not of the entity \(Element.entity.name).")
                 }
                 return element
             })
@@ -46,7 +46,8 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             check: { try $0.checkClass(Element.Object.self) },
             make: { object in
                 guard let object = object as? Element.Object else {
-                    preconditionFailure("\(object.id) is no \(Element.Object.entity.name).")
+                    preconditionFailure(
+                        "\(object.id) is not of the entity \(Element.Object.entity.name).")
                 }
                 return Element(RowReader(object))
             })
@@ -68,7 +69,8 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
             guard values.allSatisfy({ $0 is ManagedObject }) else {
                 throw TandemError(
                     .usage,
-                    "literal values don't say what is at \(keyPath): give .values(…, sectionName:)")
+                    "literal values have no section name at \(keyPath): give .values(…, sectionName:)"
+                )
             }
             identify = { named(($0 as? ManagedObject)?.sectionName(at: keyPath) ?? "") }
         }
@@ -114,14 +116,14 @@ extension ManagedObjectContext {
             let other = core.type(for: entity, in: model)
             if other is Object.Type { continue }
             throw TandemError(
-                .usage, "objects of \(entity.name) are of the class \(other), not of \(type)")
+                .usage, "objects of \(entity.name) have the class \(other), not \(type)")
         }
         guard core.hasLateClasses else { return }
         for record in records where entity.includes(record.reference.tag) {
             guard let object = record.object, !(object is Object) else { continue }
             throw TandemError(
                 .usage,
-                "\(object.id) is held since before the class \(type) was known: name it when the container is made"
+                "\(object.id) was created before the class \(type) was known: name the class when the container is made"
             )
         }
     }

@@ -153,7 +153,8 @@ final class ResultsFeed: Sendable {
         case .every(let limit):
             guard state.queue.count < limit else {
                 state.failure = TandemError(
-                    .limitExceeded, "the reader lagged \(limit) changes behind; fetch anew")
+                    .limitExceeded,
+                    "the reader fell \(limit) changes behind and was ended; fetch again")
                 return
             }
             state.queue.append(update)

@@ -26,7 +26,7 @@ public struct ResultsSectionView<SectionIdentifier: Hashable, Element>: RandomAc
     public subscript(position: Int) -> Element {
         precondition(
             position >= 0 && position < range.count,
-            "There is no element \(position) in a section of \(range.count).")
+            "There is no element \(position) in a section of \(range.count) elements.")
         results.access()
         return results.element(
             at: range.lowerBound + position, of: shown.content, shown.list)

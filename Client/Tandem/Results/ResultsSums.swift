@@ -25,15 +25,14 @@ struct ResultsSums {
         var properties: [CompiledProperty] = []
         for name in names {
             guard let property = entity.property(named: name) else {
-                throw TandemError(
-                    .unknownProperty, "\(entity.name) has no property \(name) to add up")
+                throw entity.unknownProperty(name)
             }
             switch property.attribute?.type {
             case .int, .double, .decimal: properties.append(property)
             default:
                 throw TandemError(
                     .usage,
-                    "\(entity.name).\(name) can't be added up: it is no attribute with numbers")
+                    "\(entity.name).\(name) cannot be added up: it is not a numeric attribute")
             }
         }
         self.properties = properties

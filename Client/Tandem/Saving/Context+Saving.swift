@@ -56,7 +56,7 @@ extension ManagedObjectContext {
     func checkSaveID(_ saveID: [UInt8]) {
         precondition(
             !saveID.isEmpty && saveID.count <= WireLimits.saveIDBytes,
-            "A save id has 1 to \(WireLimits.saveIDBytes) bytes.")
+            "A save id must have 1 to \(WireLimits.saveIDBytes) bytes.")
     }
 
     private func save(_ options: SaveOptions, _ calls: DaemonCalls) async throws -> Position {
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
         if inFlightSave?.isSettled == true { inFlightSave = nil }
         if let inFlightSave {
             guard inFlightSave.isUnknown else {
-                throw TandemError(.usage, "another save of this context is under way")
+                throw TandemError(.usage, "this context is already saving; wait for that save")
             }
             _ = try await send(inFlightSave.request, calls)
             return try await saveEdits(options, calls)
@@ -169,7 +169,9 @@ extension ManagedObjectContext {
                 (try? check(saved.inserted.compactMap { $0 })) != nil
             else {
                 throw failed(
-                    TandemError(.unknownOutcome, "the daemon's answer does not fit the save"),
+                    TandemError(
+                        .unknownOutcome,
+                        "the daemon's answer does not fit the save; look at the objects"),
                     request.saveID)
             }
             try await merge(saved, sent, calls)
@@ -177,7 +179,7 @@ extension ManagedObjectContext {
             lastReceipt = session.map { SaveReceipt(saved, $0) }
             guard let session else { return try await connected(calls) }
             return session.position(merged)
-        case .success(let answer): throw DaemonCalls.unexpected(answer)
+        case .success: throw TandemError.unexpectedAnswer("a request")
         }
     }
 

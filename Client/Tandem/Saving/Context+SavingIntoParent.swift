@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     ) async throws -> Position {
         precondition(
             options.saveID == nil && options.author == nil && options.contentHash == nil,
-            "A child saves into its parent; ids and authors belong to the save of the context without a parent."
+            "A child context saves into its parent; give ids and authors to the save of the root context."
         )
         while true {
             let before = try await connectedSession(calls)

@@ -93,9 +93,9 @@ final class BatchChangeTask: BatchTask {
         // The result of a completed batch doesn't depend on the model.
         guard !progress.hasEnded else { return }
         guard let model = committer.store.model else {
-            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+            throw TandemError.noModel()
         }
-        try model.check(slotsOf: batch.modelVersion, "the batch", "go on with it")
+        try model.check(slotsOf: batch.modelVersion, "the batch", "continue it")
         compiled = try CompiledRequest(batch.request, in: model)
     }
 
@@ -116,7 +116,7 @@ final class BatchChangeTask: BatchTask {
     private func checkModel(_ committer: Committer) throws(TandemError) {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
-                .schemaMismatch, "the model changed while the batch was under way; go on with it")
+                .schemaMismatch, "the model changed during the batch; continue it")
         }
     }
 
@@ -188,7 +188,7 @@ final class BatchChangeTask: BatchTask {
         let most = isAlone ? Int.max : WireLimits.batchObjects
         let plan = try committer.plan(request(meant), atMost: most)
         guard plan.changes.count <= most else {
-            throw TandemError(.limitExceeded, "the part changes more than \(most) objects")
+            throw TandemError(.limitExceeded, "the chunk changes more than \(most) objects")
         }
         return plan
     }
@@ -242,7 +242,7 @@ final class BatchChangeTask: BatchTask {
         if let refusal = budget.refusal { try committer.mappingReadErrors { throw refusal } }
         throw TandemError(
             .storage,
-            "the store could not be read while judging an object; run `tandem check`")
+            "the store could not be read while an object was evaluated; run `tandem check`")
     }
 
     /// Evaluates later objects that this transaction changes, before it does.
@@ -258,7 +258,8 @@ final class BatchChangeTask: BatchTask {
             guard change.kind != .insert, isToCome(object, from: part.next) else { continue }
             let isMeant = try isMeant(object, committer)
             guard isAlone || judged < most else {
-                throw TandemError(.limitExceeded, "judging again looks at more than \(most)")
+                throw TandemError(
+                    .limitExceeded, "evaluating objects again reads more than \(most)")
             }
             if change.kind == .delete {
                 if isMeant { part.progress.done += 1 }

@@ -83,7 +83,7 @@ final class BatchInsertTask: BatchTask {
         try insert.batchID.checkAsBatchID()
         let (end, overflow) = insert.first.addingReportingOverflow(UInt64(insert.rows.count))
         guard !overflow, end <= UInt64(Int64.max) else {
-            throw TandemError(.usage, "a batch has no \(insert.first) rows")
+            throw TandemError(.usage, "a batch cannot have \(insert.first) rows")
         }
         if let known = try committer.known(insert, by: principal.uid) {
             try resume(after: known.progress, known.hash, end)
@@ -101,8 +101,8 @@ final class BatchInsertTask: BatchTask {
         guard known.done >= insert.first else {
             throw TandemError(
                 .usage,
-                "the part begins at row \(insert.first), but the batch has come to \(known.done); "
-                    + "send what is missing")
+                "the rows begin at \(insert.first), but the batch has only \(known.done) rows; "
+                    + "send the rows between")
         }
         if known.done <= end {
             next = Int(known.done - insert.first)

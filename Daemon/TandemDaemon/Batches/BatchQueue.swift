@@ -52,16 +52,16 @@ struct BatchQueue {
         }
         let ofSession = ofUser.count { $0.session === run.session }
         if ofSession >= limits.batchesPerConnection {
-            let text = "\(ofSession) batches of this connection wait already"
+            let text = "\(ofSession) batches of this connection are already waiting"
             throw counts.refusal(.batchesPerConnection, limits, text + Self.advice)
         }
         if ofUser.count >= limits.batchesPerUser {
-            let text = "\(ofUser.count) batches of this user wait already"
+            let text = "\(ofUser.count) batches of this user are already waiting"
             throw counts.refusal(.batchesPerUser, limits, text + Self.advice)
         }
         let bytes = ofUser.reduce(run.bytes) { $0 + $1.bytes }
         if !ofUser.isEmpty, bytes > limits.inboundBytes {
-            let text = "the batches of this user that wait would take \(bytes) bytes"
+            let text = "the waiting batches of this user would take \(bytes) bytes"
             throw counts.refusal(.inboundBytes, limits, text + Self.advice)
         }
         waiting.append(.batch(run))
@@ -74,7 +74,7 @@ struct BatchQueue {
         waiting.append(.rows(session))
     }
 
-    private static let advice = ", try again when one has ended"
+    private static let advice = "; try again after one has ended"
 
     /// Removes the running batch.
     mutating func endCurrent() { current = nil }

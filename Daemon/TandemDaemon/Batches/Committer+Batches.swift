@@ -38,9 +38,9 @@ extension Committer {
     /// Throws ``TandemError`` for errors of the client.
     func plan(_ part: SaveRequest, atMost most: Int) throws -> SavePlanner.Plan {
         guard let model = store.model else {
-            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+            throw TandemError.noModel()
         }
-        try model.check(slotsOf: part.modelVersion, "the batch", "go on with it")
+        try model.check(slotsOf: part.modelVersion, "the batch", "continue it")
         var plan: SavePlanner.Plan?
         try mappingShortage {
             plan = try mappingDamage {
@@ -49,7 +49,7 @@ extension Committer {
                     limits: limits, counts: limitCounters, most: most)
             }
         }
-        guard let plan else { preconditionFailure("The part was planned or refused.") }
+        guard let plan else { preconditionFailure("The chunk was planned or rejected.") }
         return plan
     }
 

@@ -36,11 +36,11 @@ extension Committer {
         let registered = try readable { () throws(StoreError) in try store.consumers() }
         guard registered.count < limits.consumers else {
             throw limitCounters.refusal(
-                .consumers, limits, "there are too many consumers, remove one")
+                .consumers, limits, "there are too many consumers; remove one")
         }
         guard registered.count(where: { $0.owner == owner }) < limits.consumersPerUser else {
             throw limitCounters.refusal(
-                .consumersPerUser, limits, "uid \(owner) has too many consumers, remove one")
+                .consumersPerUser, limits, "uid \(owner) has too many consumers; remove one")
         }
     }
 
@@ -51,12 +51,11 @@ extension Committer {
     @discardableResult
     func acknowledge(_ name: String, _ position: UInt64) throws -> Consumer {
         guard var consumer = try consumer(named: name) else {
-            throw TandemError(.usage, "there is no consumer \(name); register it first")
+            throw Self.noConsumer(name)
         }
         try checkKept(consumer.acknowledged, name)
         guard position <= self.position else {
-            throw TandemError(
-                .usage, "position \(position) is beyond the journal's end, \(self.position)")
+            throw TandemError.afterEnd(position, last: self.position, .usage)
         }
         guard position > consumer.acknowledged else { return consumer }
         consumer.acknowledged = position
@@ -71,7 +70,7 @@ extension Committer {
     /// without room. After an error the position is unchanged.
     func reset(_ name: String, to position: UInt64) throws -> Consumer {
         guard var consumer = try consumer(named: name) else {
-            throw TandemError(.usage, "there is no consumer \(name); register it first")
+            throw Self.noConsumer(name)
         }
         try checkKept(position, name)
         if let refusal = readOnlyState.refusal { throw refusal }
@@ -98,7 +97,7 @@ extension Committer {
     /// Makes a change of consumers durable, or throws `readOnly` with nothing changed.
     private func keep(_ change: () throws -> Void) throws {
         if try checkpoint(with: change) { return }
-        throw readOnlyState.refusal ?? TandemError(.readOnly, "the store takes no changes")
+        throw readOnlyState.refusal ?? TandemError(.readOnly, "the store accepts no changes")
     }
 
     /// Runs `read`, and reports damage to the caller only, so that other clients are unaffected.
@@ -116,28 +115,31 @@ extension Committer {
         consumer.acknowledged < journal.bounds.first - 1
     }
 
+    private static func noConsumer(_ name: String) -> TandemError {
+        TandemError(.usage, "there is no consumer \(name); register it first")
+    }
+
     /// Checks that a name can be printed in log lines and commands.
     private func checkName(_ name: String) throws(TandemError) {
         guard !name.isEmpty, name.utf8.count <= DaemonLimits.consumerNameBytes, name.isPrintable
         else {
             throw TandemError(
                 .usage,
-                "a consumer's name has 1 to \(DaemonLimits.consumerNameBytes) bytes no "
-                    + "control characters, and none that is invisible")
+                "a consumer's name must have 1 to \(DaemonLimits.consumerNameBytes) bytes, and no "
+                    + "invisible characters")
         }
     }
 
     private func checkKept(_ position: UInt64, _ name: String) throws(TandemError) {
         let bounds = journal.bounds
         guard position <= bounds.last else {
-            throw TandemError(
-                .usage, "position \(position) is beyond the journal's end, \(bounds.last)")
+            throw TandemError.afterEnd(position, last: bounds.last, .usage)
         }
         guard position >= bounds.first - 1 else {
             throw TandemError(
                 .historyExpired,
-                "consumer \(name) needs position \(position + 1), the journal begins at "
-                    + "\(bounds.first): start again from a snapshot and register")
+                "consumer \(name) needs position \(position + 1), but the journal begins at "
+                    + "\(bounds.first); start again from a snapshot and register")
         }
     }
 }

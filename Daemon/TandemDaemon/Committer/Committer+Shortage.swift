@@ -86,7 +86,7 @@ extension Committer {
         if readOnlyState.isReadOnly {
             log(.readOnly, ["position": position], readOnlyState.reason)
         } else {
-            log(.writable, ["position": position], "saves are taken again")
+            log(.writable, ["position": position], "saves are accepted again")
         }
     }
 }

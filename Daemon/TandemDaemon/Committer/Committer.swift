@@ -128,7 +128,7 @@ final class Committer {
             return .answered(first)
         }
         guard let model = store.model else {
-            throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+            throw TandemError.noModel()
         }
         try model.check(slotsOf: request.modelVersion, "the save", "nothing was saved; save again")
         var outcome: Outcome?
@@ -155,7 +155,7 @@ final class Committer {
             outcome = .planned(
                 SaveAnswer(position: plannedPosition, wrote: true, inserted: plan.inserted))
         }
-        guard let outcome else { preconditionFailure("The save was planned or refused.") }
+        guard let outcome else { preconditionFailure("The save was planned or rejected.") }
         return outcome
     }
 
@@ -227,7 +227,7 @@ final class Committer {
         try reserve(0)
         // A change that does not fit is undone, so nothing else may lie after the checkpoint.
         if store.appliedPosition > store.checkpointPosition, !(try checkpoint()) {
-            throw readOnlyState.refusal ?? TandemError(.readOnly, "the store takes no changes")
+            throw readOnlyState.refusal ?? TandemError(.readOnly, "the store accepts no changes")
         }
         do {
             try mappingShortage {
@@ -249,7 +249,7 @@ final class Committer {
         let bytes = max(encoded.blobBytes, encoded.bytes.count - encoded.blobBytes)
         guard bytes <= limits.transactionBytes else {
             throw limitCounters.refusal(
-                .transactionBytes, limits, "the save takes \(bytes) bytes, save in parts")
+                .transactionBytes, limits, "the save takes \(bytes) bytes; save in parts")
         }
         try reserve(encoded.bytes.count)
         try store.apply(transaction)
@@ -295,7 +295,7 @@ final class Committer {
             throw try forgetBatch(because: error)
         }
         guard case .committed(let positions) = outcome else {
-            throw DaemonError(.storage, "the journal did not take the batch: \(outcome)")
+            throw DaemonError(.storage, "the batch could not be written to the journal: \(outcome)")
         }
         assert(
             positions.lowerBound == pending.first?.position
@@ -599,7 +599,9 @@ extension Committer {
     func close() throws {
         try flush()
         if !(try checkpoint()) {
-            log(.checkpointMissed, ["position": position], "the journal has what is missing")
+            log(
+                .checkpointMissed, ["position": position],
+                "the journal has the transactions since the last checkpoint")
         }
         store.close()
         try journal.close()

@@ -29,7 +29,7 @@ struct IdempotencyTable {
     /// save is unknown.
     func answer(to request: SaveRequest, by uid: UInt32, end: UInt64) throws -> SaveAnswer? {
         guard let first = try first(request.saveID, uid) else {
-            try check(request.firstSentAt, "the save", "save anew")
+            try check(request.firstSentAt, "the save", "save again under a new id")
             return request.onlyAsks ? SaveAnswer(position: end, wrote: false) : nil
         }
         let isSame = request.onlyAsks || request.inserts.count == first.inserted.count
@@ -65,7 +65,7 @@ struct IdempotencyTable {
         guard insert.first == 0 || wasForgotten else {
             throw TandemError(
                 .unknownOutcome,
-                "nothing is known of the batch whose first \(insert.first) rows are said to be "
+                "no record of the batch exists, but its first \(insert.first) rows were reported as "
                     + "inserted; look at the objects and begin a new batch")
         }
         return nil
@@ -75,7 +75,7 @@ struct IdempotencyTable {
         guard let progress = first.batch else { throw used(first) }
         guard progress.done <= Int64.max else {
             throw TandemError(
-                .storage, "what the store knows of the batch can't be; run `tandem check`")
+                .storage, "the recorded progress of the batch is impossible; run `tandem check`")
         }
         return progress
     }
@@ -87,8 +87,8 @@ struct IdempotencyTable {
         guard let firstSentAt, firstSentAt < max(store.saveFloor, 1) - 1 else { return }
         throw TandemError(
             .unknownOutcome,
-            "\(what) may or may not have happened: it was first sent at position "
-                + "\(firstSentAt), and ids of saves before \(store.saveFloor) are forgotten; "
+            "\(what) may or may not have been applied: it was first sent at position "
+                + "\(firstSentAt), and save ids before \(store.saveFloor) are forgotten; "
                 + "look at the objects and \(advice)")
     }
 

@@ -46,7 +46,7 @@ enum ModelChange {
             return .installs(try CompiledModel(merged, replacing: current))
         } catch {
             throw TandemError(
-                .schemaMismatch, "the app's model does not go with the store's: \(error)")
+                .schemaMismatch, "the app's model contradicts the store's: \(error)")
         }
     }
 
@@ -80,12 +80,12 @@ enum ModelChange {
         let impossible = report.items.map(\.difference).filter { $0.effect == .impossible }
         guard impossible.isEmpty else {
             throw TandemError(
-                .schemaMismatch, "this can't be done in one step: " + list(impossible))
+                .schemaMismatch, "these changes are not possible: " + list(impossible))
         }
         guard !report.problems.isEmpty else { return }
         var error = TandemError(
             .validation,
-            "what is stored does not keep the new model's rules: "
+            "stored objects violate rules of the new model: "
                 + report.problems.map(\.description).joined(separator: "; "))
         error.problems = report.problems.flatMap { problem in
             problem.objects.map {
@@ -124,15 +124,15 @@ enum ModelChange {
     private static func refusal(of differences: [ModelDifference]) -> TandemError {
         TandemError(
             .schemaMismatch,
-            "the store's model can't be changed to this one by itself: \(list(differences)); "
-                + "`tandem schema migrate FILE` shows what that does, and does it")
+            "the store's model cannot be changed to this one without consent: \(list(differences)); "
+                + "`tandem schema migrate FILE` shows the consequences and migrates the store")
     }
 
     /// Returns the error for an app whose model has declarations that were removed.
     static func refusal(ofOlder missing: [ModelDifference]) -> TandemError {
         TandemError(
             .schemaMismatch,
-            "the store has gone on to a model that this version of the app does not know: "
+            "the store has a newer model, which no longer has declarations of this app: "
                 + "\(list(missing)); use a newer version of the app")
     }
 }
@@ -146,7 +146,7 @@ extension CompiledModel {
         guard version != self.version else { return }
         throw TandemError(
             .schemaMismatch,
-            "the model was changed while \(what) was made: it is of version \(version), the "
-                + "store's model is version \(self.version); \(advice)")
+            "the model was changed while \(what) was made: it has model version \(version), but the "
+                + "store has \(self.version); \(advice)")
     }
 }

@@ -35,7 +35,7 @@ extension PlanningGraph {
             problems: [
                 ValidationProblem(
                     object: model.id(of: object), property: entity.properties[slot].name,
-                    message: "the store does not have this content; set the content itself")
+                    message: "the store no longer has this content; set the content itself")
             ])
     }
 

@@ -13,8 +13,8 @@ extension PlanningGraph {
         guard relationship.isOrdered else {
             throw TandemError(
                 .usage,
-                "\(model.id(of: owner)).\(relationship.declaration.name) has no order; leave out "
-                    + "the places of its members")
+                "\(model.id(of: owner)).\(relationship.declaration.name) is not ordered; leave out "
+                    + "the ranks of its members")
         }
         objects[owner.number]?.place(member, in: slot, at: rank)
     }

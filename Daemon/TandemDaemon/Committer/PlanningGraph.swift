@@ -71,7 +71,7 @@ final class PlanningGraph {
     }
 
     private func noRelationship(_ object: ObjectReference, _ slot: Int) -> TandemError {
-        TandemError(.usage, "property \(slot) of \(model.id(of: object)) is no relationship")
+        TandemError(.usage, "property \(slot) of \(model.id(of: object)) is not a relationship")
     }
 
     // MARK: Values
@@ -95,7 +95,7 @@ final class PlanningGraph {
                     ValidationProblem(
                         object: model.id(of: working.object),
                         property: slot < properties.count ? properties[slot].name : "#\(slot)",
-                        message: "a value of another type was given")
+                        message: "the value has another type than the property")
                 ])
         }
         try setToOne(working, slot, value.reference)
@@ -196,8 +196,8 @@ final class PlanningGraph {
         guard relationship.toMany else {
             throw TandemError(
                 .usage,
-                "\(model.id(of: owner)).\(relationship.declaration.name) leads to one "
-                    + "object; set it instead of adding members")
+                "\(model.id(of: owner)).\(relationship.declaration.name) is not a to-many "
+                    + "relationship; set it instead of adding members")
         }
         return relationship
     }
@@ -210,11 +210,11 @@ final class PlanningGraph {
         guard model.entity(tagged: relationship.destination)?.includes(target.tag) ?? false else {
             throw TandemError(
                 .usage,
-                "\(relationship.declaration.name) leads to "
-                    + "\(relationship.declaration.destination), not to \(model.id(of: target))")
+                relationship.mismatch(
+                    relationship.declaration.name, "\(model.id(of: target))"))
         }
         guard let working = try load(target) else {
-            throw TandemError(.unknownObject, "\(model.id(of: target)) does not exist")
+            throw TandemError.unknownObject("\(model.id(of: target))")
         }
         return working
     }
@@ -283,7 +283,8 @@ final class PlanningGraph {
         guard objects.count + members.count > most else { return }
         let new = members.count { objects[$0.number] == nil }
         guard objects.count + new > most else { return }
-        throw TandemError(.limitExceeded, "deletions take along more than \(most) objects")
+        throw TandemError(
+            .limitExceeded, "delete rules delete more than \(most) objects; delete fewer")
     }
 
     /// Removes an object from a relationship; returns the objects that its deletion cascades to.

@@ -52,7 +52,7 @@ struct ReadOnlyState: Hashable {
     var refusal: TandemError? {
         guard isReadOnly else { return nil }
         return TandemError(
-            .readOnly, "no saves are taken until there is room again; reads go on. \(reason)")
+            .readOnly, "the daemon is read-only until there is space again: \(reason)")
     }
 
     func isShort(_ shortage: Shortage) -> Bool { shortages.contains { $0.shortage == shortage } }
@@ -87,8 +87,8 @@ struct ReadOnlyState: Hashable {
 extension ReadOnlyState.Shortage {
     fileprivate var sentence: String {
         switch self {
-        case .journal: "the journal has no room for its next segment"
-        case .store: "the store's file has no room to grow"
+        case .journal: "the journal has no space for its next segment"
+        case .store: "the store's file has no space to grow"
         case .map: "the store has reached its quota"
         }
     }

@@ -39,7 +39,7 @@ struct RejectedInserts {
             guard try store.entity(ofNumber: object.number) == nil else { continue }
             for dependent in linking(to: object) where !settles(dependent) {
                 note(
-                    TandemError(.unknownObject, "\(model.id(of: object)) does not exist"), dependent
+                    TandemError.unknownObject("\(model.id(of: object))"), dependent
                 )
                 gone.append(dependent)
             }

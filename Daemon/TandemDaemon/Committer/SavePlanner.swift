@@ -96,11 +96,14 @@ struct SavePlanner {
             try perform(operation, mapping)
         }
         guard conflicts.isEmpty else {
+            let isDeleted = conflicts.allSatisfy { $0.theirs == nil }
+            let count = "\(conflicts.count) object\(conflicts.count == 1 ? "" : "s")"
+            let advice = isDeleted ? "drop the edits" : "refresh and save again"
             var error = TandemError(
                 .conflict,
-                "\(conflicts.count) objects were changed by others in the meantime: "
+                "others \(isDeleted ? "deleted" : "changed") \(count) meanwhile: "
                     + conflicts.prefix(3).map { model.id(of: $0.object).description }
-                    .joined(separator: ", ") + "; refresh and save again, or choose a merge policy")
+                    .joined(separator: ", ") + "; \(advice), or choose a merge policy")
             error.conflicts = conflicts
             throw error
         }
@@ -115,7 +118,7 @@ struct SavePlanner {
             try store.entity(ofNumber: object.number) == nil
         else {
             throw TandemError(
-                .usage, "object number \(object.number) was never leased or is in use already")
+                .usage, "object number \(object.number) was never leased or is already in use")
         }
         graph.insert(object, entity)
     }
@@ -170,7 +173,7 @@ struct SavePlanner {
 
     private mutating func missing(_ object: ObjectReference, _ version: UInt64) throws {
         guard version != 0 else {
-            throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
+            throw TandemError.unknownObject("\(model.id(of: object))")
         }
         if request.policy == .error { conflict(object, version, nil) }
     }
@@ -181,7 +184,7 @@ struct SavePlanner {
                 try graph.objects[object.number]?.object.tag
                 ?? store.entity(ofNumber: object.number)
             if known != object.tag, version == 0 || known != nil {
-                throw TandemError(.unknownObject, "\(model.id(of: object)) does not exist")
+                throw TandemError.unknownObject("\(model.id(of: object))")
             }
             return
         }

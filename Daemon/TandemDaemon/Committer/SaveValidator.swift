@@ -92,7 +92,8 @@ struct SaveValidator {
         let limit = limit(value)
         guard bytes > limits[limit] else { return nil }
         counts.note(limit)
-        return "\(bytes) bytes; it has at most \(limits[limit]) (limits.\(limit.rawValue))"
+        return
+            "the value has \(bytes) bytes, above the maximum of \(limits[limit]) (limits.\(limit.rawValue))"
     }
 
     private func bytes(_ value: Value) -> Int? {

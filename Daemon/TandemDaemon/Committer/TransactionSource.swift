@@ -33,7 +33,8 @@ final class TransactionSource {
             }
             cursorPosition = position
             guard let entry = try cursor?.next(), entry.position == position else {
-                throw TandemError(.historyExpired, "transaction \(position) is not in the journal")
+                throw TandemError(
+                    .historyExpired, "transaction \(position) is no longer in the journal")
             }
             cursorPosition = position + 1
             return try EncodedTransaction(bytes: entry.payload)
@@ -44,7 +45,7 @@ final class TransactionSource {
             throw TandemError(.historyExpired, error.description)
         } catch {
             cursor = nil
-            throw TandemError(.storage, "transaction \(position) can't be read: \(error)")
+            throw TandemError(.storage, "transaction \(position) cannot be read: \(error)")
         }
     }
 

@@ -9,25 +9,26 @@ extension Setting {
 
     private static let places: [Setting] = [
         Setting(
-            "store", "the directory of store and journal; made if missing", expected: "a path",
+            "store", "directory of store and journal; created if missing", expected: "a path",
             read: { [$0.store] },
             write: { values, configuration, _ throws(Rejection) in
                 configuration.store = try path(values)
             }),
         Setting(
-            "socket.path", "the path of the socket; its directory is made if missing",
+            "socket.path", "path of the socket; its directory is created if missing",
             expected: "a path", read: { $0.socket.map { [$0] } ?? [] },
             write: { values, configuration, _ throws(Rejection) in
                 configuration.socket = try path(values)
             }),
         Setting(
-            "socket.mode", "the mode of the socket: who may connect", expected: "0600 to 0777",
+            "socket.mode", "mode of the socket, which decides who can connect",
+            expected: "0600 to 0777",
             read: { ["0" + String($0.socketMode, radix: 8)] },
             write: { values, configuration, _ throws(Rejection) in
                 configuration.socketMode = try mode(values)
             }),
         Setting(
-            "socket.group", "the group of the socket", expected: "a group's name or number",
+            "socket.group", "group of the socket", expected: "a group's name or number",
             read: { [$0.socketGroup.map(String.init) ?? "the daemon's"] },
             write: { values, configuration, lookup throws(Rejection) in
                 let groups = try Setting.numbers(values, "group", lookup.group)
@@ -35,35 +36,40 @@ extension Setting {
                 configuration.socketGroup = groups[0]
             }),
         .choice(
-            "durability", "what an answered save survives: power loss, or the death of processes",
+            "durability",
+            "full: answered saves survive a power loss; relaxed: the end of processes",
             [("full", Durability.full), ("relaxed", .relaxed)], \.durability, ==),
         .choice(
-            "log.level", "what goes to the log: lines that matter as much, and more",
+            "log.level", "least important level that is logged",
             LogLevel.allCases.map { ("\($0)", $0) }, \.logLevel, ==),
         .number(
-            "mapBytes", "what the store may use, without free pages", .bytes, 1 << 20...1 << 47,
+            "mapBytes", "quota of the store, without free pages", .bytes, 1 << 20...1 << 47,
             absent: "1 TiB", \.storeQuotaBytes),
     ]
 
     private static let journal: [Setting] = [
         .number(
-            "journal.segmentBytes", "of one segment of the journal", .bytes, 8 << 10...1 << 30,
+            "journal.segmentBytes", "size of a segment of the journal", .bytes, 8 << 10...1 << 30,
             absent: "64 MiB", \.segmentBytes),
         .number(
-            "journal.keepBytes", "above it the oldest segments go that nobody needs", .bytes,
+            "journal.keepBytes", "size above which the oldest unneeded segments are removed",
+            .bytes,
             1...1 << 50, absent: "all", \.retention.keptBytes),
         .number(
-            "journal.keepSeconds", "older segments go that nobody needs", .seconds, 1...1 << 40,
+            "journal.keepSeconds", "age above which unneeded segments are removed", .seconds,
+            1...1 << 40,
             absent: "all", \.retention.keptSeconds),
         .number(
-            "journal.capBytes", "never exceeded: who needs what has to go is expired", .bytes,
+            "journal.capBytes",
+            "hard limit on the journal's size; readers that still need removed segments are expired",
+            .bytes,
             1...1 << 50, absent: "none", \.retention.cappedBytes),
     ]
 
     private static let roles: [Setting] = {
         let words = Role.allCases.map { ($0.rawValue, $0) }
         let others = Setting.choice(
-            "roles.others", "the role of who is in no list; none may not connect", words,
+            "roles.others", "role of users that no list names; none forbids connecting", words,
             \.roles.others, ==)
         return [others]
             + [Role.reader, .writer, .admin].flatMap { [users(of: $0), groups(of: $0)] }

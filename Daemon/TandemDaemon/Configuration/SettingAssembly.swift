@@ -64,7 +64,7 @@ public struct SettingAssembly: Sendable {
         } catch {
             let value = given.values.joined(separator: ", ")
             note(
-                "\(given.origin): \(setting.name) can't be \"\(value)\": "
+                "\(given.origin): \(setting.name) cannot be \"\(value)\": "
                     + (error.reason ?? "expected \(setting.expected)"))
         }
     }

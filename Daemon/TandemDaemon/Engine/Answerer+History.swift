@@ -10,13 +10,11 @@ extension Answerer {
         let bounds = committer.journal.bounds
         let end = request.to == 0 ? committer.position : min(request.to, committer.position)
         guard request.from >= bounds.first - 1 else {
-            throw TandemError(
-                .historyExpired,
-                "the journal begins at \(bounds.first); start again from a snapshot")
+            throw TandemError.expired(request.from + 1, oldest: bounds.first)
         }
         if !request.condition.properties.isEmpty {
             try model.check(
-                slotsOf: request.condition.modelVersion, "the question", "ask again")
+                slotsOf: request.condition.modelVersion, "the request", "send it again")
         }
         let filter = HistoryMatcher(request, modelPosition: committer.store.modelPosition)
         var answer = History(position: request.from, transactions: [], isComplete: true)

@@ -14,7 +14,7 @@ struct Answerer {
     var model: CompiledModel {
         get throws(TandemError) {
             guard let model = committer.store.model else {
-                throw TandemError(.unknownEntity, "the store has no model yet; apply one first")
+                throw TandemError.noModel(.unknownEntity)
             }
             return model
         }
@@ -105,15 +105,14 @@ struct Answerer {
     func check(readingAt position: UInt64) throws {
         let (end, bounds) = (committer.position, committer.journal.bounds)
         guard position <= end else {
-            throw TandemError(
-                .historyExpired, "position \(position) is beyond the journal's end, \(end)")
+            throw TandemError.afterEnd(position, last: end)
         }
         let oldest = max(bounds.first - 1, committer.store.modelPosition)
         guard position >= oldest else {
             throw TandemError(
                 .historyExpired,
-                "what there was at position \(position) can't be told any more; the oldest that can be "
-                    + "read at is \(oldest)")
+                "the state at position \(position) can no longer be read; the oldest readable position is "
+                    + "\(oldest)")
         }
         try committer.checkLookBack(to: position)
     }
@@ -122,8 +121,8 @@ struct Answerer {
         if let content = try committer.store.content(of: blob) { return content }
         throw TandemError(
             .unknownObject,
-            "the content \(blob) is no longer in the store: no object has it and the journal no "
-                + "longer reaches back to when one had; refresh the object")
+            "the store no longer has the content \(blob): no object has it, and the transactions that "
+                + "had it were removed; refresh the object")
     }
 
     // MARK: The journal
@@ -131,7 +130,7 @@ struct Answerer {
     private func check(_ request: VerdictRequest) throws {
         guard request.items.count <= limits.controllers else {
             throw committer.limitCounters.refusal(
-                .controllers, limits, "\(request.items.count) controllers ask at once")
+                .controllers, limits, "the request is about \(request.items.count) controllers")
         }
         for item in request.items { try engine.check(sizeOf: item.request) }
         if case .fetch(let fetch) = request.alongside { try engine.check(sizeOf: fetch) }
@@ -142,7 +141,7 @@ struct Answerer {
             case nil: false
             }
         guard !isPast else {
-            throw TandemError(.usage, "what is read beside verdicts is read at their position")
+            throw TandemError(.usage, "a read with verdicts must not have a position of its own")
         }
     }
 
@@ -152,7 +151,7 @@ struct Answerer {
         let (from, to) = (request.from, request.at)
         guard to != 0 else { return try check(changesAfter: from) }
         guard request.alongside == nil else {
-            throw TandemError(.usage, "beside verdicts at an earlier position nothing is read")
+            throw TandemError(.usage, "verdicts at an earlier position must not have a read")
         }
         for position in [min(from, to), max(from, to)] { try check(readingAt: position) }
         for position in [from, to] { try check(changesAfter: position) }
@@ -160,12 +159,13 @@ struct Answerer {
 
     private func check(changesAfter from: UInt64) throws(TandemError) {
         guard from >= committer.store.modelPosition, from <= committer.position else {
-            throw TandemError(.historyExpired, "position \(from) is of another model; fetch again")
+            throw TandemError(
+                .historyExpired, "position \(from) belongs to another model; fetch again")
         }
         guard committer.position - from <= UInt64(limits.verdictTransactions) else {
             throw committer.limitCounters.refusal(
                 .verdictTransactions, limits,
-                "\(committer.position - from) transactions are too many to judge at once, fetch "
+                "\(committer.position - from) transactions are too many for one request; fetch "
                     + "again", code: .historyExpired)
         }
     }

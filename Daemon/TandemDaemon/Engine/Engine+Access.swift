@@ -9,8 +9,8 @@ extension Engine {
         if role == .none {
             let error = TandemError(
                 .denied,
-                "uid \(peer.uid) has no role here; an administrator names it, one of its groups, "
-                    + "or others under roles in the daemon's configuration")
+                "uid \(peer.uid) has no role; an administrator assigns roles in the daemon's "
+                    + "configuration")
             return (error, .role)
         }
         if sessions.count >= limits.connections {
@@ -55,8 +55,8 @@ extension Engine {
             ], "may not \(action)")
         throw TandemError(
             .denied,
-            "to \(action) takes the role \(role); uid \(peer.uid) is \(session.role). An "
-                + "administrator gives roles in the daemon's configuration")
+            "uid \(peer.uid) has the role \(session.role), but needs the role \(role) to \(action); "
+                + "an administrator assigns roles in the daemon's configuration")
     }
 
     /// Ends the connection of another client; returns false if there is none with the id.

@@ -24,13 +24,13 @@ extension Engine {
         guard batch.request.offset == 0 else {
             throw TandemError(
                 .usage,
-                "a batch has no offset: what it leaves out would not be the same in a "
-                    + "repeat; use the predicate")
+                "a batch cannot have an offset, because a repetition would skip other objects; "
+                    + "use the predicate")
         }
         if case .update(let values) = batch.work, values.contains(where: \.value.isLong) {
             throw TandemError(
                 .limitExceeded,
-                "a batch sets values of at most \(BlobReference.inlineLimit) bytes; save longer "
+                "a batch can set values of at most \(BlobReference.inlineLimit) bytes; save longer "
                     + "ones object by object")
         }
     }
@@ -53,7 +53,7 @@ extension Engine {
         guard let run = batches.current as? BatchChangeTask, run.seeks, !run.isOver else { return }
         try failing(run) {
             guard let model = committer.store.model else {
-                throw TandemError(.schemaMismatch, "the store has no model yet; apply one first")
+                throw TandemError.noModel()
             }
             let search = try BatchSearch(run.batch, run.progress, in: model)
             let read = PendingRead(
@@ -114,7 +114,7 @@ extension [UInt8] {
     func checkAsBatchID() throws(TandemError) {
         guard (1...WireLimits.batchIDBytes).contains(count) else {
             throw TandemError(
-                .usage, "the id of a batch has 1 to \(WireLimits.batchIDBytes) bytes")
+                .usage, "the id of a batch must have 1 to \(WireLimits.batchIDBytes) bytes")
         }
     }
 }

@@ -11,7 +11,7 @@ extension Engine {
     func cancel(_ id: UInt32, _ session: Session) {
         guard end(question: id, session) else { return metrics.lateCancels += 1 }
         metrics.cancelledRequests += 1
-        let error = TandemError(.cancelled, "the client gave up the request")
+        let error = TandemError(.cancelled, "the client cancelled the request")
         session.answer(.failure(error), to: id)
     }
 
@@ -26,7 +26,7 @@ extension Engine {
         let ended = questions.filter { end(question: $0, other) }
         for question in ended {
             metrics.cancelledRequests += 1
-            let error = TandemError(.cancelled, "an administrator ended the request")
+            let error = TandemError(.cancelled, "an administrator cancelled the request")
             other.answer(.failure(error), to: question)
         }
         finish(other)

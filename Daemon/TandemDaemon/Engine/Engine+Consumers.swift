@@ -43,10 +43,8 @@ extension Engine {
 
     private func number(_ other: Position) throws(TandemError) -> UInt64 {
         guard position.isComparable(with: other) else {
-            throw TandemError(
-                .historyExpired,
-                "\(other) is of another log or epoch than \(position): start again from a "
-                    + "snapshot and register")
+            throw TandemError.foreign(
+                other, remedy: "start again from a snapshot and register")
         }
         return other.number
     }

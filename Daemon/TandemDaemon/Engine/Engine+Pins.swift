@@ -8,7 +8,7 @@ extension Engine {
     /// Throws `limitExceeded` if there are too many pins or the position is too far back,
     /// `historyExpired` if the state at that position can no longer be reconstructed.
     func answer(_ request: PinRequest, _ session: Session) throws -> PinAnswer {
-        guard request.lease != 0 else { throw TandemError(.usage, "a pin has a number, not 0") }
+        guard request.lease != 0 else { throw TandemError(.usage, "a pin's number must not be 0") }
         endPins(of: session)
         guard request.position != 0 else {
             if session.pins.removeValue(forKey: request.lease) != nil { letGo() }
@@ -19,7 +19,7 @@ extension Engine {
         guard session.pins[request.lease] != nil || session.pins.count < limits.pinsPerConnection
         else {
             throw limitCounters.refusal(
-                .pinsPerConnection, limits, "this connection has too many pins, give one up")
+                .pinsPerConnection, limits, "this connection has too many pins; release one")
         }
         let isMove = session.pins[request.lease] != nil
         let ends = clock.monotonicNanoseconds + UInt64(limits.pinSeconds) * 1_000_000_000
@@ -35,8 +35,8 @@ extension Engine {
         if let pin = session.pins[lease], pin.position <= position { return }
         throw TandemError(
             .historyExpired,
-            "the pin at position \(position) has ended, as pins do after limits.pinSeconds "
-                + "(\(limits.pinSeconds)), with their connection, or when what they hold back has to go"
+            "the pin at position \(position) has ended: after limits.pinSeconds "
+                + "(\(limits.pinSeconds)), with its connection, or because the journal needed the space"
         )
     }
 

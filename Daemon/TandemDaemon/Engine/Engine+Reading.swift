@@ -116,7 +116,7 @@ extension Engine {
     private func start(_ read: PendingRead) throws {
         read.session.readSource.rest()
         guard let model = committer.store.model else {
-            preconditionFailure("A read is asked under a model.")
+            preconditionFailure("A read needs a model.")
         }
         // If nothing can be committed, the read uses the store's own thread; there are no saves to
         // delay.
@@ -138,13 +138,13 @@ extension Engine {
     private static func otherModel(_ read: PendingRead) -> TandemError {
         if read.isSearch {
             return TandemError(
-                .schemaMismatch, "the model changed while the batch was under way; go on with it")
+                .schemaMismatch, "the model changed during the batch; continue it")
         }
         // A client that requests verdicts then fetches again, as after any other model change.
         let isVerdicts = if case .verdicts = read.message { true } else { false }
         return TandemError(
             isVerdicts ? .historyExpired : .schemaMismatch,
-            "the model changed while the read was carried out; read again")
+            "the model changed during the read; read again")
     }
 
     // MARK: Progress
@@ -282,7 +282,7 @@ extension Engine {
                 job.end(
                     limitCounters.refusal(
                         .snapshotBytes, limits,
-                        "others committed \(bytes) bytes while the read was carried out; read again, or less "
+                        "other clients committed \(bytes) bytes during the read; read again, or less "
                             + "at a time", code: .timeout))
             } else if read.isBoundByTime, bytes > 0,
                 case let taken = now - min(now, time + job.waited(until: now)),
@@ -291,7 +291,7 @@ extension Engine {
                 job.end(
                     limitCounters.refusal(
                         .snapshotMilliseconds, limits,
-                        "the read took \(taken / 1_000_000) ms while others saved; read again, or less "
+                        "the read took \(taken / 1_000_000) ms during saves; read again, or less "
                             + "at a time", code: .timeout))
             }
         }
@@ -318,13 +318,13 @@ extension Engine {
             fail(other, full("read faster, or fetch less at a time"))
         }
         guard heldBytes > limits.readBytes, heldBytes > read.countedBytes else { return }
-        fail(read, full("fetch again when others are done"))
+        fail(read, full("fetch again after other reads have ended"))
     }
 
     private func full(_ advice: String) -> TandemError {
         limitCounters.refusal(
             .readBytes, limits,
-            "answers that clients read hold \(heldBytes) bytes; \(advice)")
+            "unread answers hold \(heldBytes) bytes; \(advice)")
     }
 
     // MARK: Counting

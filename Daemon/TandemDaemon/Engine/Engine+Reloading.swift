@@ -20,7 +20,7 @@ extension Engine {
         do throws(TandemError) {
             guard var reload = configurationReload else {
                 throw TandemError(
-                    .usage, "the daemon has no configuration that it could read again; restart it")
+                    .usage, "the daemon has no configuration file to read again; restart it")
             }
             let outcome = try reload.reload()
             configurationReload = reload
@@ -33,7 +33,7 @@ extension Engine {
                 ])
             return outcome
         } catch {
-            log(.reloadFailed, [:], "\(error.message); everything stays as it was")
+            log(.reloadFailed, [:], "\(error.message); nothing was changed")
             throw error
         }
     }
@@ -47,7 +47,7 @@ extension Engine {
             session.role = role(of: session.peer)
             guard session.role == .none else { continue }
             let uid = session.peer.uid
-            end(session, TandemError(.denied, "uid \(uid) has no role here any more"), .role)
+            end(session, TandemError(.denied, "uid \(uid) no longer has a role"), .role)
         }
     }
 }

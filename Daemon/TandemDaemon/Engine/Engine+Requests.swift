@@ -8,9 +8,9 @@ extension Engine {
         do {
             guard session.isReady else { return try hello(message, id, session) }
             switch message {
-            case .hello: fail(session, "hello was said already")
+            case .hello: fail(session, "the client sent a second hello")
             case .save, .insert, .cancel:
-                preconditionFailure("Saves and rows are taken in their turns, a cancel at once.")
+                preconditionFailure("Saves and rows are queued, and a cancel is answered at once.")
             case .sync(let sync):
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait

@@ -30,7 +30,8 @@ extension Engine {
         }
         guard countUnfinished(session) else { return }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
-            let text = "\(session.inboundBytes) bytes were sent without reading answers"
+            let text =
+                "\(session.inboundBytes) bytes of requests wait while the client does not read answers"
             return end(session, limitCounters.refusal(.inboundBytes, limits, text), .queue)
         }
         schedule(session)
@@ -42,7 +43,7 @@ extension Engine {
     ) -> Bool {
         if case .hello = envelope.message {
             guard !session.isReady else {
-                fail(session, "hello was said already")
+                fail(session, "the client sent a second hello")
                 return false
             }
             session.receive(envelope, bytes: bytes)
@@ -96,7 +97,7 @@ extension Engine {
         savers.append(session)
         do {
             guard request.saveID.count <= 64 else {
-                throw TandemError(.usage, "a save id has at most 64 bytes")
+                throw TandemError(.usage, "a save id must have at most 64 bytes")
             }
             if !request.onlyAsks { try authorize(.writer, of: session, to: "save") }
             let principal = try session.principal(author: request.author, context: request.context)

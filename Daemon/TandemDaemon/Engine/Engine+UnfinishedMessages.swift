@@ -20,14 +20,14 @@ extension Engine {
         if ofUser > limits.unfinishedBytesPerUser {
             return (
                 .unfinishedBytesPerUser,
-                "unfinished messages of uid \(session.peer.uid) hold \(ofUser) bytes; "
+                "incomplete messages of uid \(session.peer.uid) hold \(ofUser) bytes; "
                     + "connect again and send one after the other"
             )
         }
         guard unfinished.bytes > limits.unfinishedBytes else { return nil }
         return (
             .unfinishedBytes,
-            "unfinished messages hold \(unfinished.bytes) bytes; connect again when others are done"
+            "incomplete messages hold \(unfinished.bytes) bytes; connect again later"
         )
     }
 
@@ -50,7 +50,7 @@ extension Engine {
                 session.waitingSaves == 0, session.wants.contains(.read)
             else { continue }
             let error = limitCounters.refusal(
-                .messageMilliseconds, limits, "the rest of a message did not come in time",
+                .messageMilliseconds, limits, "the rest of a message did not arrive in time",
                 code: .timeout)
             end(session, error, .unfinished)
         }

@@ -48,10 +48,8 @@ extension Engine {
 
     private func expireSyncs(of session: Session, _ now: UInt64) {
         for sync in session.syncs where sync.deadline <= now {
-            let text =
-                "position \(sync.number) was not reached in time; the journal ends at "
-                + "\(committer.position)"
-            session.answer(.failure(TandemError(.timeout, text)), to: sync.id)
+            let error = TandemError.notReached(sync.number, last: committer.position)
+            session.answer(.failure(error), to: sync.id)
         }
         session.syncs.removeAll { $0.deadline <= now }
         noteSyncs(session)

@@ -228,7 +228,7 @@ final class Engine {
             guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
             else { continue }
             let error = limitCounters.refusal(
-                .handshakeMilliseconds, limits, "no hello came in time", code: .timeout)
+                .handshakeMilliseconds, limits, "no hello arrived in time", code: .timeout)
             end(session, error, .handshake)
         }
     }

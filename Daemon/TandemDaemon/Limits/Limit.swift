@@ -114,7 +114,7 @@ extension Limit {
         case .handshakeMilliseconds:
             facts(
                 \.handshakeMilliseconds, .milliseconds, 10...600_000,
-                "from the connection to the hello", "timeout, closed")
+                "time from the connection to the hello", "timeout, closed")
         case .frameBytes:
             facts(
                 \.frameBytes, .bytes, 4_096...1 << 20, "payload of one frame from a client",
@@ -122,30 +122,31 @@ extension Limit {
         case .requestsInFlight:
             facts(
                 \.requestsInFlight, .count, 2...1_024,
-                "requests of one connection without an answer", "limitExceeded")
+                "unanswered requests of one connection", "limitExceeded")
         case .inboundBytes:
             facts(
                 \.inboundBytes, .bytes, 4_096...1 << 30,
-                "requests of one connection that wait while it does not read its answers; "
-                    + "batches of one user that wait",
-                "limitExceeded; closed who does not read")
+                "waiting requests of one connection that does not read its answers; waiting "
+                    + "batches of one user",
+                "limitExceeded; a connection that does not read is closed")
         case .unfinishedBytes:
             facts(
                 \.unfinishedBytes, .bytes, 4_096...1 << 40,
-                "messages of all connections that did not arrive completely",
+                "incomplete messages of all connections",
                 "limitExceeded, closed")
         case .unfinishedBytesPerUser:
             facts(
                 \.unfinishedBytesPerUser, .bytes, 4_096...1 << 40,
-                "messages of one user that did not arrive completely", "limitExceeded, closed")
+                "incomplete messages of one user", "limitExceeded, closed")
         case .messageMilliseconds:
             facts(
                 \.messageMilliseconds, .milliseconds, 10...600_000,
-                "from the first to the last bytes of a message", "timeout, closed")
+                "time from the first to the last bytes of a message", "timeout, closed")
         case .outboundBytes:
             facts(
-                \.outboundBytes, .bytes, 4_096...1 << 30, "waiting to be sent to one connection",
-                "it stays a cursor until it reads")
+                \.outboundBytes, .bytes, 4_096...1 << 30,
+                "bytes waiting to be sent to one connection",
+                "pushes wait in the journal until the client reads")
         case .controllers:
             facts(
                 \.controllers, .count, 1...4_096, "open controllers of one connection",
@@ -157,19 +158,20 @@ extension Limit {
     private var contentFacts: Facts {
         switch self {
         case .attributeBytes:
-            facts(\.attributeBytes, .bytes, 256...65_536, "of one URL", "validation")
+            facts(\.attributeBytes, .bytes, 256...65_536, "size of one URL", "validation")
         case .blobBytes:
             facts(
-                \.blobBytes, .bytes, 65_536...16 << 20, "of one text or value of data", "validation"
+                \.blobBytes, .bytes, 65_536...16 << 20, "size of one text or data value",
+                "validation"
             )
         case .transactionBytes:
             facts(
                 \.transactionBytes, .bytes, 65_536...16 << 20,
-                "of one transaction without its blobs, and of its blobs", "limitExceeded")
+                "size of one transaction without its blobs, and of its blobs", "limitExceeded")
         case .leaseNumbers:
             facts(
                 \.leaseNumbers, .count, 1...1 << 20, "numbers for new objects in one lease",
-                "the lease is that long")
+                "the lease is shortened")
         case .savesKept:
             facts(
                 \.savesKept, .count, 1...1 << 40,
@@ -177,55 +179,55 @@ extension Limit {
         case .verdictTransactions:
             facts(
                 \.verdictTransactions, .count, 1...1 << 30,
-                "transactions that one question for verdicts looks at", "historyExpired")
+                "transactions that one request for verdicts covers", "historyExpired")
         case .historyTransactions:
             facts(
                 \.historyTransactions, .count, 1...65_536, "transactions in one history answer",
-                "the answer says that there is more")
+                "the answer continues later")
         case .historyBytes:
             facts(
-                \.historyBytes, .bytes, 4_096...512 << 20, "in one history answer",
-                "the answer says that there is more")
+                \.historyBytes, .bytes, 4_096...512 << 20, "size of one history answer",
+                "the answer continues later")
         case .sortKeys:
             facts(\.sortKeys, .count, 1...4_096, "sort keys of a request", "limitExceeded")
         case .comparisons:
             facts(
                 \.comparisons, .count, 1...10_000,
-                "comparisons of a predicate; an `IN` is one, however long its list is",
+                "comparisons of a predicate; an `IN` counts once, however long its list is",
                 "limitExceeded")
         case .constantBytes:
             facts(
                 \.constantBytes, .bytes, 256...16 << 20,
-                "of a text or of data that a predicate compares with", "limitExceeded")
+                "size of a text or of data in a predicate", "limitExceeded")
         case .sliceReads:
             facts(
                 \.sliceReads, .count, 1...1 << 30,
-                "transactions of a history answer and objects of a batch that are looked at before saves go first",
-                "a batch goes on behind them; a history answer says that there is more")
+                "transactions of a history answer, or objects of a batch, that are read before saves have priority",
+                "the batch continues after the saves; the history answer continues later")
         case .readerThreads:
             facts(
                 \.readerThreads, .count, 0...256,
-                "reads that are carried out at a time; 0 for one less than there are cores, at least 1",
+                "simultaneous reads; 0 for one less than there are cores, at least 1",
                 "reads wait for their turn")
         case .snapshotMilliseconds:
             facts(
                 \.snapshotMilliseconds, .milliseconds, 10...3_600_000,
-                "that a read takes while others save, as its snapshot keeps the file growing",
-                "timeout; it can be read again")
+                "duration of a read while others save, because its snapshot makes the file grow",
+                "timeout; the client can read again")
         case .snapshotBytes:
             facts(
                 \.snapshotBytes, .bytes, 65_536...1 << 40,
-                "that others commit while a read is carried out, as its snapshot keeps the file growing",
-                "timeout; it can be read again")
+                "bytes that others commit during a read, because its snapshot makes the file grow",
+                "timeout; the client can read again")
         case .storeReaders:
             facts(
                 \.storeReaders, .count, 2...65_536,
-                "read transactions on the store, of the daemon and of tools that read beside it",
+                "read transactions on the store, of the daemon and of tools that read the file",
                 "reads wait for their turn")
         case .objectReads:
             facts(
                 \.objectReads, .count, 1...1 << 30,
-                "related objects that a request reads for one candidate, in one piece; eight members that are only "
+                "related objects that a request reads for one candidate; eight members that are only "
                     + "listed count as one",
                 "limitExceeded")
         case .requestReads:
@@ -235,9 +237,9 @@ extension Limit {
         case .readBytes:
             facts(
                 \.readBytes, .bytes, 4_096...1 << 40,
-                "held by fetches and batches under way and by answers that are sent, of all "
-                    + "connections; in one answer",
-                "limitExceeded for one that holds more alone, and for answers whose clients do not read"
+                "size of all running fetches and batches and unsent answers, of all "
+                    + "connections; size of one answer",
+                "limitExceeded for a read that alone exceeds it, and for answers that clients do not read"
             )
         case .lookBackTransactions:
             facts(
@@ -245,11 +247,11 @@ extension Limit {
                 "transactions that a read at an earlier position undoes", "limitExceeded")
         case .pinsPerConnection:
             facts(
-                \.pinsPerConnection, .count, 1...65_536, "positions that one connection has pinned",
+                \.pinsPerConnection, .count, 1...65_536, "pinned positions of one connection",
                 "limitExceeded")
         case .pinSeconds:
             facts(
-                \.pinSeconds, .seconds, 1...2_592_000, "until a pin that is not moved ends",
+                \.pinSeconds, .seconds, 1...2_592_000, "lifetime of a pin that is not moved",
                 "historyExpired for reads at the pin")
         case .consumers:
             facts(\.consumers, .count, 1...65_536, "registered consumers", "limitExceeded")
@@ -260,15 +262,15 @@ extension Limit {
         case .batchObjects:
             facts(
                 \.batchObjects, .count, 1...1 << 26,
-                "objects that one batch delete or update may find", "limitExceeded")
+                "objects that one batch delete or update can find", "limitExceeded")
         case .batchesPerConnection:
             facts(
                 \.batchesPerConnection, .count, 1...1_024,
-                "batches of one connection that wait besides the one under way", "limitExceeded")
+                "waiting batches of one connection besides the running one", "limitExceeded")
         case .batchesPerUser:
             facts(
                 \.batchesPerUser, .count, 1...65_536,
-                "batches of one user that wait besides the one under way", "limitExceeded")
+                "waiting batches of one user besides the running one", "limitExceeded")
         default: paceFacts
         }
     }
@@ -279,15 +281,15 @@ extension Limit {
             facts(\.batchSaves, .count, 1...65_536, "saves in one batch", "the batch is flushed")
         case .batchBytes:
             facts(
-                \.batchBytes, .bytes, 4_096...64 << 20, "in one batch", "the batch is flushed")
+                \.batchBytes, .bytes, 4_096...64 << 20, "size of one batch", "the batch is flushed")
         case .checkpointIdleMilliseconds:
             facts(
                 \.checkpointIdleMilliseconds, .milliseconds, 1...60_000,
-                "without a save until a checkpoint", "a checkpoint is made")
+                "time without a save until a checkpoint", "a checkpoint is made")
         case .checkpointMilliseconds:
             facts(
                 \.checkpointMilliseconds, .milliseconds, 1...60_000,
-                "from one checkpoint to the next while there are saves", "a checkpoint is made")
+                "time between checkpoints while there are saves", "a checkpoint is made")
         case .checkpointPages:
             facts(
                 \.checkpointPages, .count, 16...100_000, "dirty pages until a checkpoint",
@@ -298,7 +300,7 @@ extension Limit {
                 "the oldest are read from the journal")
         case .ringBytes:
             facts(
-                \.ringBytes, .bytes, 4_096...16 << 30, "of transactions kept in memory",
+                \.ringBytes, .bytes, 4_096...16 << 30, "size of transactions kept in memory",
                 "the oldest are read from the journal")
         default: preconditionFailure("\(self) is described above.")
         }

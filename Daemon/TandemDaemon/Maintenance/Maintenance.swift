@@ -72,9 +72,9 @@ extension Maintenance.Notice {
     /// The meaning of the notice and the remedy.
     var advice: String {
         switch self {
-        case .deadReaders: "readers of the store died; what they held is freed"
-        case .oldReader: "a reader of the store lags behind, so the file grows; end it"
-        case .nearlyFull: "the store comes near its quota; delete objects or raise mapBytes"
+        case .deadReaders: "readers of the store have died; their snapshots were released"
+        case .oldReader: "a reader of the store lags, so the file grows; end the reader"
+        case .nearlyFull: "the store is near its quota; delete objects or raise mapBytes"
         }
     }
 }

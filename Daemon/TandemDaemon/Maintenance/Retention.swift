@@ -60,7 +60,7 @@ struct Retention {
             if unreadable?.segment == segment.first { unreadable = nil }
             return time
         } catch {
-            unreadable = (segment.first, "position \(segment.last) can't be read: \(error)")
+            unreadable = (segment.first, "position \(segment.last) cannot be read: \(error)")
             return nil
         }
     }

@@ -31,7 +31,7 @@ final class AnswerByteBudget {
         guard hops <= limits.requestReads else {
             throw counts.refusal(
                 .requestReads, limits,
-                "the related key paths lead over more than \(limits.requestReads) hops")
+                "the key paths of the request have more than \(limits.requestReads) hops")
         }
     }
 

@@ -41,7 +41,7 @@ struct BatchSearch: Sendable {
         guard selected.count <= limits.batchObjects else {
             throw counts.refusal(
                 .batchObjects, limits,
-                "the batch is more than \(limits.batchObjects) objects; do it in parts, by a "
+                "the batch finds more than \(limits.batchObjects) objects; split it by a "
                     + "narrower predicate or a limit")
         }
         return isSorted ? Array(selected) : selected.sorted()

@@ -112,8 +112,8 @@ final class ReadJob: @unchecked Sendable {
             } else if all > limits.readBytes, held > limits.readBytes / Self.readsAtLimit {
                 state.ending = counts.refusal(
                     .readBytes, limits,
-                    "all reads hold \(all) bytes, this one \(held); fetch less at a time, or again when "
-                        + "others are done")
+                    "all reads hold \(all) bytes, this one \(held); fetch less at a time, or again after "
+                        + "others have ended")
             }
             return state.ending != nil
         }

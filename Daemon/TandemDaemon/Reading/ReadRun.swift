@@ -73,7 +73,7 @@ struct ReadRun {
                 budget: budget())
         }
         guard past == nil, let found = try view.fetchLittle(request, for: part, budget: budget())
-        else { throw StoreError(.interrupted, "the fetch looks at more than a few objects") }
+        else { throw StoreError(.interrupted, "the fetch reads more than a few objects") }
         return found
     }
 
@@ -166,7 +166,7 @@ struct ReadRun {
 
     /// Returns the verdicts on lists, and the answer to the piggybacked read.
     private func verdicts(_ request: VerdictRequest) throws -> Verdicts {
-        guard let window else { preconditionFailure("Verdicts are about a window.") }
+        guard let window else { preconditionFailure("Verdicts need a window.") }
         let paths = request.items.reduce(0) {
             $0 + 1 + $1.refreshKeyPaths.count + $1.request.sort.count
         }

@@ -50,7 +50,7 @@ final class ReadWindow {
 
     /// Adds the next transaction.
     func add(_ transaction: EncodedTransaction, _ model: CompiledModel) throws(CodingError) {
-        precondition(transaction.position == position + 1, "Transactions come in their order.")
+        precondition(transaction.position == position + 1, "Transactions are added in order.")
         position += 1
         for change in try transaction.changes(of: tags) {
             guard let entity = model.entity(tagged: change.object.tag) else { continue }
@@ -67,13 +67,13 @@ final class ReadWindow {
         if start != nil, bytes > DaemonLimits.windowBytes {
             throw TandemError(
                 .historyExpired,
-                "what changed has more than \(DaemonLimits.windowBytes) bytes, too many to decide on at "
-                    + "once; fetch again")
+                "the changes have more than \(DaemonLimits.windowBytes) bytes, too many for one "
+                    + "request; fetch again")
         }
         guard bytes <= limits.readBytes else {
             throw counts.refusal(
                 .readBytes, limits,
-                "what happened since position \(end?.position ?? 0) has \(bytes) bytes; read at a newer "
+                "the transactions after position \(end?.position ?? 0) have \(bytes) bytes; read at a newer "
                     + "position")
         }
     }

@@ -55,7 +55,7 @@ struct VerdictRun {
             guard !isFirst, error.isTooMuch else { throw error }
             throw TandemError(
                 .historyExpired,
-                "the lists depend on too much to be evaluated together; fetch again")
+                "the lists have too many dependencies to be evaluated together; fetch again")
         }
     }
 
@@ -80,8 +80,8 @@ struct VerdictRun {
     private func unknown(_ object: ObjectReference) -> TandemError {
         TandemError(
             .storage,
-            "whether \(run.model.id(of: object)) matches can't be told, as the store at "
-                + "\(run.view.path) lacks something that the predicate reads; run `tandem check`")
+            "the predicate cannot be evaluated for \(run.model.id(of: object)), because the store at "
+                + "\(run.view.path) lacks data that it reads; run `tandem check`")
     }
 
     private func isRefreshed(_ stored: StoredObject, _ request: CompiledRequest) -> Bool {

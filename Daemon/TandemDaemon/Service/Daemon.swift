@@ -72,7 +72,7 @@ public final class Daemon {
     }
 
     private static func remedy(for error: IOError) -> String {
-        if error.isLocked { return "stop the other daemon or choose another store and socket" }
+        if error.isLocked { return "stop the other daemon, or choose another store and socket" }
         if error.isPathTooLong { return "choose a shorter path" }
         // The error's detail states the remedy.
         if error.alreadyExists || error.isLink || error.isNotRegular { return "then start again" }
@@ -186,8 +186,8 @@ public final class Daemon {
         throw DaemonError(
             .system,
             "the store's directory \(path) belongs to uid \(access.owner) and has mode 0"
-                + "\(String(access.mode, radix: 8)), so that others than \(name) (uid \(user)) may write to "
-                + "it; look at what is in it, then `chown -R \(name) \(path)` and `chmod 700 \(path)`"
+                + "\(String(access.mode, radix: 8)), so others than \(name) (uid \(user)) can write to "
+                + "it; inspect its files, then run `chown -R \(name) \(path)` and `chmod 700 \(path)`"
         )
     }
 
@@ -266,7 +266,7 @@ public final class Daemon {
         else { return }
         throw DaemonError(
             .storage,
-            "\(store)/data.mdb is missing, its journal is there; nothing was changed. Rebuild the "
+            "\(store)/data.mdb is missing, but its journal exists; nothing was changed. Rebuild the "
                 + "store from the journal with `tandem rebuild`, or restore both from one backup")
     }
 
@@ -279,7 +279,7 @@ public final class Daemon {
         else {
             throw DaemonError(
                 .storage,
-                "journal and store in \(configuration.store) are of different logs; run `tandem "
+                "journal and store in \(configuration.store) belong to different logs; run `tandem "
                     + "rebuild` if the journal is the right one, else restore both from one backup")
         }
         if identity.epoch != store.identity.epoch { try store.setEpoch(identity.epoch) }
@@ -297,8 +297,8 @@ public final class Daemon {
             guard error.operation == .changeGroup else { throw error }
             throw DaemonError(
                 .system,
-                "\(error): the group of a socket is one that the daemon's user is in; add the "
-                    + "user to it, start the daemon as root, or drop socket.group")
+                "\(error): the daemon's user must be in the socket's group; add the "
+                    + "user to it, start the daemon as root, or remove socket.group")
         }
     }
 }

@@ -251,7 +251,7 @@ final class ServiceLoop {
         case .success(.closed):
             let isWhole = session.decoder.isAtBoundary
             engine.disconnect(
-                session, because: isWhole ? nil : "it ended in the middle of a frame",
+                session, because: isWhole ? nil : "the connection ended in the middle of a frame",
                 .malformed)
         case .failure: engine.disconnect(session, because: nil)
         }

@@ -74,7 +74,7 @@ public final class AdvisoryLock: FileLock, Sendable {
         var found = stat()
         try check(.inspect, path) { look(&found) }
         guard found.st_mode & S_IFMT == S_IFREG else {
-            throw IOError(.lock, path, errno: EINVAL, detail: "it is no file")
+            throw IOError(.lock, path, errno: EINVAL, detail: "it is not a regular file")
         }
         return Identity(device: found.st_dev, number: found.st_ino)
     }

@@ -25,7 +25,7 @@ public final class LockFile: FileLock, Sendable {
             defer { _ = Glibc.close(descriptor) }
             guard error.errno == EWOULDBLOCK else { throw error }
             let holder = Self.holder(descriptor).map { "process \($0)" } ?? "another process"
-            throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "it is held by \(holder)")
+            throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "the lock is held by \(holder)")
         }
         self.path = path
         self.descriptor = descriptor
@@ -45,12 +45,15 @@ public final class LockFile: FileLock, Sendable {
         try check(.inspect, path) { fstat(descriptor, &found) }
         guard found.st_mode & S_IFMT == S_IFREG, found.st_nlink <= 1 else {
             throw IOError(
-                .lock, path, errno: EINVAL, detail: "it is no file, or has a second name")
+                .lock, path, errno: EINVAL, detail: "it is not a regular file, or has a second name"
+            )
         }
         guard found.st_size <= holderBytes, hasOnlyHolder(descriptor) else {
             throw IOError(
                 .lock, path, errno: EINVAL,
-                detail: "its content is not a process id, so it is another file; move it away")
+                detail:
+                    "the content is not a process id, so this is not a lock file; move the file away"
+            )
         }
     }
 

@@ -64,7 +64,7 @@ extension RealFileSystem {
         } catch {
             throw IOError(
                 .open, path, errno: error.errno,
-                detail: "it is a symbolic link to a file that does not exist; create that file")
+                detail: "a symbolic link to a file that does not exist; create that file")
         }
     }
 

@@ -136,7 +136,7 @@ public final class SimulatedFileSystem: FileSystem {
     /// Acquires a lock that lasts until it is released or the file system crashes.
     public func lock(_ path: String) throws(IOError) -> any FileLock {
         guard locked.insert(path).inserted else {
-            throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "it is held by this test")
+            throw IOError(.lock, path, errno: EWOULDBLOCK, detail: "the lock is held by this test")
         }
         return SimulatedLock(path: path, owner: self)
     }

@@ -8,7 +8,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Operation: String, Hashable, Sendable {
         case open, read, write, sync, truncate, close, rename, remove, list, lock, bind, listen
         case accept, connect, poll
-        case inspect = "look at"
+        case inspect = "inspect"
         case createDirectory = "create directory"
         case syncDirectory = "sync directory"
         case changeMode = "change the mode of"
@@ -124,6 +124,6 @@ func openUnlinked(_ path: String, _ flags: Int32) throws(IOError) -> Int32 {
     } catch {
         guard error.errno == ELOOP else { throw error }
         throw IOError(
-            .open, path, errno: ELOOP, detail: "it is a symbolic link; remove the link")
+            .open, path, errno: ELOOP, detail: "a symbolic link; remove the link")
     }
 }

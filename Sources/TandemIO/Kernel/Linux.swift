@@ -51,7 +51,7 @@ enum Linux {
 
     private static func required<Function>(_ name: String) -> Function {
         guard let function: Function = optional(name) else {
-            preconditionFailure("the C library has no \(name)")
+            preconditionFailure("The C library has no \(name).")
         }
         return function
     }

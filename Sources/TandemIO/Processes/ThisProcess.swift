@@ -96,7 +96,7 @@ public enum ThisProcess {
             while initialized < count {
                 let result = Linux.randomBytes(
                     buffer.baseAddress.map { $0 + initialized }, count - initialized, 0)
-                precondition(result >= 0 || errno == EINTR, "the kernel gives no random bytes")
+                precondition(result >= 0 || errno == EINTR, "The kernel must give random bytes.")
                 if result > 0 { initialized += result }
             }
         }

@@ -13,7 +13,7 @@ extension Socket {
     public func read(
         into buffer: UnsafeMutableRawBufferPointer, waits: Bool
     ) throws(IOError) -> ReadResult {
-        precondition(!buffer.isEmpty, "a read needs room for at least one byte")
+        precondition(!buffer.isEmpty, "A read needs room for at least one byte.")
         let flags = waits ? 0 : Int32(MSG_DONTWAIT)
         switch retrying({ recv(descriptor, buffer.baseAddress, buffer.count, flags) }) {
         case .success(0): return .closed

@@ -67,7 +67,7 @@ public final class Socket: Sendable {
 
     /// Sets the timeout of reads from a blocking socket; they return `.wouldBlock` on a timeout.
     public func setReadTimeout(milliseconds: Int) throws(IOError) {
-        precondition(milliseconds > 0, "a read waits for some time")
+        precondition(milliseconds > 0, "A timeout must be positive.")
         var time = timeval(
             tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
         let size = socklen_t(MemoryLayout<timeval>.size)

@@ -12,8 +12,8 @@ struct SocketAddress {
         guard !bytes.isEmpty, bytes.count <= Self.maximumPathBytes, !bytes.contains(0) else {
             throw IOError(
                 operation, path, errno: ENAMETOOLONG,
-                detail: "a socket's path has 1 to \(Self.maximumPathBytes) bytes, "
-                    + "this one has \(bytes.count)")
+                detail: "a socket's path must have 1 to \(Self.maximumPathBytes) bytes, "
+                    + "but this one has \(bytes.count)")
         }
         address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -71,7 +71,7 @@ public final class UnixListener {
         throw IOError(
             .bind, path, errno: EEXIST,
             detail:
-                "the path names something other than a socket; choose another path, or move it away"
+                "the path is not a socket; choose another path, or move the file away"
         )
     }
 

@@ -49,14 +49,15 @@ package struct IndexCheck {
             made = try maker.bytes(of: first, before: next)
         } catch {
             if error.code == .damaged || isGone(first) { return nil }
-            return "the segment can't be read to compare it: \(error)"
+            return "the segment cannot be read for a comparison: \(error)"
         }
         do throws(IOError) {
             let found = try fileSystem.contents(
                 of: path(of: first), maximumBytes: header.fileBytes)
-            return made == found ? nil : "it is another than the segment makes"
+            return made == found
+                ? nil : "the index differs from the one that the segment determines"
         } catch {
-            return isGone(first) ? nil : "it can't be read: \(error)"
+            return isGone(first) ? nil : "the index cannot be read: \(error)"
         }
     }
 

@@ -155,7 +155,7 @@ struct IndexHeader: Hashable {
     init(page bytes: [UInt8]) throws(IndexDamage) {
         typealias Field = IndexFormat.Header
         guard bytes.count == IndexFormat.pageBytes else {
-            throw IndexDamage("the header is cut off")
+            throw IndexDamage("the header is truncated")
         }
         let problem = bytes.withUnsafeBytes { Self.problem($0) }
         if let problem { throw IndexDamage(problem) }
@@ -181,28 +181,29 @@ struct IndexHeader: Hashable {
     private static func problem(_ page: UnsafeRawBufferPointer) -> String? {
         typealias Field = IndexFormat.Header
         guard page.get(UInt64.self, at: Field.magic) == IndexFormat.magic else {
-            return "it does not begin with TANDEMI1"
+            return "the file does not begin with TANDEMI1"
         }
         guard page.get(UInt32.self, at: Field.checksum) == checksum(page) else {
-            return "the checksum of its header does not match"
+            return "the checksum of the header does not match"
         }
         let version = page.get(UInt32.self, at: Field.formatVersion)
         guard version == IndexFormat.version else {
-            return "format version \(version), this program reads \(IndexFormat.version)"
+            return
+                "the index has format version \(version), but this program supports \(IndexFormat.version)"
         }
         let (first, next) = (
             page.get(UInt64.self, at: Field.firstPosition),
             page.get(UInt64.self, at: Field.nextPosition)
         )
         guard first > 0, first < next, next < SegmentFormat.lastPosition else {
-            return "it claims positions from \(first) to before \(next)"
+            return "the header has positions from \(first) to before \(next)"
         }
         let counts = [Field.leaves, Field.marks, Field.bodyBytes].map {
             page.get(UInt64.self, at: $0)
         }
         guard counts.allSatisfy({ $0 < 1 << 40 }),
             (counts[0] + counts[1]) * IndexFormat.recordBytes <= counts[2]
-        else { return "it claims parts that don't fit into it" }
+        else { return "the header has parts that do not fit into the file" }
         return nil
     }
 

@@ -31,7 +31,7 @@ final class PagedBytes {
         reads += 1
         var page = try source(number)
         let size = IndexFormat.pageBytes
-        guard page.count == size else { throw IndexDamage("page \(number) is cut off") }
+        guard page.count == size else { throw IndexDamage("page \(number) is truncated") }
         let matches = page.withUnsafeBytes {
             $0.get(UInt32.self, at: IndexFormat.pageBody)
                 == IndexFormat.checksum(ofPage: number, $0, salt: salt)
@@ -64,7 +64,7 @@ final class PagedBytes {
 
         /// Returns the next byte.
         mutating func next() throws(IndexDamage) -> UInt8 {
-            guard address < body.count else { throw IndexDamage("something goes beyond the end") }
+            guard address < body.count else { throw IndexDamage("an offset is beyond the end") }
             let size = UInt64(IndexFormat.pageBody)
             if held != address / size {
                 page = try body.page(address / size)
@@ -87,7 +87,7 @@ final class PagedBytes {
         mutating func skip(_ count: UInt64) throws(IndexDamage) {
             assert(address <= body.count, "A cursor stays in its body.")
             guard count <= body.count - address else {
-                throw IndexDamage("something goes beyond the end")
+                throw IndexDamage("an offset is beyond the end")
             }
             address += count
         }

@@ -117,7 +117,7 @@ struct PositionCursor {
         let room = limit - base
         let gap = head >> 1
         guard gap < room, more.map({ $0 < room - gap - 1 }) ?? true else {
-            throw IndexDamage("a list goes beyond the segment")
+            throw IndexDamage("a list extends beyond the segment")
         }
         let first = base + gap
         let last = more.map { first + 1 + $0 } ?? first

@@ -33,15 +33,15 @@ extension SegmentIndex {
     ) throws -> SegmentIndex {
         guard let segment = SegmentHeader.read(directory, first: first, fileSystem),
             let following = SegmentHeader.read(directory, first: next, fileSystem)
-        else { throw IndexDamage("the headers of its segment and the next can't be read") }
+        else { throw IndexDamage("the headers of its segment and the next cannot be read") }
         let file = try fileSystem.open(path, .read)
         let header = try IndexHeader(page: try file.read(count: IndexFormat.pageBytes, at: 0))
         guard header.segment == IndexedSegment(segment, before: following) else {
-            throw IndexDamage("it is of another segment than the one beside it")
+            throw IndexDamage("the index is that of another segment")
         }
         let bytes = try file.size()
         guard bytes == header.fileBytes else {
-            throw IndexDamage("it has \(bytes) bytes, \(header.fileBytes) were expected")
+            throw IndexDamage("the index has \(bytes) bytes, not \(header.fileBytes)")
         }
         return SegmentIndex(header) { number throws(IndexDamage) in
             do {

@@ -21,7 +21,7 @@ final class SegmentIndex {
         let size = IndexFormat.pageBytes
         let header = try IndexHeader(page: Array(bytes.prefix(size)))
         guard UInt64(bytes.count) == header.fileBytes else {
-            throw IndexDamage("it has \(bytes.count) bytes, \(header.fileBytes) were expected")
+            throw IndexDamage("the index has \(bytes.count) bytes, not \(header.fileBytes)")
         }
         self.init(header) { number in
             Array(bytes.dropFirst((Int(number) + 1) * size).prefix(size))

@@ -30,7 +30,8 @@ struct SegmentIndexMaker {
         var builder = SegmentIndexBuilder(IndexedSegment(segment.header, before: following.header))
         let end = try read(segment, into: &builder, rest)
         guard end.chain == Chain(startOf: following.header) else {
-            throw .damaged(segment.path, at: end.offset, "the next segment does not continue it")
+            throw .damaged(
+                segment.path, at: end.offset, "the next segment does not continue this one")
         }
         return builder.finish()
     }
@@ -79,7 +80,7 @@ struct SegmentIndexMaker {
         guard isWhole == true else {
             throw .damaged(
                 segment.path, at: offset,
-                "the payloads of batch \(header.batchNumber) overrun it")
+                "the payloads of batch \(header.batchNumber) do not fit into it")
         }
     }
 

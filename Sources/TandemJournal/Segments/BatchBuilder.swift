@@ -50,10 +50,10 @@ public struct BatchBuilder: Sendable {
         for _ in 0..<SegmentFormat.payloadPrefixBytes { bytes.append(0) }
         let body = bytes.count
         encode(&bytes)
-        precondition(bytes.count >= body, "an encoder must not remove bytes of other payloads")
+        precondition(bytes.count >= body, "An encoder must not remove bytes of other payloads.")
         precondition(
             bytes.count <= SegmentFormat.maximumBodyBytes,
-            "a batch has at most \(SegmentFormat.maximumBodyBytes) bytes")
+            "A batch must have at most \(SegmentFormat.maximumBodyBytes) bytes.")
         let length = UInt32(bytes.count - body)
         bytes.withUnsafeMutableBytes { $0.put(length, at: start) }
         ends.append(bytes.count)
@@ -61,7 +61,7 @@ public struct BatchBuilder: Sendable {
 
     /// Removes the last payload.
     public mutating func removeLast() {
-        precondition(!isEmpty, "the batch has no payload to remove")
+        precondition(!isEmpty, "The batch must have a payload to remove.")
         ends.removeLast()
         dropPadding()
     }
@@ -76,7 +76,7 @@ public struct BatchBuilder: Sendable {
     public func withPayload<Result>(
         at index: Int, _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
-        precondition(ends.indices.contains(index), "the batch has no payload \(index)")
+        precondition(ends.indices.contains(index), "The batch has no payload \(index).")
         let start = index == 0 ? SegmentFormat.Batch.body : ends[index - 1]
         return bytes.withUnsafeBytes {
             body(.init(rebasing: $0[(start + SegmentFormat.payloadPrefixBytes)..<ends[index]]))

@@ -61,8 +61,8 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The remedy for a journal that has lost transactions.
     static let salvage =
-        "Nothing was changed. `tandem salvage DIR --to NEW` makes a store of all that is left of the "
-        + "directory of store and journal, and says what is lost; restore a backup if that is newer."
+        "Nothing was changed. `tandem salvage DIR --to NEW` makes a store of all readable data in the "
+        + "directory of store and journal, and reports the losses; restore a backup if that is newer."
 
     static func damaged(_ path: String, at offset: UInt64, _ message: String) -> JournalError {
         JournalError(
@@ -80,7 +80,8 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     static func failed(_ error: IOError) -> JournalError {
         JournalError(
             .failed, error.path, "\(error)",
-            remedy: "The log takes nothing more; stop the process, check the disk, start again.",
+            remedy:
+                "The log accepts nothing more; stop the process, check the disk, and start again.",
             cause: error)
     }
 
@@ -88,15 +89,15 @@ public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
         JournalError(
             .noSpace, error.path, "\(error)",
             remedy: error.isOutOfSpace
-                ? "Nothing was lost. Free room on the disk and try again."
-                : "Nothing was lost. The next segment could not be made; it is tried again.",
+                ? "Free space on the disk and try again; nothing was lost."
+                : "The next segment could not be created; the daemon tries again. Nothing was lost.",
             cause: error)
     }
 
     static func expired(_ directory: String, _ position: UInt64, oldest: UInt64) -> JournalError {
         JournalError(
             .expired, directory,
-            "position \(position) is no longer kept, the oldest is \(oldest)",
+            "position \(position) is no longer in the journal, which begins at \(oldest)",
             remedy: "Start again from a snapshot.")
     }
 }

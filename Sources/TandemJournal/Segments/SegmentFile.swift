@@ -55,7 +55,7 @@ final class SegmentFile {
         case .failure(.version(let version)):
             throw JournalError(
                 .unsupportedVersion, path, at: UInt64(SegmentFormat.Segment.formatVersion),
-                "format version \(version), this program reads \(SegmentFormat.version)",
+                "the segment has format version \(version), but this program supports \(SegmentFormat.version)",
                 remedy: "Use the version of Tandem that wrote it.")
         }
     }
@@ -72,16 +72,16 @@ final class SegmentFile {
         let head = bytes(start, headerBytes)
         if head.isZero { return .end }
         guard let header = BatchHeader(head) else {
-            return .bad("a batch does not begin with BTCH")
+            return .bad("the batch does not begin with BTCH")
         }
         guard Int(header.length) <= SegmentFormat.maximumBodyBytes else {
-            return .bad("a batch claims \(header.length) bytes")
+            return .bad("the header of the batch has the length \(header.length)")
         }
         guard try fits(offset, header.frameBytes) else {
-            return .bad("a batch of \(header.length) bytes is cut off")
+            return .bad("the batch of \(header.length) bytes is truncated")
         }
         guard let frame = try load(offset, header.frameBytes) else {
-            return .bad("a batch of \(header.length) bytes is cut off")
+            return .bad("the batch of \(header.length) bytes is truncated")
         }
         let checksum = BatchHeader.checksum(
             of: bytes(frame, header.frameBytes), salt: self.header.salt)
@@ -92,7 +92,7 @@ final class SegmentFile {
         guard header.firstPosition <= SegmentFormat.lastPosition - UInt64(header.count),
             header.batchNumber < SegmentFormat.lastPosition
         else {
-            return .bad("batch \(header.batchNumber) claims position \(header.firstPosition)")
+            return .bad("batch \(header.batchNumber) has the position \(header.firstPosition)")
         }
         return Self.judge(header, chain)
     }
@@ -106,7 +106,7 @@ final class SegmentFile {
             return .bad("found position \(header.firstPosition), expected \(chain.position)")
         }
         guard header.previousChecksum == chain.checksum else {
-            return .bad("batch \(header.batchNumber) does not continue the one before")
+            return .bad("batch \(header.batchNumber) does not continue the previous one")
         }
         return .batch(header)
     }

@@ -91,7 +91,7 @@ struct SegmentHeader: Hashable {
     static func decode(_ page: UnsafeRawBufferPointer) -> Result<SegmentHeader, FormatProblem> {
         typealias Field = SegmentFormat.Segment
         guard page.count == SegmentFormat.headerBytes else {
-            return .failure(.damaged("the segment header is cut off"))
+            return .failure(.damaged("the segment header is truncated"))
         }
         guard page.get(UInt64.self, at: Field.magic) == SegmentFormat.segmentMagic else {
             return .failure(.damaged("the segment does not begin with TANDEMJ1"))
@@ -105,9 +105,9 @@ struct SegmentHeader: Hashable {
         guard version == SegmentFormat.version else { return .failure(.version(version)) }
         let first = page.get(UInt64.self, at: Field.firstPosition)
         guard max(first, page.get(UInt64.self, at: Field.firstBatch)) < SegmentFormat.lastPosition
-        else { return .failure(.damaged("the segment claims to begin at position \(first)")) }
+        else { return .failure(.damaged("the header has the first position \(first)")) }
         guard page.get(UInt32.self, at: Field.epoch) < .max else {
-            return .failure(.damaged("the segment claims the last epoch there could be"))
+            return .failure(.damaged("the header has the largest epoch, which is not used"))
         }
         let identity = LogIdentity(
             high: page.get(UInt64.self, at: Field.logID).byteSwapped,

@@ -33,8 +33,8 @@ extension Model {
                     renames.properties[difference.entity]?[$0]
                 } ?? renames.entities[difference.entity]
             difference.why =
-                name.map { "the store has it as \($0) now" }
-                ?? "the store does not have it any more"
+                name.map { "the store has renamed it to \($0)" }
+                ?? "the store no longer has it"
             return difference
         }
     }

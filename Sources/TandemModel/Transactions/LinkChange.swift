@@ -74,7 +74,7 @@ extension LinkChange {
         let start = reader.offset
         let code = try reader.uint8()
         guard let action = Action(rawValue: code & ~Self.hasRank) else {
-            throw CodingError(expected: "what becomes of a member", offset: start)
+            throw CodingError(expected: "a kind of link change", offset: start)
         }
         let tag = try reader.uint16()
         let target = ObjectReference(tag: tag, number: try reader.uint64())

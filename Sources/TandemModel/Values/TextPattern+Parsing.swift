@@ -33,10 +33,11 @@ struct PatternParser {
 
     mutating func parse() throws(PatternError) -> PatternNode {
         guard scalars.count <= TextPattern.lengthLimit else {
-            throw PatternError(message: "it has more than \(TextPattern.lengthLimit) characters")
+            throw PatternError(
+                message: "the pattern has more than \(TextPattern.lengthLimit) characters")
         }
         let node = try choice()
-        guard peek == nil else { throw error("there is no group that this ends; write \\)") }
+        guard peek == nil else { throw error("no group is open here; write \\)") }
         return node
     }
 
@@ -58,7 +59,7 @@ struct PatternParser {
         depth += 1
         defer { depth -= 1 }
         guard depth <= Self.depthLimit else {
-            throw error("groups lie more than \(Self.depthLimit) deep")
+            throw error("groups are nested more than \(Self.depthLimit) deep")
         }
         var branches = [try sequence()]
         while take("|") { branches.append(try sequence()) }
@@ -74,7 +75,7 @@ struct PatternParser {
     }
 
     private mutating func item() throws(PatternError) -> PatternNode {
-        guard let scalar = peek else { throw error("something is missing here") }
+        guard let scalar = peek else { throw error("the pattern ends too early") }
         index += 1
         switch scalar {
         case "(": return try group()
@@ -93,9 +94,9 @@ struct PatternParser {
     }
 
     private mutating func group() throws(PatternError) -> PatternNode {
-        if take("?"), !take(":") { throw error("of groups with ? only (?:…) is known") }
+        if take("?"), !take(":") { throw error("only (?:…) is supported of the groups with ?") }
         let node = try choice()
-        guard take(")") else { throw error("the group has no end") }
+        guard take(")") else { throw error("a closing ) is missing") }
         return node
     }
 
@@ -112,7 +113,7 @@ struct PatternParser {
         // Greedy and lazy repetitions match the same whole texts.
         _ = take("?")
         if let next = peek, "*+?{".unicodeScalars.contains(next) {
-            throw error("a repetition can't be repeated; put it into a group")
+            throw error("a repetition cannot be repeated; use a group")
         }
         return .repetition(node, range.0, range.1)
     }
@@ -123,8 +124,10 @@ struct PatternParser {
         let least = try number()
         var most: Int? = least
         if take(",") { most = peek == "}" ? nil : try number() }
-        guard peek == "}" else { throw error("a count is {2}, {2,} or {2,4}") }
-        guard least <= most ?? least else { throw error("the counts are the wrong way round") }
+        guard peek == "}" else { throw error("expected a count: {2}, {2,} or {2,4}") }
+        guard least <= most ?? least else {
+            throw error("the first count is larger than the second")
+        }
         return (least, most)
     }
 
@@ -134,17 +137,17 @@ struct PatternParser {
             index += 1
             number = (number ?? 0) * 10 + digit
             if number ?? 0 > Self.repetitionLimit {
-                throw error("counts go up to \(Self.repetitionLimit)")
+                throw error("the maximum count is \(Self.repetitionLimit)")
             }
         }
-        guard let number else { throw error("a count is {2}, {2,} or {2,4}") }
+        guard let number else { throw error("expected a count: {2}, {2,} or {2,4}") }
         return number
     }
 
     // MARK: Characters
 
     private mutating func escape() throws(PatternError) -> ScalarSet {
-        guard let scalar = peek else { throw error("a backslash stands before something") }
+        guard let scalar = peek else { throw error("expected a character after the backslash") }
         index += 1
         if let set = ScalarSet(class: scalar) { return set }
         switch scalar {
@@ -153,7 +156,7 @@ struct PatternParser {
         case "t": return ScalarSet("\t")
         default:
             guard scalar.isASCII, !ScalarSet.word.contains(scalar) else {
-                throw error("\\\(scalar) isn't known", back: 2)
+                throw error("\\\(scalar) is not supported", back: 2)
             }
             return ScalarSet(scalar)
         }
@@ -173,7 +176,7 @@ struct PatternParser {
             index += 1
             let high = try member()
             guard let from = low.single, let to = high.single, from <= to else {
-                throw error("a range leads from a character to a later one", back: 1)
+                throw error("a range must be from a character to a later one", back: 1)
             }
             set.ranges.append(from...to)
         } while peek != "]"
@@ -184,15 +187,15 @@ struct PatternParser {
 
     /// Reads one character of a set, or an escape.
     private mutating func member() throws(PatternError) -> ScalarSet {
-        guard let scalar = peek else { throw error("the set has no end") }
+        guard let scalar = peek else { throw error("a closing ] is missing") }
         index += 1
         guard scalar == "\\" else {
-            if scalar == "[" { throw error("a set in a set isn't known; write \\[", back: 1) }
+            if scalar == "[" { throw error("a set in a set is not supported; write \\[", back: 1) }
             return ScalarSet(scalar)
         }
         let set = try escape()
         guard !set.isInverted else {
-            throw error("\\D, \\W and \\S are not known in a set", back: 2)
+            throw error("\\D, \\W and \\S are not supported in a set", back: 2)
         }
         return set
     }

@@ -156,7 +156,7 @@ private struct PatternBuilder {
         work += 1
         guard work <= 4 * TextPattern.sizeLimit, program.count < TextPattern.sizeLimit else {
             throw PatternError(
-                message: "it is too large: its repetitions come to more than "
+                message: "the pattern is too large: its repetitions have more than "
                     + "\(TextPattern.sizeLimit) steps")
         }
         switch node {

@@ -32,13 +32,13 @@ public struct ValueConversion: Hashable, Sendable {
     /// A description of the conversion, and of its effect on values that can't be converted.
     public var summary: String {
         switch (from, to) {
-        case (_, .string): "values become their text"
-        case (.string, _): "texts are read as \(to.rawValue), others are lost"
+        case (_, .string): "values are converted to their text"
+        case (.string, _): "texts are parsed as \(to.rawValue), others are lost"
         case (.int, .bool): "0 and 1 become false and true, others are lost"
         case (.date, _), (_, .date): "as seconds since 1970"
         case (_, .int): "whole numbers in range stay, others are lost"
         case (.decimal, .double): "rounded to the nearest double"
-        default: "numbers stay"
+        default: "numbers are kept"
         }
     }
 

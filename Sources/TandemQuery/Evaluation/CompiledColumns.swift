@@ -34,10 +34,10 @@ public struct CompiledColumns: Sendable {
         let most = FetchColumns.maximumColumns
         try columns.checkLimits()
         guard !columns.columns.isEmpty else {
-            throw Self.misuse("a fetch of values has 1 to \(most) columns")
+            throw Self.misuse("a fetch of values needs 1 to \(most) columns")
         }
         guard Set(columns.columns).count == columns.columns.count else {
-            throw Self.misuse("a column is there twice; name each once")
+            throw Self.misuse("a column occurs twice; name each once")
         }
         var keyPaths = columns.groupBy
         for column in columns.columns {
@@ -62,7 +62,8 @@ public struct CompiledColumns: Sendable {
         guard let predicate = columns.having else { return nil }
         guard columns.isGrouped else {
             throw misuse(
-                "a condition on groups needs groups; group by something, or give it to the request")
+                "a condition on groups needs groups; give columns to group by, or a predicate on objects"
+            )
         }
         let types = zip(columns.columns, places).map { column, place -> OperandType in
             switch column.aggregate {
@@ -77,7 +78,7 @@ public struct CompiledColumns: Sendable {
     private func check() throws(TandemError) {
         for (keyPath, path) in zip(objects.refreshKeyPaths, objects.refreshPaths)
         where path.isToMany {
-            throw Self.misuse("`\(keyPath)` leads to many objects; a column has one value")
+            throw Self.misuse("`\(keyPath)` refers to many objects; a column needs one value")
         }
         for (column, place) in zip(columns.columns, places) {
             if column.aggregate == nil {
@@ -94,7 +95,8 @@ public struct CompiledColumns: Sendable {
         for (column, key) in order where key.selector != .compare {
             let place = columns.columns[column].aggregate == nil ? places[column] : nil
             guard let place, objects.refreshPaths[place].type.isText else {
-                throw Self.misuse("`\(key.keyPath)` is no text; \(key.selector.name) needs text")
+                throw Self.misuse(
+                    "\(key.selector.name) needs text, and `\(key.keyPath)` is not text")
             }
         }
     }
@@ -107,7 +109,7 @@ public struct CompiledColumns: Sendable {
             }
         case .min, .max:
             guard type != .object else {
-                throw Self.misuse("`\(column)` needs an attribute at its end")
+                throw Self.misuse("`\(column)` must end with an attribute")
             }
         case .count, nil: break
         }

@@ -60,7 +60,7 @@ private struct GroupForm: Sendable {
         do {
             model = try CompiledModel(Model(entities: [entity]))
         } catch {
-            throw TandemError(.usage, "groups can't be judged: \(error)")
+            throw TandemError(.usage, "the condition on groups cannot be evaluated: \(error)")
         }
         request = try CompiledRequest(
             FetchRequest(entity: "Group", predicate: predicate), in: model)
@@ -135,7 +135,7 @@ private struct ColumnNames {
 
     private func noColumn(_ expression: QueryExpression) -> TandemError {
         PredicateCompiler.invalid(
-            "groups have no column `\(expression.format.prefix(100))`; they have "
+            "groups have no column `\(expression.format.prefix(100))`; the columns are "
                 + columns.map(\.description).joined(separator: ", "))
     }
 

@@ -13,7 +13,7 @@ enum KeyPaths {
             let path = try single(key.keyPath, .sort, "sorted by", &resolver)
             if key.selector != .compare, !path.type.isText {
                 throw invalid(
-                    "`\(key.keyPath)` is \(path.type.name); \(key.selector.name) needs text")
+                    "\(key.selector.name) needs text, and `\(key.keyPath)` is \(path.type.name)")
             }
             result.append((path, key))
         }
@@ -26,7 +26,7 @@ enum KeyPaths {
         guard let keyPath else { return nil }
         let path = try single(keyPath, .section, "divided into sections by", &resolver)
         if path.type == .object || path.type == .attribute(.data) {
-            throw invalid("sections need an attribute that can be a name, not `\(keyPath)`")
+            throw invalid("sections need an attribute whose value can be a name, not `\(keyPath)`")
         }
         return path
     }
@@ -46,7 +46,7 @@ enum KeyPaths {
         let path = try resolver.path(names(keyPath), usage)
         if path.isToMany {
             throw invalid(
-                "objects can't be \(what) `\(keyPath)`, which leads to many; use to-one "
+                "objects cannot be \(what) `\(keyPath)`, which refers to many objects; use to-one "
                     + "relationships and attributes only")
         }
         return path

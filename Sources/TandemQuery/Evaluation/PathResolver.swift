@@ -120,10 +120,7 @@ struct PathResolver {
         _ name: String, of entity: CompiledEntity
     ) throws(TandemError) -> CompiledProperty {
         guard let property = entity.property(named: name) else {
-            let known = entity.properties.map(\.name).sorted().joined(separator: ", ")
-            throw TandemError(
-                .unknownProperty,
-                "\(entity.name) has no property `\(name.prefix(100))`; it has \(known)")
+            throw entity.unknownProperty(name)
         }
         return property
     }
@@ -132,7 +129,7 @@ struct PathResolver {
         guard hops <= KeyPaths.maximumHops else {
             throw TandemError(
                 .limitExceeded,
-                "a key path, with those of the collections that it begins at, may have "
+                "a key path, with those of its collections, can have at most "
                     + "\(KeyPaths.maximumHops) names, not \(hops)")
         }
     }
@@ -140,7 +137,7 @@ struct PathResolver {
     private static func leadsNowhere(_ entity: CompiledEntity, _ name: String) -> TandemError {
         TandemError(
             .unknownProperty,
-            "\(entity.name).\(name) is an attribute; a key path can't go on after it")
+            "\(entity.name).\(name) is an attribute; a key path must end there")
     }
 
     private static func hop(

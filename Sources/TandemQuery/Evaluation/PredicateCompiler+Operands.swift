@@ -9,10 +9,10 @@ extension PredicateCompiler {
         case .constant(let value): return (.constant(value), value.operandType)
         case .object(let id):
             guard let reference = resolver.model.reference(to: id) else {
-                throw TandemError(.unknownEntity, "there is no entity `\(id.entity)` for \(id)")
+                throw resolver.model.unknownEntity(id.entity)
             }
             return (.constant(.reference(reference)), .object)
-        case .list: throw Self.invalid("a list can only follow IN or BETWEEN")
+        case .list: throw Self.invalid("a list is only possible after IN or BETWEEN")
         case .keyPath(let names):
             guard !names.isEmpty else { throw Self.invalid("expected a key path") }
             let path = try resolver.path(names, usage)
@@ -57,7 +57,7 @@ extension PredicateCompiler {
         guard expression != .keyPath([]) else {
             throw Self.invalid(
                 "@\(aggregate.rawValue) of an object follows a to-many relationship, as in "
-                    + "players.@count; without one it is that of a group")
+                    + "players.@count; without one it is an aggregate of a group")
         }
         let (collection, base) = try collection(expression)
         if aggregate == .count {
@@ -70,7 +70,7 @@ extension PredicateCompiler {
         }
         let tail = try resolver.path(names, after: base, usage)
         guard tail.type != .object else {
-            throw Self.invalid("@\(aggregate.rawValue) needs an attribute at its end")
+            throw Self.invalid("@\(aggregate.rawValue) must end with an attribute")
         }
         guard tail.type.group == .number || aggregate == .min || aggregate == .max else {
             throw Self.invalid("@\(aggregate.rawValue) needs numbers, not \(tail.type.name)")
@@ -101,7 +101,7 @@ extension PredicateCompiler {
         let (operand, type) = try operand(expression)
         guard case .path(let path) = operand, path.isToMany, type == .object else {
             throw Self.invalid(
-                "`\(expression.format)` is no collection; expected a to-many relationship")
+                "`\(expression.format)` is not a collection; expected a to-many relationship")
         }
         return path
     }

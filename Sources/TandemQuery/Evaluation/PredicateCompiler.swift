@@ -126,7 +126,7 @@ struct PredicateCompiler {
         _ comparison: Comparison, _ type: OperandType
     ) throws(TandemError) -> ComparisonNode.Right {
         if case .list = comparison.right {
-            throw Self.invalid("a list can only follow IN or BETWEEN")
+            throw Self.invalid("a list is only possible after IN or BETWEEN")
         }
         let right = try operand(comparison.right, like: type)
         guard case .constant(let value) = right else { return .operand(right) }
@@ -135,8 +135,8 @@ struct PredicateCompiler {
         guard test.pattern?.isWithinLimits ?? true else {
             throw TandemError(
                 .limitExceeded,
-                "a pattern of LIKE may have at most \(LikePattern.maximumWildPart) characters between two * "
-                    + "where a ? is among them")
+                "a pattern of LIKE can have at most \(LikePattern.maximumWildPart) characters between two *, "
+                    + "if one of them is a ?")
         }
         return .text(test)
     }
@@ -145,7 +145,7 @@ struct PredicateCompiler {
         _ comparison: Comparison, _ type: OperandType
     ) throws(TandemError) -> ComparisonNode.Right {
         guard case .list(let ends) = comparison.right, ends.count == 2 else {
-            throw Self.invalid("expected a list of two, {a, b}, after BETWEEN")
+            throw Self.invalid("expected a list of two values, {a, b}, after BETWEEN")
         }
         return .between(try operand(ends[0], like: type), try operand(ends[1], like: type))
     }
@@ -194,14 +194,14 @@ struct PredicateCompiler {
         } catch {
             guard error.code == .unknownProperty, type.isText else { throw error }
             var error = error
-            error.message += "; a text stands in quotes"
+            error.message += "; write a text in quotes"
             throw error
         }
     }
 
     private static func check(_ a: OperandType, _ b: OperandType) throws(TandemError) {
         guard a.isComparable(with: b) else {
-            throw invalid("\(a.name) can't be compared with \(b.name)")
+            throw invalid("\(a.name) cannot be compared with \(b.name)")
         }
     }
 
@@ -222,7 +222,7 @@ struct PredicateCompiler {
         default: break
         }
         throw invalid(
-            "\(QueryExpression.constant(value).format) can't be compared with \(type.name)")
+            "\(QueryExpression.constant(value).format) cannot be compared with \(type.name)")
     }
 
     /// Returns an error with a message of bounded length.
@@ -232,7 +232,7 @@ struct PredicateCompiler {
 
     static func toMany(_ expression: QueryExpression) -> TandemError {
         invalid(
-            "`\(expression.format)` leads to many objects; use ANY, ALL, NONE, SUBQUERY or "
+            "`\(expression.format)` refers to many objects; use ANY, ALL, NONE, SUBQUERY or "
                 + "an operator such as .@count")
     }
 }

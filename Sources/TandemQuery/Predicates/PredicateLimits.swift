@@ -4,7 +4,7 @@ import TandemModel
 struct PredicateLimits {
     static let tooDeep = TandemError(
         .limitExceeded,
-        "the predicate nests deeper than \(ObjectPredicate.maximumDepth); make it flatter")
+        "the predicate is nested deeper than \(ObjectPredicate.maximumDepth); simplify it")
     static let tooLarge = TandemError(
         .limitExceeded,
         "the predicate has more than \(ObjectPredicate.maximumNodes) parts; split the request")

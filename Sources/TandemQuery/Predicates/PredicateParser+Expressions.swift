@@ -156,7 +156,7 @@ extension PredicateParser {
         try skip(",")
         guard case .text(let type) = token.kind else { throw expected("a type's name in quotes") }
         guard let result = PredicateCast.expression(value, type) else {
-            throw PredicateLexer.error(start, "expected a value that can be of type \(type)")
+            throw PredicateLexer.error(start, "expected a value that can be converted to \(type)")
         }
         try advance()
         try skip(")")

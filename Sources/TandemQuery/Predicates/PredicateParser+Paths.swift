@@ -37,7 +37,8 @@ extension PredicateParser {
 
     mutating func argument(_ letter: UInt8) throws(TandemError) -> QueryExpression {
         guard argumentsUsed < arguments.count else {
-            throw error("expected an argument for \(token.shown), got only \(arguments.count)")
+            throw error(
+                "expected an argument for \(token.shown), but there are only \(arguments.count)")
         }
         let argument = arguments[argumentsUsed]
         argumentsUsed += 1

@@ -48,7 +48,9 @@ struct PredicateParser {
         let predicate = try predicate()
         guard token.kind == .end else { throw expected("AND, OR or the end") }
         guard argumentsUsed == arguments.count else {
-            throw error("expected \(argumentsUsed) arguments, got \(arguments.count)")
+            throw error(
+                "the number of arguments is \(arguments.count), but the format uses \(argumentsUsed)"
+            )
         }
         return predicate
     }
@@ -191,7 +193,7 @@ struct PredicateParser {
 
     func expected(_ what: String) -> TandemError {
         if token.keyword == "MATCHES" {
-            return error("MATCHES isn't supported; expected LIKE or another operator")
+            return error("MATCHES is not supported; expected LIKE or another operator")
         }
         return error("expected \(what), found \(token.shown)")
     }

@@ -41,7 +41,7 @@ public struct FetchColumns: Hashable, Sendable {
     public func checkLimits() throws(TandemError) {
         let most = FetchColumns.maximumColumns
         guard columns.count <= most, groupBy.count <= most else {
-            throw TandemError(.usage, "a fetch of values has 1 to \(most) columns")
+            throw TandemError(.usage, "a fetch of values needs 1 to \(most) columns")
         }
         if let having { try PredicateLimits.check(having) }
     }
@@ -105,7 +105,7 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
     /// Creates a column from a literal; traps if the literal is not a column.
     public init(stringLiteral value: String) {
         guard let column = FetchColumn(value) else {
-            preconditionFailure("\"\(value)\" is no column; expected \(FetchColumn.form).")
+            preconditionFailure("\"\(value)\" is not a column; expected \(FetchColumn.form).")
         }
         self = column
     }
@@ -118,7 +118,7 @@ extension FetchColumn: LosslessStringConvertible, ExpressibleByStringLiteral {
 
     /// A description of what ``init(_:)`` accepts, for errors.
     public static let form =
-        "a key path, @count, or @sum, @min, @max or @avg with a key path, @sum.wins"
+        "a key path, @count, or @sum, @min, @max or @avg with a key path, such as @sum.wins"
 }
 
 extension FetchColumns: ExpressibleByArrayLiteral {

@@ -45,7 +45,7 @@ extension FetchRequest {
     private static func natural(from reader: inout ByteReader) throws(CodingError) -> Int {
         let start = reader.offset
         guard let value = Int(exactly: try reader.int64()), value >= 0 else {
-            throw CodingError(expected: "a number that isn't negative", offset: start)
+            throw CodingError(expected: "a number that is not negative", offset: start)
         }
         return value
     }

@@ -48,8 +48,8 @@ public struct SortKey: Hashable, Sendable {
 
     /// A description of what ``init(_:)`` accepts, for errors.
     public static let form =
-        "a key path, - before it to sort descending, and :caseInsensitiveCompare or "
-        + ":naturalCompare behind it"
+        "a key path, with - before it to sort descending, and :caseInsensitiveCompare or "
+        + ":naturalCompare after it"
 }
 
 extension SortKey: LosslessStringConvertible {
@@ -84,7 +84,7 @@ extension SortKey: ExpressibleByStringLiteral {
     /// Traps if the name is missing or the selector is unknown.
     public init(stringLiteral value: String) {
         guard let key = SortKey(value) else {
-            preconditionFailure("\"\(value)\" is no sort key; expected \(SortKey.form).")
+            preconditionFailure("\"\(value)\" is not a sort key; expected \(SortKey.form).")
         }
         self = key
     }

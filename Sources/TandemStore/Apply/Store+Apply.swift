@@ -44,7 +44,7 @@ extension Store {
             return try body(encoded)
         } catch {
             throw StoreError(
-                .damaged, "transaction \(encoded.position) can't be decoded: \(error)")
+                .damaged, "transaction \(encoded.position) cannot be decoded: \(error)")
         }
     }
 
@@ -91,8 +91,8 @@ extension Store {
         guard transaction.position == appliedPosition + 1 else {
             throw StoreError(
                 .damaged,
-                "the store at \(path) stands at \(appliedPosition); transaction "
-                    + "\(transaction.position) can't be applied to it")
+                "the store at \(path) is at position \(appliedPosition), so transaction "
+                    + "\(transaction.position) cannot be applied to it")
         }
     }
 

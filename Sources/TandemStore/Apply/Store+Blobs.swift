@@ -65,8 +65,8 @@ extension Store {
         guard var uses = counted, uses.count + step >= 0 else {
             throw StoreError(
                 .damaged,
-                "the store at \(path) does not have blob \(blob) as often as transaction "
-                    + "\(position) needs it; run `tandem check`")
+                "the store at \(path) has fewer uses of blob \(blob) than transaction "
+                    + "\(position) removes; run `tandem check`")
         }
         if uses.count == 0 {
             try open.delete(tables.unusedBlobs, StoreKey.number(uses.since) + blob.hash)

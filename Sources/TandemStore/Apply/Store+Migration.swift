@@ -13,7 +13,7 @@ extension Store {
             installation = try ModelInstallation(bytes)
         } catch {
             throw StoreError(
-                .damaged, "the model in transaction \(position) can't be read: \(error)")
+                .damaged, "the model in transaction \(position) cannot be read: \(error)")
         }
         try open.put(tables.meta, MetaKey.model.key, bytes)
         let installed = installation.model

@@ -11,7 +11,7 @@ extension Store {
         do {
             return try IdempotencyRecord(bytes: Array(bytes))
         } catch {
-            throw StoreError(.damaged, "a save id in the store at \(path) can't be read: \(error)")
+            throw StoreError(.damaged, "a save id in the store at \(path) cannot be read: \(error)")
         }
     }
 
@@ -35,7 +35,7 @@ extension Store {
             throw StoreError(
                 .damaged,
                 "transaction \(transaction.position) has a save id of "
-                    + "\(transaction.saveID.count) bytes; at most \(SmallKey.longestSaveID) are allowed"
+                    + "\(transaction.saveID.count) bytes, more than the maximum of \(SmallKey.longestSaveID)"
             )
         }
         let saved = IdempotencyRecord(

@@ -108,14 +108,14 @@ public final class Store: StoreView {
     ) throws(StoreError) -> StoreIdentity {
         guard let bytes = try transaction.get(tables.meta, MetaKey.format.key), bytes.count == 4
         else {
-            throw StoreError(.notOurs, "the file at \(path) is no store of Tandem")
+            throw StoreError(.notOurs, "the file at \(path) is not a store of Tandem")
         }
         let format = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
         guard format == Store.format else {
             throw StoreError(
                 .notOurs,
-                "the store at \(path) has format \(format); this program knows "
-                    + "\(Store.format): use the newer program")
+                "the store at \(path) has format \(format), but this program supports format "
+                    + "\(Store.format); use the newer program")
         }
         return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
     }
@@ -218,7 +218,7 @@ public final class Store: StoreView {
         guard used > quotaBytes else { return }
         throw StoreError(
             .overQuota,
-            "the store at \(path) uses about \(used) bytes and may use \(quotaBytes); raise mapBytes "
+            "the store at \(path) uses about \(used) bytes of its quota of \(quotaBytes); raise mapBytes "
                 + "(--map-limit-mebibytes) or the limit on address space (ulimit -v), and restart the daemon"
         )
     }
@@ -382,7 +382,7 @@ public final class Store: StoreView {
         do {
             model = try CompiledModel(from: &reader)
         } catch {
-            throw StoreError(.damaged, "the model in the store at \(path) can't be read: \(error)")
+            throw StoreError(.damaged, "the model in the store at \(path) cannot be read: \(error)")
         }
     }
 }

@@ -74,7 +74,7 @@ extension LMDBEnvironment {
                 Self.result(mine.descriptor) { progress(Self.bytes(of: descriptor), total) }
             }
         } catch {
-            throw StoreError(.failed, "can't copy \(path): \(error)")
+            throw StoreError(.failed, "cannot copy \(path): \(error)")
         }
     }
 

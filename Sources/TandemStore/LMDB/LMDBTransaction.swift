@@ -76,7 +76,7 @@ final class LMDBTransaction {
     }
 
     private func expectNothingLent() {
-        precondition(lent == 0, "What is being read in place would be overwritten.")
+        precondition(lent == 0, "Pages must not be written while they are borrowed.")
     }
 
     // MARK: Cursors

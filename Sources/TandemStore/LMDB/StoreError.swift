@@ -52,28 +52,29 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             code = .overQuota
             message = what + "; raise the limit on address space (ulimit -v) and restart the daemon"
         case ENOSPC, EDQUOT, EFBIG:
-            (code, message) = (.noSpace, what + "; nothing is lost, free room on the disk")
+            (code, message) = (.noSpace, what + "; free space on the disk; nothing was lost")
         case MDB_MAP_RESIZED:
             code = .failed
-            message = what + "; another process opened it with a larger map: run this again"
+            message = what + "; another process opened it with a larger map: run the command again"
         case MDB_READERS_FULL:
             code = .noReader
             message = what + "; end a process that reads the store, or wait"
         case ENOMEM, EAGAIN, EMFILE, ENFILE:
             (code, isOutOfResources) = (.failed, true)
             message =
-                what + "; nothing is lost: allow the process more (`ulimit -a`), then start again"
+                what + "; allow the process more (`ulimit -a`) and start it again; nothing was lost"
         case MDB_INVALID, MDB_CORRUPTED, MDB_PAGE_NOTFOUND, MDB_PANIC:
             code = .failed
             message =
-                what + "; stop the daemon and run `tandem rebuild`, which makes the store from its "
+                what
+                + "; stop the daemon and run `tandem rebuild`, which builds the store from its "
                 + "journal"
         default:
             code = .failed
             message =
                 what
                 + "; check the disk, then start again; if that does not help, `tandem rebuild` "
-                + "makes the store from its journal"
+                + "builds the store from its journal"
         }
     }
 

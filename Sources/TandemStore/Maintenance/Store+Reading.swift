@@ -33,13 +33,13 @@ extension Store {
         _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String
     ) throws(StoreError) -> StoreIdentity {
         guard let format = try transaction.get(tables.meta, MetaKey.format.key), format.count == 4
-        else { throw StoreError(.notOurs, "what lies in \(path) is no store of Tandem's") }
+        else { throw StoreError(.notOurs, "the file at \(path) is not a store of Tandem") }
         let version = UInt32(littleEndian: format.loadUnaligned(as: UInt32.self))
         guard version == Store.format else {
             throw StoreError(
                 .notOurs,
-                "the store at \(path) has format \(version); this program knows "
-                    + "\(Store.format): use the other program")
+                "the store at \(path) has format \(version), but this program supports format "
+                    + "\(Store.format); use the other program")
         }
         return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
     }

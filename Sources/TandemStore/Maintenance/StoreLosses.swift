@@ -64,10 +64,10 @@ extension StoreLosses.Kind {
     /// The nouns for one and for several losses, and the reason.
     fileprivate var words: (one: String, many: String, reason: String) {
         switch self {
-        case .row: ("object", "objects", "the rows are missing or can't be read")
+        case .row: ("object", "objects", "the rows are missing or cannot be read")
         case .version: ("object", "objects", "changed after the store's position, kept")
         case .reference:
-            ("value", "values", "set to null, because the objects are lost or name others")
+            ("value", "values", "set to null, because the objects are lost or refer to others")
         case .uniqueValue: ("value", "values", "set to null, because another object has them")
         case .content: ("value", "values", "set to null, because the contents are lost")
         case .rank: ("member", "members", "put at the end, because the ranks are lost")

@@ -87,7 +87,7 @@ public struct StoreRebuild {
     public func oldConsumers() -> OldConsumers {
         var found = OldConsumers()
         guard files.exists(path + "/data.mdb") else {
-            found.failure = "there is no \(path)/data.mdb"
+            found.failure = "there is no file \(path)/data.mdb"
             return found
         }
         do throws(StoreError) {
@@ -133,7 +133,7 @@ public struct StoreRebuild {
         guard report.isClean else {
             throw StoreError(
                 .damaged,
-                "the journal gives a store with \(report.found) faults, the first: "
+                "the store built from the journal has \(report.found) faults, the first: "
                     + "\(report.findings[0]); restore a backup")
         }
         return report
@@ -144,8 +144,8 @@ public struct StoreRebuild {
             guard let next = try feed() else {
                 throw StoreError(
                     .damaged,
-                    "the journal ended at \(store.appliedPosition) instead of \(last); "
-                        + "run `tandem log -D` to see where")
+                    "the journal ended at position \(store.appliedPosition) instead of \(last); "
+                        + "run `tandem verify -D DIR` to see where")
             }
             try store.apply(next)
             if store.isReplayFull { try store.checkpoint() }

@@ -68,7 +68,7 @@ struct StoreSalvage {
             guard idle < Self.idleRounds else {
                 throw StoreError(
                     .damaged,
-                    "the store has \(report.found) faults that can't be removed, the first: "
+                    "the store has \(report.found) faults that cannot be removed, the first: "
                         + "\(report.findings[0])")
             }
         }

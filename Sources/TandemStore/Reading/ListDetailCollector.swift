@@ -113,7 +113,8 @@ struct ListDetailCollector {
         let keyBytes = keyBytes(of: matches, arena, keys)
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
-                .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
+                .tooMuch,
+                "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
         }
         places.reserveCapacity(matches.count, keyBytes: keyBytes)
         for match in matches {

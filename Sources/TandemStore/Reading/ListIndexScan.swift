@@ -71,7 +71,8 @@ final class ListIndexScan {
         let keyBytes = records.bytes - records.count * ListRecordStorage.header + prefixBytes
         guard keyBytes <= Int(UInt32.max) else {
             throw StoreError(
-                .tooMuch, "the sort keys of the list's objects have \(keyBytes) bytes; fetch parts")
+                .tooMuch,
+                "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
         }
         try budget.runCheck(bytes + keyBytes)
         let head = ListPlacements(sections: keys.sections, reached: reached, hops: hopCount)

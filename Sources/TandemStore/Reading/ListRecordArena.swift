@@ -126,6 +126,6 @@ struct ListRecordStorage {
         capacity = max(needed, capacity * 2, 4_096)
         // Never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
-        precondition(base != nil, "no memory for the sort keys of a list")
+        precondition(base != nil, "There must be memory for the sort keys of a list.")
     }
 }

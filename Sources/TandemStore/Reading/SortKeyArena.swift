@@ -109,7 +109,7 @@ final class SortKeyArena {
         } catch let error as StoreError {
             throw error
         } catch {
-            preconditionFailure("A check throws nothing else: \(error)")
+            preconditionFailure("A check throws nothing else: \(error).")
         }
     }
 
@@ -132,7 +132,7 @@ final class SortKeyArena {
         capacity = max(needed, capacity * 2, 4_096)
         // Never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
-        precondition(base != nil, "no memory for the sort keys of a fetch")
+        precondition(base != nil, "There must be memory for the sort keys of a fetch.")
     }
 }
 

@@ -65,7 +65,7 @@ public final class ReadBudget {
             workLeft -= min(
                 workLeft + 1, count.multipliedReportingOverflow(by: weight).partialValue)
             guard workLeft >= 0 else {
-                throw StoreError(.interrupted, "the read looks at more than a few objects")
+                throw StoreError(.interrupted, "the read visits more than a few objects")
             }
         }
         if sinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
@@ -117,7 +117,8 @@ public final class ReadBudget {
         }
         if leftOfRequest < 0 {
             refuse(
-                .tooMuch, "\(ofRequest) related objects; use fewer to-many hops, or fetch in parts")
+                .tooMuch,
+                "\(ofRequest) related objects; use fewer to-many hops, or fetch fewer objects")
         }
         do throws(StoreError) {
             try take(count, heldBytes: heldBytes)

@@ -56,7 +56,7 @@ public struct StoreIdentity: Hashable, Sendable {
 
     init(_ bytes: UnsafeRawBufferPointer?, _ path: String) throws(StoreError) {
         guard let bytes, bytes.count == 20 else {
-            throw StoreError(.damaged, "the store at \(path) does not say which log it belongs to")
+            throw StoreError(.damaged, "the store at \(path) does not name its log")
         }
         log = LogID(
             high: bytes.bigEndian(0, as: UInt64.self), low: bytes.bigEndian(8, as: UInt64.self))

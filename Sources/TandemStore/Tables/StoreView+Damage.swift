@@ -12,7 +12,7 @@ extension StoreView {
             throw damaged(.rows, object.number, "a value of \(value.count) bytes")
         }
         guard let entity = model?.entity(tagged: object.tag), stored.row.hasShape(of: entity) else {
-            throw damaged(.rows, object.number, "\(value.count) bytes that are no row")
+            throw damaged(.rows, object.number, "\(value.count) bytes that are not a row")
         }
         return stored
     }
@@ -39,7 +39,7 @@ extension StoreView {
         }
         let row = RowView(UnsafeRawBufferPointer(rebasing: value[StoreView.versionBytes...]))
         guard let shape, row.has(shape) else {
-            throw damaged(.rows, object.number, "\(value.count) bytes that are no row")
+            throw damaged(.rows, object.number, "\(value.count) bytes that are not a row")
         }
         return row
     }
@@ -61,7 +61,9 @@ extension StoreView {
     func object(
         _ tag: EntityTag, _ key: UnsafeRawBufferPointer, in table: StoreTable
     ) throws(StoreError) -> ObjectReference {
-        guard key.count == 8 else { throw damaged(table, 0, "a key that ends in no number") }
+        guard key.count == 8 else {
+            throw damaged(table, 0, "a key that does not end with a number")
+        }
         return ObjectReference(tag: tag, number: key.bigEndian(0, as: UInt64.self))
     }
 
@@ -73,7 +75,9 @@ extension StoreView {
         endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable,
         isOrdered: Bool = true
     ) throws(StoreError) -> ObjectReference {
-        guard key.count >= 8 else { throw damaged(table, 0, "a key that ends in no number") }
+        guard key.count >= 8 else {
+            throw damaged(table, 0, "a key that does not end with a number")
+        }
         let number = key.bigEndian(key.count - 8, as: UInt64.self)
         // In a link of an ordered relationship, a rank follows the tag.
         let hasRank = table == .links && isOrdered && value.count > 2
@@ -86,7 +90,7 @@ extension StoreView {
         _ value: UnsafeRawBufferPointer, of member: ObjectNumber
     ) throws(StoreError) -> Rank {
         guard value.count > 2, let rank = Rank(value[2...]) else {
-            throw damaged(.links, member, "a link without a rank in an order")
+            throw damaged(.links, member, "a link of an ordered relationship without a rank")
         }
         return rank
     }

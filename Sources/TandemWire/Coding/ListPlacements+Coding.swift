@@ -173,7 +173,7 @@ extension ByteReader {
         let start = offset
         let place = try varint()
         guard place < UInt64(count), place <= UInt64(UInt32.max) else {
-            throw CodingError(expected: "a place below \(count)", offset: start)
+            throw CodingError(expected: "an index below \(count)", offset: start)
         }
         return UInt32(place)
     }

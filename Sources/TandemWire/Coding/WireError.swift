@@ -51,7 +51,10 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error for callers and peers: `limitExceeded` for sizes, `usage` for everything else.
     public var tandemError: TandemError {
         switch code {
-        case .frameTooLarge, .messageTooLarge: TandemError(.limitExceeded, description)
+        case .frameTooLarge, .messageTooLarge:
+            TandemError(
+                .limitExceeded, "\(reason) (message type \(type), request \(id)); split the request"
+            )
         case .badFrame, .unknownType, .interleaved, .malformed: TandemError(.usage, description)
         }
     }

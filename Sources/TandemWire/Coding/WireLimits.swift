@@ -59,7 +59,7 @@ public enum WireLimits {
         guard bytes > nameBytes else { return }
         throw TandemError(
             .usage,
-            "the name of the \(kind) has \(bytes) bytes, at most \(nameBytes) are allowed; shorten it"
+            "the name of the \(kind) has \(bytes) bytes, more than the maximum of \(nameBytes); shorten it"
         )
     }
 }

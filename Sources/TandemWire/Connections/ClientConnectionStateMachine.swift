@@ -111,7 +111,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         switch state {
         case .awaitingWelcome: break
         case .connecting, .ready, .closed:
-            return violated("The daemon sent a welcome that nobody awaits.")
+            return violated("the daemon sent an unexpected welcome")
         }
         requests.limit = welcome.limits.requestsInFlight
         guard welcome.resumed else {
@@ -121,7 +121,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         }
         guard let resume = hello.resume, resume.log == welcome.log,
             resume.epoch == welcome.epoch, resume.number <= welcome.position
-        else { return violated("The daemon resumes where it was not asked to.") }
+        else { return violated("the daemon resumed at another position than requested") }
         state = .ready
         return .resume
     }
@@ -149,7 +149,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     /// ``SessionLimits/requestsInFlight`` requests are in flight.
     public mutating func begin() throws(TandemError) -> UInt32 {
         guard case .ready = state else {
-            throw TandemError(.disconnected, "The connection to the daemon is not ready.")
+            throw TandemError(.disconnected, "the connection to the daemon is not ready; try again")
         }
         guard !requests.isFull else { throw requests.limitError }
         repeat { lastID = lastID == .max ? 1 : lastID + 1 } while requests.contains(lastID)

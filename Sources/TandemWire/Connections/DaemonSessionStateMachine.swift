@@ -71,7 +71,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         case .awaitingHello: break
         case .greeting, .ready:
             state = .closed
-            return .refuse(TandemError(.usage, "A connection has one hello."))
+            return .refuse(TandemError(.usage, "a connection must send one hello only"))
         case .closed: return .ignore
         }
         guard hello.protocolVersion == WireLimits.protocolVersion else {
@@ -79,8 +79,8 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
             return .refuse(
                 TandemError(
                     .usage,
-                    "The client speaks protocol version \(hello.protocolVersion), this daemon "
-                        + "\(WireLimits.protocolVersion); use releases of the same version."))
+                    "the client speaks protocol version \(hello.protocolVersion), but this daemon speaks "
+                        + "\(WireLimits.protocolVersion); use releases of the same version"))
         }
         state = .greeting
         return .greet
@@ -119,12 +119,12 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
         case .ready: break
         case .awaitingHello, .greeting:
             state = .closed
-            return .close(TandemError(.usage, "Requests come after the welcome."))
+            return .close(TandemError(.usage, "a request must not precede the welcome"))
         case .closed: return .ignore
         }
         guard id != 0, !requests.contains(id) else {
             state = .closed
-            return .close(TandemError(.usage, "Request id \(id) is not free."))
+            return .close(TandemError(.usage, "the request id \(id) is already in use"))
         }
         guard !requests.isFull else { return .refuse(requests.limitError) }
         requests.insert(id)

@@ -12,7 +12,7 @@ struct RequestTable: Hashable, Sendable {
     var limitError: TandemError {
         TandemError(
             .limitExceeded,
-            "\(limit) requests are without an answer, await some of them; "
+            "\(limit) requests are unanswered; wait for answers before sending more; "
                 + "limits.requestsInFlight is \(limit)")
     }
 

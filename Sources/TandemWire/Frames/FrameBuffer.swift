@@ -45,7 +45,7 @@ struct FrameBuffer: Sendable {
 
     /// Consumes `count` bytes, which must exist; the range is valid until the next append.
     mutating func consume(_ count: Int) -> Range<Int> {
-        precondition(count >= 0 && count <= self.count, "The frame is not complete.")
+        precondition(count >= 0 && count <= self.count, "The frame must be complete.")
         defer { start += count }
         return start..<(start + count)
     }

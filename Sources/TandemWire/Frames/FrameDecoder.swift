@@ -173,7 +173,7 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
 
     private func check(_ header: FrameHeader) throws(WireError) {
         guard let ofType = Message.maximumBytes(type: header.type) else {
-            throw violation(.unknownType, "there is no such message from this side", header)
+            throw violation(.unknownType, "the peer must not send this type", header)
         }
         guard Message.requestID(type: header.type).allows(header.id) else {
             throw violation(.badFrame, "the request id does not fit the type", header)
@@ -181,16 +181,18 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         guard header.length <= frameBytes else {
             throw violation(
                 .frameTooLarge,
-                "\(header.length) bytes, at most \(frameBytes) are allowed", header)
+                "a frame has \(header.length) bytes, more than the maximum of \(frameBytes)", header
+            )
         }
         let maximum = min(ofType, messageBytes)
         let count = parts.count + Int(header.length)
         guard count <= maximum else {
             throw violation(
-                .messageTooLarge, "the message has more than the allowed \(maximum) bytes", header)
+                .messageTooLarge, "the message has more than the maximum of \(maximum) bytes",
+                header)
         }
         guard !header.hasMore || header.length > 0 else {
-            throw violation(.badFrame, "an empty frame that says more follow", header)
+            throw violation(.badFrame, "the frame is empty, but announces more frames", header)
         }
     }
 
@@ -200,7 +202,8 @@ public struct FrameDecoder<Message: WireMessage>: Sendable {
         guard header.type == first.type, header.id == first.id else {
             throw violation(
                 .interleaved,
-                "message type \(first.type), request \(first.id) has not ended", header)
+                "the frames of message type \(first.type), request \(first.id) are not complete",
+                header)
         }
         try check(header)
     }

@@ -21,7 +21,7 @@ public enum FrameEncoder {
         let type = message.type
         precondition(
             Message.requestID(type: type).allows(id),
-            "A message of type \(type) does not go with the request id \(id).")
+            "A message of type \(type) cannot have the request id \(id).")
         let start = output.count
         FrameHeader(length: 0, type: type, id: id).encode(into: &output)
         var writer = ByteWriter()
@@ -33,7 +33,8 @@ public enum FrameEncoder {
         guard count <= maximum else {
             output.removeSubrange(start...)
             throw WireError(
-                .messageTooLarge, "\(count) bytes, at most \(maximum) are allowed", type: type,
+                .messageTooLarge,
+                "the message has \(count) bytes, more than the maximum of \(maximum)", type: type,
                 id: id)
         }
         finish(from: start, type: type, id: id, frameBytes, &output)

@@ -31,7 +31,7 @@ public struct PushBody: Hashable, Sendable {
         guard count <= WireLimits.daemonMessageBytes else {
             throw WireError(
                 .messageTooLarge,
-                "\(count) bytes, at most \(WireLimits.daemonMessageBytes) are allowed",
+                "the message has \(count) bytes, more than the maximum of \(WireLimits.daemonMessageBytes)",
                 type: Self.type, id: 0)
         }
         position = transaction.position

@@ -96,7 +96,7 @@ extension Batch.Work {
                     reader throws(CodingError) in
                     try reader.slotValue()
                 })
-        default: throw CodingError(expected: "the work of a batch", offset: start)
+        default: throw CodingError(expected: "a kind of batch", offset: start)
         }
     }
 }

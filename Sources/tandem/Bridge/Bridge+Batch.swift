@@ -8,7 +8,8 @@ extension Bridge {
     func batch(_ members: [String: JSON]) throws -> Answer {
         let kinds = ["update", "delete", "insert"].filter { members[$0] != nil }
         guard kinds.count == 1, let kind = kinds.first else {
-            throw TandemError(.usage, "a batch has one of `update`, `delete` and `insert`")
+            throw TandemError(
+                .usage, "a batch needs exactly one of `update`, `delete` and `insert`")
         }
         let own =
             kind == "insert"
@@ -43,7 +44,7 @@ extension Bridge {
         // All rows are parsed first, so that no row is inserted if one is invalid.
         let values = try rows.map { row in
             guard let members = row.object else {
-                throw TandemError(.usage, "a row is an object, not \(row.text)")
+                throw TandemError(.usage, "a row must be a JSON object, not \(row.text)")
             }
             return try self.values(members, of: entity)
         }
@@ -62,14 +63,14 @@ extension Bridge {
         var values = BatchValues([:])
         for (name, json) in members {
             guard let property = entity.property(named: name) else {
-                throw TandemError(.unknownProperty, "\(entity.name) has no property `\(name)`")
+                throw entity.unknownProperty(name)
             }
             if let type = property.attribute?.type {
                 values.attributes[name] = try value(json, type, property, entity)
             } else if property.isToMany {
                 guard let ids = json.array else {
                     throw TandemError(
-                        .usage, "`\(name)` needs an array of object ids, not \(json.text)")
+                        .usage, "`\(name)` must be an array of object ids, not \(json.text)")
                 }
                 values.objects[name] = try ids.map { try id($0) }
             } else {
@@ -89,7 +90,7 @@ extension Bridge {
                 problems: [
                     ValidationProblem(
                         object: ObjectID(entity: entity.name, number: 0), property: property.name,
-                        message: "a value of type \(type.rawValue) is needed, not \(json.text)")
+                        message: type.mismatch(json.text))
                 ])
         }
         return value

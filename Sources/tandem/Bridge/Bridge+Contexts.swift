@@ -64,7 +64,7 @@ extension Bridge {
         let name = try request.required("observer", request.string("observer"))
         let entity = try request.required("entity", request.string("entity"))
         guard observers[name] == nil else {
-            throw TandemError(.usage, "there is an observer `\(name)` already; choose another name")
+            throw TandemError(.usage, "there is already an observer `\(name)`; choose another name")
         }
         let predicate = try predicate(request)
         let context = try context(request)

@@ -6,7 +6,7 @@ extension Bridge {
         let name = try request.required("controller", request.string("controller"))
         guard controllers[name] == nil else {
             throw TandemError(
-                .usage, "a controller `\(name)` is open already; close it or choose another name")
+                .usage, "a controller `\(name)` is already open; close it or choose another name")
         }
         let settings = try settings(
             request.members.filter { BridgeController.keys.contains($0.key) })
@@ -43,7 +43,7 @@ extension Bridge {
     ) throws(TandemError) -> (name: String, controller: BridgeController) {
         let name = try request.required("controller", request.string("controller"))
         guard let controller = controllers[name] else {
-            throw TandemError(.unknownController, "no controller `\(name)` is open")
+            throw TandemError(.unknownController, "there is no open controller `\(name)`")
         }
         return (name, controller)
     }

@@ -85,8 +85,9 @@ extension Bridge {
     private func check(
         _ properties: [String]?, _ entity: String, _ model: CompiledModel
     ) throws(TandemError) {
-        for name in properties ?? [] where model.entity(named: entity)?.slot(of: name) == nil {
-            throw TandemError(.unknownProperty, "\(entity) has no property `\(name)`")
+        guard let entity = model.entity(named: entity) else { throw model.unknownEntity(entity) }
+        for name in properties ?? [] where entity.slot(of: name) == nil {
+            throw entity.unknownProperty(name)
         }
     }
 
@@ -110,7 +111,7 @@ extension Bridge {
         }
         guard let format = try request.string("where") else {
             guard arguments.isEmpty else {
-                throw TandemError(.usage, "`arguments` needs the key `where`")
+                throw TandemError(.usage, "`arguments` can only be given with `where`")
             }
             return nil
         }
@@ -120,16 +121,16 @@ extension Bridge {
     /// Returns the id in a string such as `Team/3`, or the id of a `$alias`.
     func id(_ json: JSON) throws(TandemError) -> ObjectID {
         guard let text = json.string else {
-            throw TandemError(.usage, "an object id is a string such as Team/3, not \(json.text)")
+            throw TandemError(.usage, CommandFailure.notAnObjectID(json.text))
         }
         if text.utf8.first == UInt8(ascii: "$") {
             guard let id = aliases[String(text.dropFirst())]?.id else {
-                throw TandemError(.unknownObject, "no object was inserted as `\(text)`")
+                throw TandemError(.unknownObject, "no earlier op inserted an object as `\(text)`")
             }
             return id
         }
         guard let id = ObjectID(text) else {
-            throw TandemError(.usage, "`\(text)` is no object id such as Team/3")
+            throw TandemError(.usage, CommandFailure.notAnObjectID(text))
         }
         return id
     }

@@ -111,14 +111,14 @@ struct SaveRequestOptions {
             guard let policy = Self.policies[text] else {
                 throw TandemError(
                     .usage,
-                    "`\(text)` is no policy; use error, storeTrump, objectTrump, overwrite or rollback"
+                    "`\(text)` is not a merge policy; use error, storeTrump, objectTrump, overwrite or rollback"
                 )
             }
             return policy
         }
         saveID = try request.string("saveId").map { text throws(TandemError) in
             guard (1...64).contains(text.utf8.count) else {
-                throw TandemError(.usage, "`saveId` has to have 1 to 64 bytes")
+                throw TandemError(.usage, "`saveId` must have 1 to 64 bytes")
             }
             return Array(text.utf8)
         }

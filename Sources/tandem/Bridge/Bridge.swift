@@ -65,11 +65,11 @@ import TandemIO
         }
         guard let id = RequestID(members["id"], in: line) else {
             return fail(
-                .none, TandemError(.usage, "a request needs an `id`: a string or number"))
+                .none, TandemError(.usage, "a request needs an `id`, which is a string or number"))
         }
         do {
             guard let verb = members["do"]?.string else {
-                throw TandemError(.usage, "a request needs `do`: the name of a verb")
+                throw TandemError(.usage, "a request needs `do`, the name of a verb")
             }
             var answer = try await carryOut(verb, members)
             catchUp(to: answer.position)
@@ -90,8 +90,8 @@ import TandemIO
         let id = RequestID.of(line)
         let text =
             id.isNone
-            ? "a request is one JSON object on a line"
-            : "the request has a number that is out of range; doubles end at 1.8e308"
+            ? "each line must be one JSON object"
+            : "the request has a number that is out of range; the largest double is 1.8e308"
         fail(id, TandemError(.usage, text))
     }
 
@@ -132,7 +132,7 @@ import TandemIO
         case "pause": return try pause(try request("context"))
         case "resume": return try resume(try request("context"))
         case "batch": return try batch(members)
-        default: throw TandemError(.usage, "`\(verb)` is no verb of the bridge")
+        default: throw TandemError(.usage, "`\(verb)` is not a verb of the bridge")
         }
     }
 

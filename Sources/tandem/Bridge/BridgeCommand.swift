@@ -7,31 +7,32 @@ import TandemIO
 struct BridgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bridge",
-        abstract: "Carries out requests from standard input, one JSON object a line.",
+        abstract: "Carry out requests from standard input, one JSON object per line.",
         discussion: """
-            When history no longer reaches back to what an observer heard last, a `connection` event says so, with \
-            state `restored`, the position from which it goes on, and a key more: `missed`, with the observer and the \
-            position behind which saves were missed (`after`).
+            If history no longer reaches back to the last event of an observer, a `connection` event with state \
+            `restored` has the position from which events continue. Its key `missed` has the observer, and the \
+            position after which saves were missed (`after`).
 
-            When a context can't merge what others saved, a `failure` event has its name (`context`) instead of a \
-            controller's, and the position at which it stays; lists follow with the next merge.
+            If a context cannot merge the saves of other processes, a `failure` event has the context's name \
+            (`context`) instead of a controller's, and the position at which the context stays. Lists follow with \
+            the next merge.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(help: "The name under which the journal lists the saves.")
+    @Option(help: "The author of the saves in the journal.")
     var author: String = "bridge"
 
     @Option(
         help: ArgumentHelp(
-            "How many rows a context keeps besides those in use.",
-            discussion: "Fewer keep a long-lived bridge small, more spare it questions.",
+            "The number of rows that a context caches besides those in use.",
+            discussion: "Fewer rows save memory, more rows save requests.",
             valueName: "rows"))
     var cachedRows: Int = ClientLimits().cachedRows
 
     func validate() throws {
         guard cachedRows > 0 else {
-            throw ValidationError("--cached-rows is \(cachedRows); it takes 1 or more")
+            throw ValidationError("--cached-rows must be at least 1, not \(cachedRows)")
         }
     }
 

@@ -13,14 +13,14 @@ struct BridgeRequest {
         for key in members.keys.sorted() where !keys.contains(key) {
             throw TandemError(
                 .usage,
-                "\(what) has an unknown key `\(key)`; known are \(keys.joined(separator: ", "))")
+                "\(what) has an unknown key `\(key)`; the keys are \(keys.joined(separator: ", "))")
         }
     }
 
     /// Accepts any value; throws unless it is an object that has only known keys.
     init(_ what: String, json: JSON, keys: [String]) throws(TandemError) {
         guard let members = json.object else {
-            throw TandemError(.usage, "\(what) has to be a JSON object, not \(json.text)")
+            throw TandemError(.usage, "\(what) must be a JSON object, not \(json.text)")
         }
         try self.init(what, members, keys: keys)
     }
@@ -41,14 +41,14 @@ struct BridgeRequest {
 
     /// Returns a whole number that is not negative.
     func count(_ key: String) throws(TandemError) -> Int? {
-        try typed(key, "a whole number, not negative") { json in
+        try typed(key, "a whole number that is not negative") { json in
             json.int.flatMap { $0 < 0 ? nil : Int(exactly: $0) }
         }
     }
 
     /// Returns a duration in seconds.
     func seconds(_ key: String) throws(TandemError) -> Double? {
-        try typed(key, "a number of seconds, not negative") { json in
+        try typed(key, "a number of seconds that is not negative") { json in
             json.number.flatMap { $0 >= 0 && $0.isFinite ? $0 : nil }
         }
     }
@@ -81,7 +81,7 @@ struct BridgeRequest {
     ) throws(TandemError) -> Value? {
         guard let json = self[key] else { return nil }
         guard let value = read(json) else {
-            throw TandemError(.usage, "`\(key)` of \(what) has to be \(kind), not \(json.text)")
+            throw TandemError(.usage, "`\(key)` of \(what) must be \(kind), not \(json.text)")
         }
         return value
     }

@@ -63,7 +63,8 @@ enum BridgeValues {
         case .object(let members):
             guard members.count == 1, let object = members["object"] else {
                 throw TandemError(
-                    .usage, "an argument is a value, an array or {\"object\": ID}, not \(json.text)"
+                    .usage,
+                    "an argument must be a value, an array or {\"object\": ID}, not \(json.text)"
                 )
             }
             return .object(try id(object))
@@ -74,7 +75,7 @@ enum BridgeValues {
     static func sortKey(_ json: JSON) throws(TandemError) -> SortKey {
         if let text = json.string {
             guard let key = SortKey(text) else {
-                throw TandemError(.usage, "`\(text)` is no sort key; it has to be \(SortKey.form)")
+                throw TandemError(.usage, "`\(text)` is not a sort key; give \(SortKey.form)")
             }
             return key
         }
@@ -84,7 +85,7 @@ enum BridgeValues {
         let name = try request.string("selector") ?? SortKey.Selector.compare.name
         guard let selector = SortKey.Selector(name: name) else {
             throw TandemError(
-                .usage, "`\(name)` is no selector; those are \(SortKey.Selector.names)")
+                .usage, "`\(name)` is not a selector; the selectors are \(SortKey.Selector.names)")
         }
         return SortKey(path, ascending: try request.bool("ascending") ?? true, selector: selector)
     }

@@ -31,7 +31,7 @@ import Tandem
             context.delete(try living(request.required("delete", request["delete"])))
         default:
             throw TandemError(
-                .usage, "an op has one of insert, update and delete, not \(json.text)")
+                .usage, "an op needs exactly one of insert, update and delete, not \(json.text)")
         }
     }
 
@@ -71,8 +71,7 @@ import Tandem
     private mutating func set(_ values: [String: JSON], of object: ManagedObject) throws {
         for (name, json) in values.sorted(by: { $0.key < $1.key }) {
             guard let property = object.entity.property(named: name) else {
-                throw TandemError(
-                    .unknownProperty, "\(object.entityName) has no property `\(name)`")
+                throw object.entity.unknownProperty(name)
             }
             // The context rejects it too, but not if a source that is set later overwrites the
             // value.
@@ -99,7 +98,7 @@ import Tandem
                 problems: [
                     ValidationProblem(
                         object: object.id, property: property.name,
-                        message: "a value of type \(type.rawValue) is needed, not \(json.text)")
+                        message: type.mismatch(json.text))
                 ])
         }
         object[property.name] = value
@@ -124,7 +123,7 @@ import Tandem
     ) throws -> [ManagedObject] {
         let relationship = try toMany(name, of: object)
         guard let ids = json.array else {
-            throw TandemError(.usage, "`\(name)` needs an array of object ids, not \(json.text)")
+            throw TandemError(.usage, "`\(name)` must be an array of object ids, not \(json.text)")
         }
         return try ids.map { try living($0) }.map { member in
             try check(member, name, relationship, of: object)
@@ -141,8 +140,7 @@ import Tandem
         guard isUsable || target.entity.tag == relationship.destination else {
             throw TandemError(
                 .usage,
-                "\(object.entityName).\(name) leads to "
-                    + "\(relationship.declaration.destination), not to \(target.id)")
+                relationship.mismatch("\(object.entityName).\(name)", "\(target.id)"))
         }
     }
 
@@ -150,11 +148,11 @@ import Tandem
         _ name: String, of object: ManagedObject
     ) throws(TandemError) -> CompiledRelationship {
         guard let property = object.entity.property(named: name) else {
-            throw TandemError(.unknownProperty, "\(object.entityName) has no property `\(name)`")
+            throw object.entity.unknownProperty(name)
         }
         guard let relationship = property.relationship, relationship.toMany else {
             throw TandemError(
-                .usage, "\(object.entityName).\(name) holds one value; use `set`")
+                .usage, "\(object.entityName).\(name) is not a to-many relationship; use `set`")
         }
         return relationship
     }
@@ -184,7 +182,8 @@ import Tandem
         let id = try id(json)
         let object = try context.object(with: id)
         guard object.entityName == id.entity else {
-            throw TandemError(.unknownObject, "\(id) does not exist; \(object.id) does")
+            throw TandemError(
+                .unknownObject, "\(id) does not exist; its number is that of \(object.id)")
         }
         held.append(object)
         return try living(object)
@@ -192,7 +191,7 @@ import Tandem
 
     private func living(_ object: ManagedObject) throws(TandemError) -> ManagedObject {
         guard !object.isDeleted else {
-            throw TandemError(.unknownObject, "\(object.id) does not exist")
+            throw TandemError.unknownObject("\(object.id)")
         }
         return object
     }

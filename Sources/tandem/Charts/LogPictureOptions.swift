@@ -4,13 +4,13 @@ import ArgumentParser
 struct LogPictureOptions: ParsableArguments {
     @Option(
         name: .customLong("stats"), defaultAsFlag: StatisticArgument.unnamed, parsing: .next,
-        help: ArgumentHelp("Counts by entity, author, property or size.", valueName: "by"),
+        help: ArgumentHelp("Count by entity, author, property or size.", valueName: "by"),
         completion: .list(Statistic.allCases.map(\.rawValue)))
     var statistic: StatisticArgument?
 
     @Option(
         defaultAsFlag: PlotTarget.terminal, parsing: .next,
-        help: ArgumentHelp("Draws them over time; FILE.svg or here.", valueName: "file"))
+        help: ArgumentHelp("Draw transactions over time, here or in FILE.svg.", valueName: "file"))
     var plot: PlotTarget?
 
     /// Whether transactions are counted or drawn.
@@ -18,11 +18,11 @@ struct LogPictureOptions: ParsableArguments {
 
     func validate() throws {
         guard statistic == nil || plot == nil else {
-            throw ValidationError("--stats and --plot exclude each other")
+            throw ValidationError("--stats and --plot cannot be combined")
         }
         if let statistic, statistic.statistic == nil {
             throw ValidationError(
-                "`\(statistic.name)` is nothing to count by; give --stats="
+                "cannot count by `\(statistic.name)`; give --stats="
                     + Statistic.allCases.map(\.rawValue).joined(separator: ", "))
         }
         // A file of another kind would be replaced, and even a device.

@@ -26,14 +26,14 @@ struct SaveDurations {
         }
         note =
             "\(Quantity.count(durations.count, "save")) since the daemon started\(age ?? ""), "
-            + "batches excluded, each from arrival to answer"
+            + "without batches, from arrival to answer"
     }
 
     /// Creates the times between transactions, for use if the durations of saves are unknown.
     init(between durations: Durations) {
         self.durations = durations
         title = "Time between transactions"
-        note = "the journal alone does not have how long saves took; a daemon does"
+        note = "the journal does not record how long saves took; read from a daemon for that"
     }
 
     /// The percentiles to show, and the longest duration.

@@ -37,7 +37,7 @@ struct StatisticsTable {
     private var summary: [String] {
         var clock = clock
         let total = statistics.total
-        let batches = total.batches > 0 ? " (\(Quantity.count(total.batches)) of batches)" : ""
+        let batches = total.batches > 0 ? " (\(Quantity.count(total.batches)) by batches)" : ""
         var parts = [Quantity.count(total.transactions, "transaction") + batches]
         parts.append(Quantity.count(total.changes, "change"))
         if total.bytes > 0 { parts.append(Quantity.bytes(total.bytes)) }

@@ -8,7 +8,7 @@ struct TimelineStyle {
     /// Returns the heading.
     func title(_ timeline: Timeline) -> String {
         let batches =
-            timeline.batches > 0 ? " (\(Quantity.count(timeline.batches)) of batches)" : ""
+            timeline.batches > 0 ? " (\(Quantity.count(timeline.batches)) by batches)" : ""
         return "\(Quantity.count(timeline.transactions, "transaction"))\(batches), "
             + Quantity.count(timeline.changes, "change")
     }
@@ -17,7 +17,7 @@ struct TimelineStyle {
     func subtitles(_ timeline: Timeline) -> [String] {
         guard let span = timeline.span else { return [] }
         var clock = WallClock(isUTC: isUTC)
-        let column = "a column is \(Quantity.duration(timeline.grid.width))"
+        let column = "each column is \(Quantity.duration(timeline.grid.width))"
         let zone = isUTC ? " UTC" : ""
         let first = "\(span.times(&clock))\(zone), \(span.positions), \(column)"
         return [first] + (selection.isEmpty ? [] : ["only \(selection.printable)"])

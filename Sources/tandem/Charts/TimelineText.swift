@@ -34,7 +34,7 @@ struct TimelineText {
 
     private func section(_ title: String, _ lanes: [Timeline.Lane], _ wide: Int) -> [String] {
         let most = lanes.map(\.most).max() ?? 0
-        return [style.paint("\(title), at most \(Quantity.count(most)) a column", .name)]
+        return [style.paint("\(title), at most \(Quantity.count(most)) per column", .name)]
             + lanes.map { line("  " + $0.name, $0, most, wide) }
     }
 

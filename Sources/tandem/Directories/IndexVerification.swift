@@ -17,7 +17,7 @@ struct IndexVerification {
                 VerifyProblem(
                     kind: .index, path: check.path(of: first), positions: first...(next - 1),
                     message:
-                        "\(problem); remove the index, and the daemon makes it again when it starts"
+                        "\(problem); remove the file, and the daemon creates the index again when it starts"
                 )
             }
         }

@@ -9,8 +9,8 @@ struct JournalFolder {
     private let files = RealFileSystem()
 
     /// The remedy for a directory whose journal has lost transactions.
-    private static let salvage =
-        "`tandem salvage DIR --to NEW` makes a store of all that is left of the directory"
+    static let salvage =
+        "stop the daemon, and run `tandem salvage DIR --to NEW`, which keeps all that is readable"
 
     init(_ path: String) { self.path = path }
 
@@ -79,7 +79,7 @@ struct JournalFolder {
     func copyTail(after position: UInt64, to folder: String) throws -> UInt64? {
         guard try !segments().isEmpty else {
             throw CommandFailure(
-                "there is no journal in \(path), which a backup needs; stop the daemon; \(Self.salvage)"
+                "there is no journal in \(path), which a backup needs; \(Self.salvage)"
             )
         }
         guard let start = try start(after: position) else { return nil }
@@ -87,7 +87,7 @@ struct JournalFolder {
             let last = try copy(from: start, to: folder)
             guard last >= position else {
                 throw CommandFailure(
-                    "the journal in \(path) ends at position \(last), but the store has applied "
+                    "the journal in \(path) ends at position \(last), before the store's position "
                         + "\(position): transactions are missing; \(Self.salvage)")
             }
             return last
@@ -105,7 +105,7 @@ struct JournalFolder {
     private func copy(from start: UInt64, to folder: String) throws -> UInt64 {
         let reader = try readThrough(from: start)
         guard let end = reader.end else {
-            throw CommandFailure("the journal in \(path) can't be read; \(Self.salvage)")
+            throw CommandFailure("the journal in \(path) cannot be read; \(Self.salvage)")
         }
         let progress = ProgressBar("copy the journal")
         defer { progress.end() }
@@ -141,13 +141,13 @@ struct JournalFolder {
             let name = problem.path.split(separator: "/").last ?? ""
             throw CommandFailure(
                 "the journal is damaged: \(source.path)/\(name)"
-                    + (problem.offset.map { " offset \($0)" } ?? "") + ": \(problem.message); "
+                    + (problem.offset.map { " at offset \($0)" } ?? "") + ": \(problem.message); "
                     + Self.salvage)
         }
         guard copy.next - 1 == last, copy.torn == nil else {
             throw CommandFailure(
-                "the copy of the journal ends at \(copy.next - 1), but the journal was read up to "
-                    + "\(last); run it again")
+                "the copy of the journal ends at position \(copy.next - 1), but the journal was read up to "
+                    + "\(last); run the command again")
         }
     }
 
@@ -157,9 +157,7 @@ struct JournalFolder {
         let reader = JournalReader(directory: path, fileSystem: files, from: position)
         while let item = try reader.next() {
             guard case .gap(let gap) = item else { continue }
-            throw CommandFailure(
-                "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason); "
-                    + Self.salvage)
+            throw CommandFailure.damaged(gap, Self.salvage)
         }
         return reader
     }

@@ -32,8 +32,7 @@ final class JournalVerification {
     func run(_ progress: ProgressBar) throws {
         let sizes = try mapped { try folder.sizes() }
         guard let oldest = sizes.first else {
-            throw CommandFailure(
-                "there is no journal in \(folder.path); -D takes the directory of a store")
+            throw CommandFailure.noJournal(in: folder.path)
         }
         (first, next) = (oldest.first, oldest.first)
         (segments, bytes) = (sizes.count, sizes.reduce(0) { $0 + $1.bytes })
@@ -56,7 +55,7 @@ final class JournalVerification {
             judge(reader, folder.path(ofSegment: end.segment))
         }
         next = max(next, reader.following ?? next)
-        torn = reader.tailProblem.map { "\($0.path) offset \($0.offset): \($0.reason)" }
+        torn = reader.tailProblem.map { "\($0)" }
         try mapped { try lookBehindBatches(sizes) }
     }
 
@@ -117,7 +116,7 @@ final class JournalVerification {
         do {
             let transaction = try EncodedTransaction(bytes: entry.payload)
             guard transaction.position != entry.position else { return }
-            say(path, entry, "it says that it is \(transaction.position)")
+            say(path, entry, "the transaction has the position \(transaction.position)")
         } catch {
             say(path, entry, "\(error)")
         }
@@ -127,7 +126,7 @@ final class JournalVerification {
         note(
             VerifyProblem(
                 kind: .transaction, path: path, positions: entry.position...entry.position,
-                message: "transaction \(entry.position) can't be used: \(what)"))
+                message: "transaction \(entry.position) is unusable: \(what)"))
     }
 
     /// Checks the identity of a segment: the same log as its predecessor, and no older epoch.
@@ -136,12 +135,16 @@ final class JournalVerification {
         defer { identity = new }
         guard let old = identity else { return }
         if !old.isSameLog(as: new) {
-            note(VerifyProblem(kind: .identity, path: path, message: "it is of another log"))
+            note(
+                VerifyProblem(
+                    kind: .identity, path: path,
+                    message: "segment is of another log than the previous one"))
         } else if new.epoch < old.epoch {
             note(
                 VerifyProblem(
                     kind: .identity, path: path,
-                    message: "it is of epoch \(new.epoch), the one before of \(old.epoch)"))
+                    message: "segment has epoch \(new.epoch), but the previous segment has epoch "
+                        + "\(old.epoch)"))
         }
     }
 
@@ -156,7 +159,9 @@ final class JournalVerification {
             note(
                 VerifyProblem(
                     kind: .garbage, path: path, offset: offset,
-                    message: "there is something behind the last batch, which ends at \(end)"))
+                    message:
+                        "the bytes after the last batch, which ends at offset \(end), are not all zero"
+                ))
         }
     }
 

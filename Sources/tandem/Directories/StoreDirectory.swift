@@ -7,10 +7,10 @@ import TandemStore
 struct StoreDirectory: ParsableArguments {
     @Option(
         name: [.customShort("D"), .long],
-        help: "The directory of the store (TANDEM_STORE); that of --name unless given.")
+        help: "The directory of the store (TANDEM_STORE), else that of --name.")
     var directory: String?
 
-    @Option(help: "The name of the daemon (TANDEM_NAME); `default` unless given.")
+    @Option(help: "The daemon's name (TANDEM_NAME), else `default`.")
     var name: String?
 
     func validate() throws { try DaemonName.check(name) }
@@ -56,8 +56,10 @@ func verifiedBackup(
 /// Runs `body`, which reads a backup, and converts its errors into failures for people.
 func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     let files = RealFileSystem()
-    guard files.exists(path) else { throw CommandFailure("\(path) does not exist") }
-    guard files.isDirectory(path) else { throw CommandFailure("\(path) is not a directory") }
+    guard files.exists(path) else { throw CommandFailure.noDirectory(path) }
+    guard files.isDirectory(path) else {
+        throw CommandFailure("\(path) is not a directory; name a directory")
+    }
     do {
         return try mapped(body)
     } catch let failure as CommandFailure {
@@ -65,7 +67,7 @@ func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -
             throw failure
         }
         throw CommandFailure(
-            failure.message + "; it is a store's directory, which `tandem verify` takes with -D",
+            failure.message + "; this is the directory of a store: use `tandem verify -D \(path)`",
             code: failure.code)
     }
 }

@@ -33,7 +33,7 @@ struct StoreFolder {
             _ = try RealFileSystem().list(path)
         } catch let error where error.isDenied {
             throw CommandFailure(
-                "\(error); run it as the user of the daemon, or as root", code: 4)
+                "\(error); run the command as the daemon's user or as root", code: 4)
         } catch {
             return
         }
@@ -43,7 +43,7 @@ struct StoreFolder {
     func lock() throws -> LockFile {
         let files = RealFileSystem()
         try Self.checkAccess(path)
-        guard files.exists(path) else { throw CommandFailure("there is no directory \(path)") }
+        guard files.exists(path) else { throw CommandFailure.noDirectory(path) }
         do {
             return try LockFile(path + "/lock")
         } catch {

@@ -30,23 +30,25 @@ struct StoreStanding {
         var found: [VerifyProblem] = []
         if let log = journal.identity {
             if log.high != identity.log.high || log.low != identity.log.low {
-                found.append(problem("it is of another log than the journal"))
+                found.append(problem("the store is of another log than the journal"))
             } else if log.epoch < identity.epoch {
                 found.append(
-                    problem("it is of epoch \(identity.epoch), the journal of \(log.epoch)"))
+                    problem(
+                        "the store has epoch \(identity.epoch), but the journal has epoch \(log.epoch)"
+                    ))
             }
         }
         if position >= journal.next {
             found.append(
                 problem(
-                    "it has applied position \(position), the journal ends at "
-                        + "\(journal.next - 1): transactions are gone"))
+                    "the store is at position \(position), but the journal ends at "
+                        + "\(journal.next - 1): transactions are missing"))
         }
         if position + 1 < journal.first {
             found.append(
                 problem(
-                    "it stands at position \(position), the journal begins at "
-                        + "\(journal.first): what lies between is gone"))
+                    "the store is at position \(position), but the journal begins at "
+                        + "\(journal.first): the transactions between them are missing"))
         }
         return found
     }
@@ -76,7 +78,7 @@ struct DeepVerification {
     func run(_ progress: ProgressBar) throws -> (position: UInt64, problems: [VerifyProblem]) {
         try mapped {
             guard !files.exists(scratch) else {
-                throw CommandFailure("\(scratch) exists; --scratch takes a name of its own")
+                throw CommandFailure("\(scratch) exists; choose a new directory for --scratch")
             }
             defer { try? files.removeTree(scratch) }
             try files.createDirectory(scratch + "/old", mode: 0o700)
@@ -130,7 +132,8 @@ struct DeepVerification {
         }
         guard start <= last else {
             throw CommandFailure(
-                "the backup \(backup ?? "") is at \(start), the store at \(last); use an older one")
+                "the backup \(backup ?? "") is at position \(start), after the store's position \(last); use an "
+                    + "older one")
         }
         if let manifest, manifest.identity.log != old.identity.log {
             throw CommandFailure("the backup \(backup ?? "") is of another log than the store")
@@ -146,8 +149,7 @@ struct DeepVerification {
                     progress.update(entry.position - start, of: last - start)
                     return try EncodedTransaction(bytes: entry.payload)
                 case .gap(let gap):
-                    throw CommandFailure(
-                        "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason)")
+                    throw CommandFailure.damaged(gap, JournalFolder.salvage)
                 case nil: return nil
                 }
             }

@@ -32,7 +32,7 @@ struct VerifyProblem: Hashable {
 
     /// The problem as a line for people.
     var line: String {
-        "\(kind.rawValue): \(path)" + (offset.map { " offset \($0)" } ?? "") + ": \(message)"
+        "\(kind.rawValue): \(path)" + (offset.map { " at offset \($0)" } ?? "") + ": \(message)"
     }
 
     /// The problem as a JSON object, printed on one line.

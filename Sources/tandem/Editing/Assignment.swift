@@ -16,7 +16,8 @@ struct Assignment {
     init(_ argument: String) throws {
         guard let sign = argument.firstIndex(of: "=") else {
             throw CommandFailure(
-                "`\(argument)` has no value; write NAME=VALUE, or NAME= for no value", code: 2)
+                "`\(argument)` is not an assignment; give NAME=VALUE, or NAME= for no value",
+                code: 2)
         }
         let before = argument[..<sign]
         operation = before.hasSuffix("+") ? .add : before.hasSuffix("-") ? .remove : .set
@@ -56,8 +57,7 @@ struct Assignment {
     mutating func add(_ assignment: Assignment) throws {
         let name = assignment.property
         guard let property = entity.property(named: name) else {
-            throw CommandFailure(
-                "\(entity.name) has no property `\(name)`; see `tandem schema`", code: 2)
+            throw entity.unknownProperty(name)
         }
         if let problem = property.settingProblem {
             throw CommandFailure("\(entity.name).\(name): \(problem)", code: 2)
@@ -68,11 +68,11 @@ struct Assignment {
         }
         guard assignment.operation == .set else {
             throw CommandFailure(
-                "\(entity.name).\(name) has one value; write \(name)=VALUE", code: 2)
+                "\(entity.name).\(name) is not a to-many relationship; give \(name)=VALUE", code: 2)
         }
         guard assigned.insert(name).inserted else {
             throw CommandFailure(
-                "\(entity.name).\(name) is given twice; give it one value", code: 2)
+                "\(entity.name).\(name) is set twice; give one value", code: 2)
         }
         members["set", default: [:]][name] =
             property.relationship == nil
@@ -83,7 +83,7 @@ struct Assignment {
     private mutating func addLinks(_ assignment: Assignment, _ property: CompiledProperty) throws {
         guard !isInsert || assignment.operation != .remove else {
             throw CommandFailure(
-                "a new \(entity.name) has nothing in \(property.name) to remove; leave out \(property.name)-=",
+                "a new \(entity.name) has no \(property.name) to remove; leave out \(property.name)-=",
                 code: 2)
         }
         // A new object has only the members that are added to it.
@@ -100,8 +100,8 @@ struct Assignment {
         if text == "\"\"", type == .string { return .string("") }
         guard let value = CellValue.read(text, type), property.accepts(value) else {
             throw CommandFailure(
-                "\(property.name) needs a value of type \(type.rawValue), not "
-                    + JSON.string(text).text + CellValue.forms(type), code: 2)
+                "\(property.name): " + type.mismatch(JSON.string(text).text)
+                    + CellValue.forms(type), code: 2)
         }
         return ValueText.json(value, model)
     }
@@ -136,14 +136,14 @@ struct Assignment {
         else {
             let forms = ["\(entity.name)/3"] + names.map { "\($0):VALUE" }
             throw CommandFailure(
-                "`\(property)` leads to objects of \(entity.name): write \(forms.joined(separator: " or ")), not \(text)",
-                code: 2)
+                "\(property) refers to objects of \(entity.name), not to \(text); give "
+                    + forms.joined(separator: " or "), code: 2)
         }
         let name = String(text[..<colon])
         let key = String(text[text.index(after: colon)...])
         guard let value = CellValue.read(key, type) else {
             throw CommandFailure(
-                "\(name) is of type \(type.rawValue), not \(JSON.string(key).text)", code: 2)
+                "\(name): " + type.mismatch(JSON.string(key).text), code: 2)
         }
         var request = FetchRequest(entity: entity.name)
         request.predicate = try ObjectPredicate(format: "\(name) = %@", arguments: [.value(value)])

@@ -4,11 +4,11 @@ import Tandem
 /// `tandem insert`: inserts one object.
 struct InsertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "insert", abstract: "Inserts one object and prints its id.",
+        commandName: "insert", abstract: "Insert one object and print its id.",
         discussion: """
-            Each NAME=VALUE sets a property, typed as the model says; NAME= is no value, and NAME='""' an empty text. \
-            A link is an id, such as team=Team/3, or a unique attribute of its destination, such as team=name:Qatar; \
-            members of a to-many relationship are named one by one, players+=Player/4.
+            Each NAME=VALUE sets a property to a value of its type in the model. NAME= sets no value, and NAME='""' \
+            an empty text. A link is an id, such as team=Team/3, or a unique attribute of its destination, such as \
+            team=name:Qatar. Members of a to-many relationship are given one by one, as players+=Player/4.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -16,7 +16,7 @@ struct InsertCommand: ParsableCommand {
     @Argument(help: "The entity.")
     var entity: String
 
-    @Argument(help: ArgumentHelp("What is set.", valueName: "name=value"))
+    @Argument(help: ArgumentHelp("The values to set.", valueName: "name=value"))
     var values: [String] = []
 
     func run() throws {
@@ -32,18 +32,18 @@ struct InsertCommand: ParsableCommand {
 /// `tandem update`: changes values of one object.
 struct UpdateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "update", abstract: "Changes one object and prints its id.",
+        commandName: "update", abstract: "Change one object and print its id.",
         discussion: """
-            Each NAME=VALUE sets a property as with `tandem insert`. Of a to-many relationship NAME+=OBJECT adds a member, \
-            NAME-=OBJECT removes one, and NAME=OBJECT replaces all of them; NAME= removes all.
+            Each NAME=VALUE sets a property as with `tandem insert`. For a to-many relationship, NAME+=OBJECT adds a \
+            member, NAME-=OBJECT removes one, NAME=OBJECT replaces all of them, and NAME= removes all.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "The object, as Team/3.")
+    @Argument(help: "The object, such as Team/3.")
     var object: String
 
-    @Argument(help: ArgumentHelp("What is changed.", valueName: "name=value"))
+    @Argument(help: ArgumentHelp("The changes.", valueName: "name=value"))
     var values: [String]
 
     func run() throws {
@@ -60,13 +60,14 @@ struct UpdateCommand: ParsableCommand {
 /// `tandem delete`: deletes one object.
 struct DeleteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Deletes one object and prints its id.",
+        commandName: "delete", abstract: "Delete one object and print its id.",
         discussion:
-            "The delete rules of its relationships decide what else is deleted, or that it stays.")
+            "The delete rules of its relationships determine what else is deleted, or prevent the deletion."
+    )
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "The object, as Team/3.")
+    @Argument(help: "The object, such as Team/3.")
     var object: String
 
     func run() throws {
@@ -97,7 +98,7 @@ struct DeleteCommand: ParsableCommand {
     /// changes.
     func existing(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else {
-            throw CommandFailure("an object is written as Team/3, not \(text)", code: 2)
+            throw CommandFailure.notAnObject(text)
         }
         return try context.existingObject(with: id).id
     }
@@ -111,7 +112,7 @@ struct DeleteCommand: ParsableCommand {
         for value in values { try op.add(try Assignment(value)) }
         var ops = SaveOps(context: context) { json in
             guard let id = json.string.flatMap({ ObjectID($0) }) else {
-                throw TandemError(.usage, "an object is written as Team/3, not \(json.text)")
+                throw TandemError(.usage, CommandFailure.notAnObjectID(json.text))
             }
             return id
         }

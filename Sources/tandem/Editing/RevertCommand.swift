@@ -4,13 +4,13 @@ import Tandem
 /// `tandem revert`: undoes a transaction by a new save.
 struct RevertCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "revert", abstract: "Undoes a transaction by a new save.",
+        commandName: "revert", abstract: "Undo a transaction by a new save.",
         discussion: """
-            Inserted objects are deleted, values and links become what they were, and deleted objects are inserted again, \
-            with new ids and as the last members of ordered relationships. What later transactions changed is a conflict, \
-            and so is a unique value that another object has by now: all conflicts are listed, nothing is saved, and the \
-            exit code is 1. A transaction is reverted once; to revert it again, revert its revert first. The log records \
-            which transaction a save reverts in the save id.
+            Inserted objects are deleted, and values and links are set back. Deleted objects are inserted again, with \
+            new ids and as the last members of ordered relationships. A later change of the same value is a conflict, \
+            and so is a unique value that another object has now. If there are conflicts, all are listed, nothing is \
+            saved, and the exit code is 1. A transaction can be reverted once; to revert it again, revert its revert \
+            first. The journal records in the save id which transaction a save reverts.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -18,7 +18,7 @@ struct RevertCommand: ParsableCommand {
     @Argument(help: "The position of the transaction.")
     var position: String
 
-    @Flag(name: .customLong("dry-run"), help: "Print what would be done, and save nothing.")
+    @Flag(name: .customLong("dry-run"), help: "Show what would change, and save nothing.")
     var isDryRun = false
 
     func run() throws {
@@ -33,25 +33,27 @@ struct RevertCommand: ParsableCommand {
             let log = try RevertLog(entry, source)
             try revert.prepare(entry, log, isDryRun: isDryRun)
             if revert.conflicts.isEmpty, !context.hasChanges {
-                return printLine("there is nothing to revert: all of it was undone")
+                return printLine("nothing to revert: later transactions undid all changes")
             }
             let saved = isDryRun ? nil : try revert.save(log)
             let conflicts = revert.conflicts
             guard conflicts.isEmpty else {
                 conflicts.forEach { printLine("conflict: \($0)") }
                 throw CommandFailure(
-                    "transaction \(number) can't be reverted: \(conflicts.count) "
-                        + "conflict\(conflicts.count == 1 ? "" : "s"); nothing was saved")
+                    "transaction \(number) cannot be reverted: "
+                        + "\(Quantity.count(conflicts.count, "conflict")); nothing was saved")
             }
             revert.lines.forEach(printLine)
             guard let saved else { return printLine("nothing was saved (--dry-run)") }
-            printLine("reverted \(number) by \(saved.number)")
+            printLine("reverted transaction \(number) by transaction \(saved.number)")
         }
     }
 
     private static func entry(_ number: UInt64, _ source: any LogSource) throws -> LogEntry {
         var found: LogEntry?
-        guard number > 0 else { throw CommandFailure("there is no transaction 0", code: 2) }
+        guard number > 0 else {
+            throw CommandFailure("there is no transaction 0; the first is 1", code: 2)
+        }
         try LogReader(source: source, filter: LogFilter()).forwards(
             after: number - 1, through: number
         ) { entry in
@@ -94,13 +96,14 @@ struct RevertCommand: ParsableCommand {
         if let earlier = log.revert { return addRevert(of: log.position, by: earlier) }
         laterLinks = log.laterLinks
         guard let old = entry.model else {
-            throw CommandFailure("the model of the transaction is no longer kept", code: 5)
+            throw CommandFailure(
+                "the model of transaction \(log.position) is no longer in the journal", code: 5)
         }
         let changes = entry.transaction.changes
         for change in changes where change.kind == .delete {
             guard let entity = model.entity(tagged: change.object.tag) else {
                 conflicts.append(
-                    "\(entry.id(change.object)): the model has no such entity any more")
+                    "\(entry.id(change.object)): the model no longer has this entity")
                 continue
             }
             let object = try context.insert(entity.name)
@@ -108,7 +111,7 @@ struct RevertCommand: ParsableCommand {
             oldIDs[object.id] = entry.id(change.object)
             lines.append(
                 "insert \(isDryRun ? "a \(entity.name)" : "\(object.id)"), "
-                    + "which was \(entry.id(change.object))")
+                    + "formerly \(entry.id(change.object))")
         }
         guard conflicts.isEmpty else { return }
         // Inserted objects are deleted last, after links to them have been undone.
@@ -131,7 +134,7 @@ struct RevertCommand: ParsableCommand {
         } catch let error as TandemError where error.code == .conflict {
             for conflict in context.details(of: error) {
                 let change = conflict.theirs == nil ? "deleted" : "changed"
-                conflicts.append("\(name(of: conflict.object)): it was \(change) later")
+                conflicts.append("\(name(of: conflict.object)) was \(change) later")
             }
         } catch let error as TandemError where error.code == .uniqueness {
             try checkUniqueValues()
@@ -150,7 +153,7 @@ struct RevertCommand: ParsableCommand {
     // MARK: Conflicts
 
     private mutating func addRevert(of position: UInt64, by revert: UInt64) {
-        conflicts.append("transaction \(position) was reverted by \(revert)")
+        conflicts.append("transaction \(position) was already reverted by transaction \(revert)")
     }
 
     private mutating func add(_ problems: [ValidationProblem]) {
@@ -216,7 +219,7 @@ struct RevertCommand: ParsableCommand {
     }
 
     private mutating func addDeletion(of id: String) {
-        let conflict = "\(id): it was deleted later"
+        let conflict = "\(id) was deleted later"
         if !conflicts.contains(conflict) { conflicts.append(conflict) }
     }
 
@@ -224,7 +227,7 @@ struct RevertCommand: ParsableCommand {
         _ change: Change, _ entry: LogEntry, _ old: CompiledModel
     ) throws {
         guard let entity = entry.entity(of: change) else {
-            conflicts.append("\(entry.id(change.object)): its entity can't be read")
+            conflicts.append("\(entry.id(change.object)): its entity cannot be read")
             return
         }
         let id = entry.id(change.object)
@@ -266,7 +269,7 @@ struct RevertCommand: ParsableCommand {
         {
             return found
         }
-        conflicts.append("\(id): the model has no property \(property.name) any more")
+        conflicts.append("\(id): the model no longer has the property \(property.name)")
         return nil
     }
 
@@ -281,7 +284,7 @@ struct RevertCommand: ParsableCommand {
             let content = try context.withContent(value)
             guard areEditable(object) else { return }
             guard present.accepts(content) else {
-                conflicts.append("\(id): \(present.name) has another type now")
+                conflicts.append("\(id): the type of \(present.name) was changed later")
                 return
             }
             object[present] = content
@@ -289,7 +292,7 @@ struct RevertCommand: ParsableCommand {
         }
         guard let other = try returned[target.number] ?? existing(target, old) else {
             conflicts.append(
-                "\(id): \(present.name) led to \(old.id(of: target)), which was deleted")
+                "\(id): \(present.name) referred to \(old.id(of: target)), which was deleted")
             return
         }
         if areEditable(object, other) { object.setObject(other, for: present.name) }
@@ -308,7 +311,7 @@ struct RevertCommand: ParsableCommand {
             if hasMoved {
                 if link.isAdded {
                     conflicts.append(
-                        "\(id): the order of \(property.name) can't be restored")
+                        "\(id): the order of \(property.name) cannot be restored")
                 }
                 continue
             }
@@ -317,7 +320,7 @@ struct RevertCommand: ParsableCommand {
             guard let other = try returned[link.target.number] ?? existing(link.target, old) else {
                 if link.isAdded { continue }
                 conflicts.append(
-                    "\(id): \(present.name) had \(old.id(of: link.target)), which was deleted"
+                    "\(id): \(present.name) contained \(old.id(of: link.target)), which was deleted"
                 )
                 continue
             }
@@ -326,7 +329,8 @@ struct RevertCommand: ParsableCommand {
                 laterLinks.contains(changed)
             {
                 conflicts.append(
-                    "\(id): \(present.name) with \(old.id(of: link.target)) was changed later")
+                    "\(id): the link from \(present.name) to \(old.id(of: link.target)) was changed later"
+                )
                 continue
             }
             if link.isAdded {
@@ -346,7 +350,7 @@ struct RevertCommand: ParsableCommand {
             return
         }
         guard object.version == entry.transaction.position else {
-            conflicts.append("\(id): it was changed later")
+            conflicts.append("\(id) was changed later")
             return
         }
         for property in entity.properties where property.isToMany {
@@ -357,7 +361,7 @@ struct RevertCommand: ParsableCommand {
                 !known.contains($0.id.number)
             }
             if let other = others.first {
-                conflicts.append("\(id): \(present.name) has \(other.id) since")
+                conflicts.append("\(id): \(other.id) was added to \(present.name) later")
             }
         }
         guard areEditable(object) else { return }

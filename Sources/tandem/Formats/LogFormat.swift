@@ -14,7 +14,8 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     /// Returns the format with a name; throws if there is none.
     static func named(_ name: String) throws -> LogFormat {
         guard let format = LogFormat(rawValue: name) else {
-            throw ValidationError("known are " + allCases.map(\.rawValue).joined(separator: ", "))
+            throw ValidationError(
+                "the formats are " + allCases.map(\.rawValue).joined(separator: ", "))
         }
         return format
     }

@@ -47,16 +47,15 @@ final class FolderSource: LogSource {
         do {
             try StoreFolder.checkAccess(directory)
             guard files.exists(directory) else {
-                throw CommandFailure(
-                    "there is no directory \(directory); -D takes the directory of a store")
+                throw CommandFailure.noDirectory(directory)
+                    .adding("-D takes the directory of a store")
             }
             segments = try JournalFolder(directory).segments()
         } catch let error as IOError {
             throw CommandFailure("\(error); -D takes the directory of a store")
         }
         guard let first = segments.first?.first else {
-            throw CommandFailure(
-                "there is no journal in \(directory); -D takes the directory of a store")
+            throw CommandFailure.noJournal(in: directory)
         }
         return first
     }
@@ -122,7 +121,8 @@ final class FolderSource: LogSource {
     func conclude() throws {
         if !gaps.isEmpty {
             let count = Quantity.count(gaps.count, "gap")
-            throw CommandFailure("\(count) in \(directory); `tandem verify` says more")
+            throw CommandFailure(
+                "\(count) in \(directory); `tandem verify` lists all damage")
         }
     }
 
@@ -279,12 +279,12 @@ final class FolderSource: LogSource {
 
     private func report(_ gap: JournalReader.Gap, _ what: String) {
         guard gaps.insert(Place(path: gap.path, offset: gap.offset)).inserted else { return }
-        printRemark("\(what): \(gap.path) offset \(gap.offset): \(gap.reason)")
+        printRemark("\(what): \(gap)")
     }
 
     private func remark(_ gap: JournalReader.Gap, _ what: String) {
         guard !isQuiet, !saidTorn else { return }
         saidTorn = true
-        printRemark("\(what): \(gap.path) offset \(gap.offset): \(gap.reason)")
+        printRemark("\(what): \(gap)")
     }
 }

@@ -27,10 +27,8 @@ extension LogFilter {
         guard owners.allSatisfy({ $0.slot(of: property.name) == nil }) else { return }
         let known = Set(owners.flatMap(\.properties).map(\.name)).sorted()
         let named = property.entity.map { [$0] } ?? entities
-        let who = named.isEmpty ? "no entity has a" : named.joined(separator: " or ") + " has no"
-        throw TandemError(
-            .unknownProperty,
-            "\(who) property `\(property.name)`; there is \(Self.list(known, "none yet"))")
+        let owner = named.isEmpty ? "the model" : named.joined(separator: " or ")
+        throw TandemError.unknownProperty(property.name, of: owner, known: known)
     }
 
     /// Throws if the property's entity is excluded by the filter.
@@ -41,7 +39,7 @@ extension LogFilter {
         guard !isWanted else { return }
         throw TandemError(
             .unknownProperty,
-            "\(name).\(property.name) is of none of the entities that are wanted: "
+            "\(name).\(property.name) does not belong to the chosen entities: "
                 + entities.joined(separator: ", "))
     }
 
@@ -49,13 +47,5 @@ extension LogFilter {
     private func isWanted(_ entity: CompiledEntity, _ model: CompiledModel) -> Bool {
         entities.isEmpty
             || entities.contains { model.entity(named: $0)?.includes(entity.tag) ?? false }
-    }
-
-    /// Returns names in one line, of which only the first 24 are listed.
-    static func list(_ names: [String], _ none: String) -> String {
-        let most = 24
-        let rest = names.count - most
-        let shown = names.prefix(most).map(\.printable) + (rest > 0 ? ["\(rest) more"] : [])
-        return shown.isEmpty ? none : shown.joined(separator: ", ")
     }
 }

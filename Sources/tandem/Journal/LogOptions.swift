@@ -8,35 +8,35 @@ struct LogRangeOptions: ParsableArguments {
     @Option(
         name: [.customShort("S"), .long], parsing: .unconditional,
         help: ArgumentHelp(
-            "Not older: today, -1h, '2026-11-22 02:30', @SECONDS.", valueName: "time"))
+            "Since: today, -1h, '2026-11-22 02:30', @SECONDS.", valueName: "time"))
     var since: String?
 
     @Option(
         name: [.customShort("U"), .long], parsing: .unconditional,
-        help: ArgumentHelp("Older than this.", valueName: "time"))
+        help: ArgumentHelp("Before this time.", valueName: "time"))
     var until: String?
 
-    @Option(help: ArgumentHelp("From this position on.", valueName: "position"))
+    @Option(help: ArgumentHelp("From this position.", valueName: "position"))
     var from: UInt64?
 
     @Option(help: ArgumentHelp("Up to this position.", valueName: "position"))
     var to: UInt64?
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("From this cursor on.", valueName: "cursor"))
+    @Option(name: .shortAndLong, help: ArgumentHelp("From this cursor.", valueName: "cursor"))
     var cursor: String?
 
-    @Option(help: ArgumentHelp("From behind it.", valueName: "cursor"))
+    @Option(help: ArgumentHelp("From the entry after this cursor.", valueName: "cursor"))
     var afterCursor: String?
 
     @Option(
-        help: ArgumentHelp("Behind the one in a file, and keeps the new one.", valueName: "file"))
+        help: ArgumentHelp("Continue after the cursor in FILE, and update it.", valueName: "file"))
     var cursorFile: String?
 
     func validate() throws {
         let starts = [cursor, afterCursor, cursorFile, from.map { "\($0)" }].compactMap { $0 }
         guard starts.count <= 1 else {
             throw ValidationError(
-                "give one of --from, --cursor, --after-cursor and --cursor-file")
+                "--from, --cursor, --after-cursor and --cursor-file cannot be combined")
         }
     }
 }
@@ -51,31 +51,31 @@ struct LogMatchOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("E"), .long], parsing: .singleValue,
-        help: "Only changes of this entity and its subentities.")
+        help: "Changes of this entity or its subentities.")
     var entity: [String] = []
 
     @Option(
         name: [.customShort("O"), .long], parsing: .singleValue,
-        help: ArgumentHelp("Changing this object, as Team/3.", valueName: "id"))
+        help: ArgumentHelp("Changes of this object, such as Team/3.", valueName: "id"))
     var object: [String] = []
 
     @Option(
         name: .shortAndLong, parsing: .singleValue,
-        help: ArgumentHelp("Changing this property: wins or Team.wins.", valueName: "name"))
+        help: ArgumentHelp("Changes of this property: wins or Team.wins.", valueName: "name"))
     var property: [String] = []
 
     @Option(
         name: [.customShort("t"), .long], parsing: .singleValue,
-        help: "Saved by this author.")
+        help: "Saves of this author.")
     var author: [String] = []
 
-    @Option(name: .shortAndLong, parsing: .singleValue, help: "Saved by this systemd unit.")
+    @Option(name: .shortAndLong, parsing: .singleValue, help: "Saves of this systemd unit.")
     var unit: [String] = []
 
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Matching; ignores case if it is in small letters.",
+            "A regular expression; lower case matches any case.",
             valueName: "pattern"))
     var grep: String?
 
@@ -101,14 +101,14 @@ struct LogMatchOptions: ParsableArguments {
     /// Parses an object's id; throws ``CommandFailure`` if it is not one.
     static func object(_ text: String) throws -> ObjectID {
         guard let id = ObjectID(text) else {
-            throw CommandFailure("`\(text)` is no object; give ENTITY/NUMBER", code: 2)
+            throw CommandFailure.notAnObject(text)
         }
         return id
     }
 
     private static func time(_ text: String, _ now: Int64, _ isUTC: Bool) throws -> Int64 {
         guard let time = TimeArgument(text, now: now, isUTC: isUTC) else {
-            throw CommandFailure("`\(text)` is no time; give \(TimeArgument.forms)", code: 2)
+            throw CommandFailure("`\(text)` is not a time; give \(TimeArgument.forms)", code: 2)
         }
         return time.microseconds
     }
@@ -118,7 +118,7 @@ struct LogMatchOptions: ParsableArguments {
             let expression = try Regex(text)
             return text.contains(where: \.isUppercase) ? expression : expression.ignoresCase()
         } catch {
-            throw CommandFailure("`\(text)` is no regular expression: \(error)", code: 2)
+            throw CommandFailure("`\(text)` is not a regular expression: \(error)", code: 2)
         }
     }
 }

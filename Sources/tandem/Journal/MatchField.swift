@@ -53,11 +53,11 @@ enum MatchField: String, CaseIterable {
         case .op:
             let known = Change.Kind.words + ["model"]
             return known.contains(value)
-                ? nil : "there is no op `\(value)`; there is \(known.joined(separator: ", "))"
+                ? nil : "there is no op `\(value)`; the ops are \(known.joined(separator: ", "))"
         case .object:
-            return ObjectID(value) == nil ? "`\(value)` is no object; give ENTITY/NUMBER" : nil
+            return ObjectID(value) == nil ? CommandFailure.notAnObjectID(value) : nil
         case .gid, .pid, .position, .uid:
-            return UInt64(value) == nil ? "`\(value)` is no \(rawValue); give a number" : nil
+            return UInt64(value) == nil ? "`\(value)` is not a \(rawValue); give a number" : nil
         case .author, .context, .entity, .property, .unit: return nil
         }
     }
@@ -93,7 +93,7 @@ struct MatchGroups {
                 group[field, default: []].insert(value)
             }
             guard !group.isEmpty else {
-                throw CommandFailure("+ stands between matches; one is missing", code: 2)
+                throw CommandFailure("+ must be between two matches; add the missing one", code: 2)
             }
             groups.append(group)
         }

@@ -36,7 +36,7 @@ struct ObjectState {
         let top = try at.map { try SourceOptions.number($0, source) } ?? source.bounds().last
         let told = try ReconstructedObject(history, through: top)
         if let gone = told.deletedAt {
-            throw CommandFailure("\(history.id) was deleted at \(gone)")
+            throw CommandFailure("\(history.id) was deleted at position \(gone)")
         }
         let names = try CurrentNames(source)
         if told.isComplete, let state = told.state(names) {
@@ -113,17 +113,17 @@ struct ObjectState {
         }
         guard let first else {
             return CommandFailure(
-                "there is no \(history.id): the store has none, and no transaction from \(oldest) on, "
-                    + "the oldest that is kept, changed one")
+                "there is no \(history.id), neither in the store nor in the journal, which begins at "
+                    + "position \(oldest)")
         }
         let position = first.entry.transaction.position
         guard first.change.kind == .insert else {
             return CommandFailure(
-                "what \(history.id) was at \(top) is no longer kept; it was changed at \(position), "
-                    + "and the log begins at \(oldest)", code: 5)
+                "the state of \(history.id) at position \(top) is no longer in the journal, which begins at "
+                    + "\(oldest); the object was next changed at \(position)", code: 5)
         }
         return CommandFailure(
-            "\(history.id) was not there yet at \(top); it was inserted at \(position)")
+            "\(history.id) did not exist at position \(top); it was inserted at \(position)")
     }
 
     // MARK: Output
@@ -168,13 +168,13 @@ struct ObjectState {
             let why =
                 logBegins > 1
                 ? "the journal begins at \(logBegins)"
-                : "the beginning of the journal can't be read"
+                : "the beginning of the journal cannot be read"
             return "; the values are the store's, because \(why)"
         }
         if let migratedAt { return ", migrated at \(migratedAt)" }
         if let isBeforeMigration {
             return ", before the migration at \(isBeforeMigration), "
-                + "as what that made of it is not kept"
+                + "whose effect on the object is not recorded"
         }
         return ""
     }

@@ -10,7 +10,7 @@ struct SourceOptions: ParsableArguments {
             "Read a store's directory (TANDEM_STORE), without a daemon.", valueName: "dir"))
     var directory: String?
 
-    @Flag(help: "Times in UTC.")
+    @Flag(help: "Print times in UTC.")
     var utc = false
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
@@ -41,7 +41,7 @@ struct SourceOptions: ParsableArguments {
         try CommandFailure.checkReached(number, last)
         guard number + 1 >= first else {
             throw CommandFailure(
-                "position \(number) is no longer kept, the oldest is \(first)", code: 5)
+                TandemError.expired(number, oldest: first, remedy: "give \(first) or later"))
         }
         return number
     }

@@ -5,24 +5,24 @@ import TandemIO
 /// `tandem log`: prints the journal, oldest first, with journalctl's options.
 struct LogCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "log", abstract: "Reads the journal, oldest first, as journalctl does.")
+        commandName: "log", abstract: "Read the journal, oldest first, as journalctl does.")
 
     @OptionGroup var wanted: LogMatchOptions
     @OptionGroup var range: LogRangeOptions
 
     @Option(
         name: [.customShort("n"), .long], parsing: .unconditional,
-        help: "Last LINES, first from a cursor, or all; 10 if alone.",
+        help: "Last LINES (10) or all; the first after a cursor.",
         transform: LineCount.counted)
     var lines: LineCount?
 
-    @Flag(name: .shortAndLong, help: "Keep printing new ones; -n 10 if no start is given.")
+    @Flag(name: .shortAndLong, help: "Keep printing new transactions; implies -n 10.")
     var follow = false
 
-    @Flag(name: .shortAndLong, help: "Newest first.")
+    @Flag(name: .shortAndLong, help: "Print the newest first.")
     var reverse = false
 
-    @Flag(name: [.customShort("e"), .long], help: "Jumps to the end of the pager; -n 1000.")
+    @Flag(name: [.customShort("e"), .long], help: "Jump to the end of the pager; -n 1000.")
     var pagerEnd = false
 
     @OptionGroup var picture: LogPictureOptions
@@ -34,39 +34,39 @@ struct LogCommand: ParsableCommand {
         completion: .list(LogFormat.allCases.map(\.rawValue)), transform: LogFormat.named)
     var chosenFormat: LogFormat?
 
-    @Option(help: ArgumentHelp("Only these keys, with commas between.", valueName: "keys"))
+    @Option(help: ArgumentHelp("Print only these keys, separated by commas.", valueName: "keys"))
     var outputFields: String?
 
-    @Flag(help: "Times in UTC.")
+    @Flag(help: "Print times in UTC.")
     var utc = false
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
-    @Flag(help: "No pager on a terminal (PAGER); -l: whole lines.")
+    @Flag(help: "Use no pager (PAGER); -l: do not cut lines.")
     var noPager = false
 
     // Hidden, because the help of --no-pager mentions it.
     @Flag(
         name: [.customShort("l"), .long],
-        help: ArgumentHelp("Lines are not cut to a terminal.", visibility: .hidden))
+        help: ArgumentHelp("Do not cut lines to the terminal's width.", visibility: .hidden))
     var full = false
 
-    @Flag(help: "Prints the last cursor at the end.")
+    @Flag(help: "Print the last cursor at the end.")
     var showCursor = false
 
-    @Flag(name: .shortAndLong, help: "No remarks.")
+    @Flag(name: .shortAndLong, help: "Print no remarks.")
     var quiet = false
 
     @Option(
         name: [.customShort("F"), .long],
-        help: "All values of a field of matches; -N: all fields.")
+        help: "Print all values of a match field; -N: all fields.")
     var field: String?
 
     // Hidden, because the help of -F mentions it: all options have to fit on one screen.
     @Flag(
         name: [.customShort("N"), .long],
-        help: ArgumentHelp("All fields of matches.", visibility: .hidden))
+        help: ArgumentHelp("Print all match fields.", visibility: .hidden))
     var fields = false
 
     @Option(
@@ -78,20 +78,20 @@ struct LogCommand: ParsableCommand {
 
     func validate() throws {
         if follow, field != nil || fields {
-            throw ValidationError("--field and --fields list what there is; they can't --follow")
+            throw ValidationError("--follow cannot be combined with --field and --fields")
         }
-        if follow, reverse { throw ValidationError("--follow and --reverse exclude each other") }
+        if follow, reverse { throw ValidationError("--follow and --reverse cannot be combined") }
         if follow, directory != nil { throw ValidationError("--follow needs a daemon, not -D") }
         if follow, range.to != nil || range.until != nil {
-            throw ValidationError("--follow has no end: neither --to nor --until")
+            throw ValidationError("--follow cannot be combined with --to and --until")
         }
         if outputFields != nil, !output.takesFields {
             throw ValidationError(
-                "--output-fields goes with verbose, json, json-pretty, csv, export")
+                "--output-fields needs -o verbose, json, json-pretty, csv or export")
         }
         if picture.isAny { try validatePicture() }
         if wanted.isShow, wanted.matches.count != 2 {
-            throw ValidationError("`log show` takes one position")
+            throw ValidationError("`log show` needs exactly one position")
         }
     }
 
@@ -99,13 +99,15 @@ struct LogCommand: ParsableCommand {
         let option = picture.plot == nil ? "--stats" : "--plot"
         if follow || wanted.isShow || field != nil || fields {
             throw ValidationError(
-                "\(option) goes with neither --follow, --field, --fields nor `log show`")
+                "\(option) cannot be combined with --follow, --field, --fields and `log show`")
         }
-        if outputFields != nil { throw ValidationError("\(option) takes no --output-fields") }
+        if outputFields != nil {
+            throw ValidationError("\(option) cannot be combined with --output-fields")
+        }
         let formats: [LogFormat] = picture.plot == nil ? [.short, .json, .jsonPretty] : [.short]
         guard formats.contains(output) else {
             throw ValidationError(
-                "\(option) goes with -o " + formats.map(\.rawValue).joined(separator: ", "))
+                "\(option) needs -o " + formats.map(\.rawValue).joined(separator: " or "))
         }
     }
 
@@ -138,7 +140,7 @@ struct LogCommand: ParsableCommand {
         let names = outputFields.split(separator: ",").map(String.init)
         if let other = names.first(where: { !known.contains($0) }) {
             throw CommandFailure(
-                "`\(other)` is no key of \(output.rawValue); known are "
+                "`\(other)` is not a key of the format \(output.rawValue); the keys are "
                     + known.joined(separator: ", "), code: 2)
         }
         return Set(names)

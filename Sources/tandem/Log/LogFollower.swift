@@ -105,7 +105,8 @@ final class LogFollower {
             output.line(JSON.object(["gap": gap]).text)
         } else {
             printRemark(
-                "gap: what followed \(place) can't be shown: \(why); going on at \(end.at(first))")
+                "gap: transactions after \(place) cannot be shown: \(why); continuing at \(end.at(first))"
+            )
         }
         return end.at(first - 1)
     }
@@ -117,6 +118,6 @@ final class LogFollower {
     private func sayWaiting(_ error: TandemError) {
         guard !isWaiting, !isQuiet else { return }
         isWaiting = true
-        printRemark("\(error.message); waiting for a daemon")
+        printRemark("\(error.message); waiting for the daemon")
     }
 }

@@ -26,8 +26,7 @@ struct LogRange {
         if let start {
             guard start >= first else {
                 throw CommandFailure(
-                    "position \(start) is no longer kept, the oldest is \(first); "
-                        + "use --from \(first)", code: 5)
+                    TandemError.expired(start, oldest: first, remedy: "use --from \(first)"))
             }
             floor = start - 1
         }
@@ -75,7 +74,8 @@ extension LogRangeOptions {
         guard !text.isEmpty else { return nil }
         guard UInt64(text) != nil || Position(text) != nil else {
             throw CommandFailure(
-                "\(cursorFile) has no cursor in it; name another file with --cursor-file", code: 2)
+                "\(cursorFile) does not contain a cursor; name another file with --cursor-file",
+                code: 2)
         }
         return try Self.behind(text, source)
     }
@@ -84,7 +84,8 @@ extension LogRangeOptions {
     private static func behind(_ text: String, _ source: any LogSource) throws -> UInt64 {
         let (next, isBeyond) = try number(text, source).addingReportingOverflow(1)
         guard !isBeyond else {
-            throw CommandFailure("`\(text)` is no position that anything is behind", code: 2)
+            throw CommandFailure(
+                "`\(text)` is the largest possible position; nothing can follow it", code: 2)
         }
         return next
     }
@@ -93,13 +94,10 @@ extension LogRangeOptions {
     static func number(_ text: String, _ source: any LogSource) throws -> UInt64 {
         if let number = UInt64(text) { return number }
         guard let position = Position(text) else {
-            throw CommandFailure(
-                "`\(text)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
+            throw CommandFailure.notAPosition(text)
         }
         guard source.cursor(0).map({ position.isComparable(with: $0) }) ?? true else {
-            throw CommandFailure(
-                "\(position) is of another log or epoch than this journal; begin with --from",
-                code: 5)
+            throw CommandFailure(TandemError.foreign(position, remedy: "begin with --from"))
         }
         return position.number
     }

@@ -137,8 +137,7 @@ final class LogRun {
     private func showOne() throws {
         let text = options.wanted.matches[1]
         guard let number = UInt64(text) ?? Position(text)?.number, number > 0 else {
-            throw CommandFailure(
-                "`\(text)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
+            throw CommandFailure.notAPosition(text)
         }
         var asked = options.range
         (asked.cursor, asked.to) = (text, number)
@@ -154,7 +153,9 @@ final class LogRun {
         try LogReader(source: source, filter: filter).forwards(
             after: number - 1, through: range.top, show)
         guard shown > 0 else {
-            throw CommandFailure("there is no transaction \(number); the last is \(range.top)")
+            try CommandFailure.checkReached(number, range.top)
+            throw CommandFailure(
+                "transaction \(number) does not match the options, or cannot be read")
         }
         try source.conclude()
     }
@@ -163,7 +164,7 @@ final class LogRun {
     private func listValues(of name: String) throws {
         guard let field = MatchField(rawValue: name) else {
             throw CommandFailure(
-                "`\(name)` is no field; known are "
+                "`\(name)` is not a field; the fields are "
                     + MatchField.allCases.map(\.rawValue).joined(separator: ", "), code: 2)
         }
         let range = try LogRange(options.range, source, filter)

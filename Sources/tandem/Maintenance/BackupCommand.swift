@@ -8,15 +8,15 @@ import TandemStore
 struct BackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Copies store and journal, beside a running daemon or not.",
+        abstract: "Copy store and journal, with or without a running daemon.",
         discussion: """
-            It reads the store's files itself, so it needs the right to, and holds nobody up. What it writes \
-            has its name only when it is whole and was checked.
+            The command reads the store's files, so it needs permission to read them. Saves continue meanwhile. The \
+            directory gets its name only after the copy is complete and verified.
             """)
 
     @OptionGroup var place: StoreDirectory
 
-    @Argument(help: "The directory to make; it must not exist yet.")
+    @Argument(help: "The new directory; it must not exist yet.")
     var target: String
 
     func run() throws {
@@ -37,7 +37,7 @@ struct BackupCommand: ParsableCommand {
         progress.end()
         printLine(
             "backed up \(place.path) to \(target): store at position \(manifest.position), journal "
-                + "to \(manifest.last), \(manifest.bytes) bytes")
+                + "to position \(manifest.last), \(manifest.bytes) bytes")
     }
 }
 
@@ -47,8 +47,8 @@ extension StoreBackup.Phase {
         switch self {
         case .copying: "copy the store"
         case .checking: "check the copy"
-        case .hashing: "sum up the copy"
-        case .reading: "sum up all files"
+        case .hashing: "hash the copy"
+        case .reading: "hash all files"
         }
     }
 }

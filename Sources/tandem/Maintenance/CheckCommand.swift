@@ -6,26 +6,25 @@ import TandemStore
 /// `tandem check`: finds contradictions within the store and repairs what it can.
 struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Walks over the store and says what contradicts the rest.",
+        commandName: "check", abstract: "Check the store for contradictions.",
         discussion: """
-            Rows are taken for true: indexes, unique keys, links, counts and marks that do not follow from \
-            them are mended by --repair. What rows lack only `tandem rebuild` gives back. Beside a running \
-            daemon it sees the last checkpoint; --repair needs the daemon stopped. Exits with 1 when it \
-            found something.
+            Rows are assumed to be correct. --repair corrects indexes, unique keys, links, counts and marks that \
+            contradict them; only `tandem rebuild` recovers data missing from rows. If a daemon is running, the last \
+            checkpoint is checked; --repair needs a stopped daemon. Exits with 1 if there is a fault.
             """)
 
     @OptionGroup var place: StoreDirectory
 
-    @Flag(help: "Mends what can be mended; asks before.")
+    @Flag(help: "Repair what rows determine, after a confirmation.")
     var repair = false
 
-    @Flag(help: "With --repair: shows what it would change, and changes nothing.")
+    @Flag(help: "With --repair: show what would change, and change nothing.")
     var dryRun = false
 
-    @Flag(name: .shortAndLong, help: "Does not ask.")
+    @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
     var yes = false
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func validate() throws {
@@ -79,8 +78,9 @@ struct CheckCommand: ParsableCommand {
     private func summary(_ report: StoreReport) -> String {
         let mendable = report.findings.count { !$0.repairs.isEmpty }
         let more = report.found > report.findings.count ? " (the first are shown)" : ""
-        return "\(report.found) faults in \(place.store) at position \(report.position)\(more), "
-            + "\(mendable) follow from rows"
+        return "\(Quantity.count(report.found, "fault")) in \(place.store) at position "
+            + "\(report.position)\(more), "
+            + "of which --repair can correct \(mendable)"
     }
 
     private func hint(_ report: StoreReport) -> String {
@@ -93,12 +93,13 @@ struct CheckCommand: ParsableCommand {
         let tables = StoreTable.allCases.filter { report.walked[$0, default: 0] > 0 }
             .map { "\(report.walked[$0, default: 0]) \($0.rawValue)" }
         if output == .json { return }
-        let list = tables.isEmpty ? "nothing in it" : tables.joined(separator: ", ")
+        let list = tables.isEmpty ? "the store is empty" : tables.joined(separator: ", ")
         printLine("position \(report.position): \(list); no faults")
     }
 
     private func ask(_ count: Int) throws {
-        try Confirmation.ask("change \(count) keys of \(place.store)?", unless: yes)
+        try Confirmation.ask(
+            "change \(Quantity.count(count, "key")) of \(place.store)?", unless: yes)
     }
 
     private func mend(_ first: StoreReport) throws {
@@ -118,9 +119,10 @@ struct CheckCommand: ParsableCommand {
             report = try look(at: store)
             if report.found >= before { break }
         }
-        printLine("changed \(changed) keys")
+        printLine("changed \(Quantity.count(changed, "key"))")
         guard report.isClean else {
-            throw CommandFailure("\(report.found) faults are left; run `tandem rebuild`")
+            throw CommandFailure(
+                "\(Quantity.count(report.found, "fault")) remain; run `tandem rebuild`")
         }
     }
 }

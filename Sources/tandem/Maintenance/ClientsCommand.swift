@@ -4,15 +4,15 @@ import Tandem
 /// `tandem clients`: the connected clients and their lag.
 struct ClientsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "clients", abstract: "Lists the connected clients.",
+        commandName: "clients", abstract: "List the connected clients.",
         discussion: """
-            With --disconnect, for admins, it ends the connection of one of them, with --cancel what \
-            one of them asks for: the client's requests, or the one whose number REQUEST shows.
+            --disconnect ends the connection of a client. --cancel ends all requests of a client, or the one \
+            whose number is in the column REQUEST. Both need the role admin.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("End the connection of the client with this ID.", valueName: "id"))
@@ -26,20 +26,20 @@ struct ClientsCommand: ParsableCommand {
 
     func validate() throws {
         guard cancel != nil, disconnect != nil else { return }
-        throw ValidationError("--cancel and --disconnect exclude each other")
+        throw ValidationError("--cancel and --disconnect cannot be combined")
     }
 
     func run() throws {
         if let cancel {
             let container = global.container()
             guard try container.cancel(request: cancel.request, ofClient: cancel.client) else {
-                throw CommandFailure("no such request of another client is under way: \(cancel)")
+                throw CommandFailure("another client has no such request in progress: \(cancel)")
             }
             return
         }
         if let disconnect {
             guard try global.container().disconnect(client: disconnect) else {
-                throw CommandFailure("there is no other client \(disconnect)")
+                throw CommandFailure("there is no other client \(disconnect); see `tandem clients`")
             }
             return
         }

@@ -6,32 +6,32 @@ import TandemIO
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
-        abstract: "Shows what is configured and by whom, of a running daemon or in a file.",
+        abstract: "Show the configuration of the daemon or of a file.",
         discussion: """
-            A line for each key: its value, and the flag, variable or line of a file that said so. With --file \
-            it is what `tandemd --check-config --config FILE` says of a daemon that would start with it here: \
-            exits with 2 when it could not.
+            Prints each key with its value and its origin: a flag, a variable or a line of a file. --file prints the \
+            configuration with which a daemon would start here, as `tandemd --check-config --config FILE` does, and \
+            exits with 2 if it could not start.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "Only keys that begin so, such as `journal` or `limits.connections`.")
+    @Argument(help: "A prefix of keys, such as `journal` or `limits.connections`.")
     var key: String?
 
-    @Option(help: "A file, instead of the daemon that runs.")
+    @Option(help: "A configuration file to read instead of asking the daemon.")
     var file: String?
 
-    @Flag(help: "Only what somebody set.")
+    @Flag(help: "Show only keys that are set.")
     var changed = false
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func run() throws {
         let all = try file.map(ConfiguredKey.read) ?? ConfiguredKey.of(try DaemonStatus(global))
         let named = all.filter { item in key.map { item.key.hasPrefix($0) } ?? true }
         if let key, named.isEmpty {
-            throw CommandFailure("no key begins with \(key); see `tandem config`", code: 2)
+            throw CommandFailure("no key begins with `\(key)`; see `tandem config`", code: 2)
         }
         for item in named where !changed || item.origin != "default" {
             printLine(output == .json ? item.json.text : item.line)
@@ -74,7 +74,7 @@ struct ConfiguredKey: Equatable {
     static func of(_ status: DaemonStatus) throws -> [ConfiguredKey] {
         guard let keys = status.json["configuration"]?.array else {
             throw CommandFailure(
-                "this daemon does not tell its configuration; run `tandemd --check-config`")
+                "this daemon does not report its configuration; run `tandemd --check-config`")
         }
         return keys.map { item in
             func text(_ name: String) -> String { item[name]?.string ?? "" }
@@ -92,13 +92,14 @@ struct ConfiguredKey: Equatable {
                 program, ["--check-config", "--config", file], output: .pipe)
             lines = try Self.lines(of: child)
         } catch {
-            throw CommandFailure("\(error); --file needs tandemd beside tandem")
+            throw CommandFailure("\(error); --file needs the program tandemd next to tandem")
         }
         switch child.wait() {
         case .exited(0): return lines.compactMap(ConfiguredKey.init)
         case .exited(let code):
-            throw CommandFailure("a daemon would not start with \(file)", code: code)
-        case .signalled(let signal): throw CommandFailure("\(program) ended by signal \(signal)")
+            throw CommandFailure("a daemon cannot start with the configuration \(file)", code: code)
+        case .signalled(let signal):
+            throw CommandFailure("\(program) was ended by signal \(signal)")
         }
     }
 

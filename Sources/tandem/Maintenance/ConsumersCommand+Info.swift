@@ -6,14 +6,14 @@ extension ConsumersCommand {
     /// `tandem consumers info`.
     struct Info: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows one consumer: what it needs, since when, and whose it is.")
+            abstract: "Show what a consumer needs, since when, and its owner.")
 
         @OptionGroup var consumer: ConsumerName
 
-        @Flag(help: "Times in UTC.")
+        @Flag(help: "Print times in UTC.")
         var utc = false
 
-        @Option(name: .shortAndLong, help: "short or json.")
+        @Option(name: .shortAndLong, help: "The format: short or json.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -52,7 +52,7 @@ struct ConsumerState {
         let found = status["consumers"]?.array?.first {
             $0["name"]?.string.map { Array($0.utf8) == Array(name.utf8) } ?? false
         }
-        guard let found else { throw CommandFailure("there is no consumer \(name)") }
+        guard let found else { throw Self.noConsumer(name) }
         func number(_ json: JSON?) -> UInt64 { UInt64(clamping: json?.int ?? 0) }
         json = found
         self.name = name
@@ -62,9 +62,14 @@ struct ConsumerState {
         last = number(status["position"])
     }
 
+    /// The failure of a verb for a consumer that does not exist.
+    static func noConsumer(_ name: String) -> CommandFailure {
+        CommandFailure("there is no consumer \(name); see `tandem consumers`")
+    }
+
     /// The transactions that are kept for the consumer, in words.
     var need: String {
-        if isExpired { return "what was given up" }
+        if isExpired { return "removed transactions" }
         if lag == 0 { return "nothing yet" }
         let count = Quantity.count(Int(clamping: lag), "transaction")
         return "\(count) from \(acknowledged + 1) on"
@@ -74,10 +79,11 @@ struct ConsumerState {
     func question(to position: UInt64) -> String {
         let change =
             position < acknowledged
-            ? "it reads \(Quantity.count(Int(clamping: acknowledged - position), "transaction")) again"
+            ? "it will read \(Quantity.count(Int(clamping: acknowledged - position), "transaction")) again"
             : position == acknowledged || isExpired
-                ? "it goes on from there" : "it never sees \(position - acknowledged) of them"
-        return "put \(name) from \(acknowledged) to \(position): \(change)?"
+                ? "it continues from there"
+                : "it will skip \(Quantity.count(Int(clamping: position - acknowledged), "transaction"))"
+        return "move \(name) from \(acknowledged) to \(position): \(change)?"
     }
 
     /// Returns labelled lines for people; `next` is the time of the first transaction it needs.

@@ -5,14 +5,14 @@ extension ConsumersCommand {
     /// `tandem consumers register`.
     struct Register: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Has the journal kept for a name.",
-            discussion: "One that is registered keeps its place, unless it is expired.")
+            abstract: "Register a consumer, for which the journal is kept.",
+            discussion: "A registered consumer keeps its position, unless it is expired.")
 
         @OptionGroup var consumer: ConsumerName
 
         @Option(
             help: ArgumentHelp(
-                "It needs what comes after this one; the end if not given.",
+                "The position after which it reads; the end by default.",
                 valueName: "position"))
         var at: String?
 
@@ -27,13 +27,13 @@ extension ConsumersCommand {
     /// `tandem consumers acknowledge`.
     struct Acknowledge: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Gives up what a name needs up to a position; never goes back.")
+            abstract: "Acknowledge transactions up to a position.")
 
         @OptionGroup var consumer: ConsumerName
 
         @Option(
             help: ArgumentHelp(
-                "The last one it needs no more; the end if not given.", valueName: "position"))
+                "The last position that is not needed; the end by default.", valueName: "position"))
         var at: String?
 
         func run() throws {
@@ -46,19 +46,19 @@ extension ConsumersCommand {
     /// `tandem consumers remove`.
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Keeps nothing for a name any more; asks before.")
+            abstract: "Remove a consumer, after a confirmation.")
 
         @OptionGroup var consumer: ConsumerName
 
-        @Flag(name: .shortAndLong, help: "Does not ask.")
+        @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
         var yes = false
 
         func run() throws {
             let known = try ConsumerState(consumer)
             try Confirmation.ask(
-                "keep nothing for \(known.name) any more, which needs \(known.need)?", unless: yes)
+                "remove consumer \(known.name), which needs \(known.need)?", unless: yes)
             guard try consumer.global.container().removeConsumer(consumer.name) else {
-                throw CommandFailure("there is no consumer \(consumer.name)")
+                throw ConsumerState.noConsumer(consumer.name)
             }
         }
     }
@@ -66,21 +66,21 @@ extension ConsumersCommand {
     /// `tandem consumers reset`.
     struct Reset: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Puts a consumer at a position, also back; asks before.",
+            abstract: "Move a consumer to another position, after a confirmation.",
             discussion: """
-                Back it reads again what it has acknowledged, as far as that is kept; forward it never sees what \
-                lies between. One that is expired begins anew there.
+                After a move back, it reads acknowledged transactions again, if they are still in the journal. After a \
+                move forward, it skips the transactions between. An expired consumer is active again.
                 """)
 
         @OptionGroup var consumer: ConsumerName
 
         @Option(
             help: ArgumentHelp(
-                "It needs what comes after this one; the end if not given.",
+                "The position after which it reads; the end by default.",
                 valueName: "position"))
         var to: String?
 
-        @Flag(name: .shortAndLong, help: "Does not ask.")
+        @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
         var yes = false
 
         func run() throws {

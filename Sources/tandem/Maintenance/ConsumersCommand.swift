@@ -5,10 +5,10 @@ import Tandem
 struct ConsumersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "consumers",
-        abstract: "Lists the consumers of the journal, registers, moves and removes them.",
+        abstract: "List, register, move and remove consumers.",
         discussion: """
-            What a consumer did not acknowledge is kept for it, up to the journal's cap. To register takes the role \
-            writer; for another user's consumer only admins speak.
+            The journal keeps unacknowledged transactions for a consumer, up to its cap. Registering needs the role \
+            writer, and a consumer of another user the role admin.
             """,
         subcommands: [
             List.self, Info.self, Register.self, Acknowledge.self, Reset.self, Remove.self,
@@ -17,11 +17,11 @@ struct ConsumersCommand: ParsableCommand {
     /// `tandem consumers list`.
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists all, and up to where they are.")
+            abstract: "List all consumers with their positions.")
 
         @OptionGroup var global: GlobalOptions
 
-        @Option(name: .shortAndLong, help: "short or json.")
+        @Option(name: .shortAndLong, help: "The format: short or json.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -50,8 +50,7 @@ struct ConsumerName: ParsableArguments {
         guard let text else { return nil }
         let position = Position(text)
         guard let number = position?.number ?? UInt64(text) else {
-            throw CommandFailure(
-                "`\(text)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
+            throw CommandFailure.notAPosition(text)
         }
         let end = try container.end()
         // The daemon rejects a position of another log with its own error.

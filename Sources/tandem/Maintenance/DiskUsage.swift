@@ -46,7 +46,7 @@ struct DiskUsage {
         let system = RealFileSystem()
         try StoreFolder.checkAccess(folder.path)
         guard system.exists(folder.path) else {
-            throw CommandFailure("there is no directory \(folder.path)")
+            throw CommandFailure.noDirectory(folder.path)
         }
         try mapped {
             let segments = try JournalFolder(folder.journal).segments()
@@ -95,18 +95,18 @@ struct DiskUsage {
         switch (folder, name) {
         case ("journal", _) where name.hasSuffix(".journal"): return (.journal, "")
         case ("journal", _) where name.hasSuffix(".index"):
-            return (.index, "where to find what in the segment of that name")
-        case ("journal", "index.new"): return (.index, "an index while it is made")
-        case ("journal", "spare.new"): return (.spare, "room for the next segment")
+            return (.index, "the index of the segment with that name")
+        case ("journal", "index.new"): return (.index, "an unfinished index")
+        case ("journal", "spare.new"): return (.spare, "space for the next segment")
         case ("journal", _) where name.hasSuffix(".torn"):
-            return (.copy, "a copy of a batch that was cut off at a start")
+            return (.copy, "a copy of a torn batch that a start removed")
         case ("store", "data.mdb"): return (.store, "")
-        case ("store", "lock.mdb"): return (.store, "who reads the store")
-        case ("store.rebuilding", _): return (.leftover, "a rebuild that did not end")
-        case ("store/new", _): return (.leftover, "a store that was not made")
+        case ("store", "lock.mdb"): return (.store, "the table of the store's readers")
+        case ("store.rebuilding", _): return (.leftover, "an unfinished rebuild")
+        case ("store/new", _): return (.leftover, "an unfinished new store")
         case ("journal", "oldest"): return (.other, "the oldest position that was not removed")
-        case ("journal", "relaxed"): return (.other, "says that the journal is kept relaxed")
-        case (_, "lock"): return (.other, "who has it open")
+        case ("journal", "relaxed"): return (.other, "a mark that the journal is kept relaxed")
+        case (_, "lock"): return (.other, "the lock of the process that has it open")
         default: return (.other, "")
         }
     }
@@ -125,18 +125,18 @@ struct DiskUsage {
         let gap = try JournalFolder(folder.journal).damagedBeginnings().first { $0.first == first }
         if let gap = gap?.gap {
             damaged += 1
-            file.holds = "damaged: offset \(gap.offset): \(gap.reason)"
+            file.holds = "damaged at offset \(gap.offset): \(gap.reason)"
             return
         }
-        file.holds = last < first ? "nothing yet" : "positions \(first) to \(last)"
+        file.holds = last < first ? "no positions" : "positions \(first) to \(last)"
     }
 
     private static func content(of folder: StoreFolder) throws -> String {
         guard let store = try? Store.openForReading(path: folder.store) else {
-            return "can't be read"
+            return "cannot be read"
         }
         defer { store.close() }
         let used = ByteText.text(UInt64(clamping: store.usedBytes))
-        return "all at position \(store.appliedPosition), \(used) in use"
+        return "position \(store.appliedPosition), \(used) in use"
     }
 }

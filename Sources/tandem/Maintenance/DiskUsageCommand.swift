@@ -5,15 +5,15 @@ import Tandem
 struct DiskUsageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disk-usage",
-        abstract: "Lists the files of a store and its journal, and what each holds.",
+        abstract: "List the files of a store and its journal.",
         discussion: """
-            It reads the directory itself, so it needs the right to. `tandem vacuum` gives up segments of the \
-            journal; copies and leftovers may be removed when nobody needs them any more.
+            The command reads the directory, so it needs permission to read it. `tandem vacuum` removes segments of \
+            the journal. Copies and leftovers may be removed if they are not needed.
             """)
 
     @OptionGroup var place: StoreLocationOptions
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func run() throws {
@@ -25,7 +25,8 @@ struct DiskUsageCommand: ParsableCommand {
         }
         if usage.damaged > 0 {
             throw CommandFailure(
-                "\(Quantity.count(usage.damaged, "segment")) damaged; `tandem verify` says more")
+                "\(Quantity.count(usage.damaged, "segment")) damaged; `tandem verify` lists all damage"
+            )
         }
     }
 }
@@ -37,10 +38,12 @@ extension DiskUsage {
         let width = (rows.map(\.0.count).max() ?? 0) + 2
         let sums = Kind.allCases.compactMap { kind in
             let count = files.count { $0.kind == kind }
-            return count == 0 ? nil : "\(kind.rawValue) \(ByteText.text(bytes(kind))) in \(count)"
+            return count == 0
+                ? nil
+                : "\(kind.rawValue) \(ByteText.text(bytes(kind))) in \(Quantity.count(count, "file"))"
         }
         return rows.map { "\($0.0.padded(to: width))\($0.1.padded(to: 12))\($0.2)".trimmed }
-            + ["\(ByteText.text(bytes())) in all: " + sums.joined(separator: ", ")]
+            + ["total \(ByteText.text(bytes())): " + sums.joined(separator: ", ")]
     }
 }
 

@@ -5,15 +5,15 @@ import TandemStore
 /// `tandem dump`: the part of the store that the journal determines, in a fixed order.
 struct DumpCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "dump", abstract: "Prints the store's logical dump, or its hash.",
+        commandName: "dump", abstract: "Print the store's logical dump, or its hash.",
         discussion: """
-            Two stores of one log at one position have the same dump, byte for byte. Beside a running \
-            daemon it is that of the last checkpoint.
+            Stores of one log at one position have identical dumps. If a daemon is running, the dump is that of \
+            the last checkpoint.
             """)
 
     @OptionGroup var place: StoreDirectory
 
-    @Flag(help: "The position and a hash of the dump instead of the dump.")
+    @Flag(help: "Print the position and a hash of the dump.")
     var hash = false
 
     func run() throws {

@@ -34,14 +34,12 @@ struct FolderVacuum: JournalVacuum {
         if let gap = try mapped({ try JournalFolder(folder.journal).damagedBeginnings() }).first?
             .gap
         {
-            throw CommandFailure(
-                "the journal is damaged: \(gap.path) offset \(gap.offset): \(gap.reason); "
-                    + "`tandem verify -D \(folder.path)` says more")
+            throw CommandFailure.damaged(
+                gap, "`tandem verify -D \(folder.path)` lists all damage")
         }
         let segments = try mapped { try JournalFolder(folder.journal).sizes() }
         guard !segments.isEmpty else {
-            throw CommandFailure(
-                "there is no journal in \(folder.path); -D takes the directory of a store")
+            throw CommandFailure.noJournal(in: folder.path)
         }
         return segments
     }

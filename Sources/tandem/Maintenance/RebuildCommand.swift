@@ -7,16 +7,16 @@ import TandemStore
 /// `tandem rebuild`: builds a new store from the journal.
 struct RebuildCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "rebuild", abstract: "Builds the store anew from the journal.",
+        commandName: "rebuild", abstract: "Build the store from the journal.",
         discussion: """
-            The daemon has to be stopped. The new store is made beside the old one, checked, and put in its \
-            place only then. A journal that no longer begins at position 1 needs a backup that reaches \
-            up to it: --from.
+            The daemon must be stopped. The new store is built next to the old one, checked, and then replaces it. \
+            If the journal does not begin at position 1, give a backup (--from) whose position is not before the \
+            journal's first one.
             """)
 
     @OptionGroup var place: StoreDirectory
 
-    @Option(name: .customLong("from"), help: "The directory of a backup to begin with.")
+    @Option(name: .customLong("from"), help: "The directory of a backup to start from.")
     var backup: String?
 
     func run() throws {
@@ -42,8 +42,8 @@ struct RebuildCommand: ParsableCommand {
         }
         if let failure = consumers.failure {
             printLine(
-                "the old store can't be read (\(failure)): consumers that it had are lost, and "
-                    + "the journal may lack transactions that it had applied")
+                "the old store cannot be read (\(failure)): its consumers are lost, and the journal may lack "
+                    + "transactions that the store had applied")
         }
     }
 
@@ -90,17 +90,18 @@ struct RebuildCommand: ParsableCommand {
     private func check(_ manifest: BackupManifest, against journal: Journal) throws {
         let (identity, path) = (journal.identity, backup ?? "")
         guard manifest.identity.log == LogID(high: identity.high, low: identity.low) else {
-            throw CommandFailure("the backup \(path) is of another log than \(place.journal)")
+            throw CommandFailure(
+                "the backup \(path) is of another log than the journal in \(place.journal)")
         }
         guard manifest.identity.epoch == identity.epoch else {
             throw CommandFailure(
-                "the backup \(path) is of epoch \(manifest.identity.epoch), the journal of "
-                    + "\(identity.epoch), so its history may be another; use a later backup")
+                "the backup \(path) has epoch \(manifest.identity.epoch), but the journal has epoch "
+                    + "\(identity.epoch), so their histories may differ; use a later backup")
         }
         guard manifest.position <= journal.bounds.last else {
             throw CommandFailure(
-                "the backup \(path) is at \(manifest.position), the journal ends at "
-                    + "\(journal.bounds.last): transactions are gone; restore the backup")
+                "the backup \(path) is at position \(manifest.position), but the journal ends at "
+                    + "\(journal.bounds.last): transactions are missing; restore the backup")
         }
     }
 }

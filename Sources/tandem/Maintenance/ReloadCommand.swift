@@ -4,18 +4,18 @@ import Tandem
 /// `tandem reload`: makes a daemon reload its configuration.
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "reload", abstract: "Lets the daemon read its configuration again.",
+        commandName: "reload", abstract: "Make the daemon read its configuration again.",
         discussion: """
-            For admins. Roles and limits count from then on; other keys wait for a restart. Prints both, and so does \
-            the daemon's log. A configuration that is wrong changes nothing: exits with 2 and says why.
+            Needs the role admin. Roles and limits change at once, other keys after a restart. The command and the \
+            daemon's log list both kinds. A wrong configuration changes nothing; the exit code is 2 then.
             """)
 
     @OptionGroup var global: GlobalOptions
 
     func run() throws {
         let (changed, needsRestart) = try global.container().reloadConfiguration()
-        for key in changed { printLine("\(key) has another value now") }
-        for key in needsRestart { printLine("\(key) has another value after a restart") }
-        if changed.isEmpty, needsRestart.isEmpty { printLine("nothing has changed") }
+        for key in changed { printLine("\(key) was changed") }
+        for key in needsRestart { printLine("\(key) changes after a restart") }
+        if changed.isEmpty, needsRestart.isEmpty { printLine("nothing was changed") }
     }
 }

@@ -8,10 +8,10 @@ import TandemStore
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Brings a backup back, into an empty or absent directory.",
+        abstract: "Restore a backup into an empty or new directory.",
         discussion: """
-            The epoch is raised: clients that stood at a position of the old store are told that their history \
-            expired, and start again from what is there.
+            The restored store has a higher epoch. Clients with a position of the old store receive the error \
+            historyExpired, and start again from a snapshot.
             """)
 
     @Argument(help: "The directory of the backup.")
@@ -19,7 +19,7 @@ struct RestoreCommand: ParsableCommand {
 
     @Option(
         name: [.customShort("D"), .customLong("directory"), .long],
-        help: "The directory of the store to make.")
+        help: "The directory of the new store.")
     var store: String
 
     func run() throws {
@@ -43,6 +43,6 @@ struct RestoreCommand: ParsableCommand {
             }
         }
         progress.end()
-        printLine("restored \(backup) to \(store) at \(position)")
+        printLine("restored \(backup) to \(store) at position \(position)")
     }
 }

@@ -8,24 +8,24 @@ import TandemStore
 struct SalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",
-        abstract: "Makes a store of what a damaged directory still gives.",
+        abstract: "Make a store of the readable data of a damaged one.",
         discussion: """
-            It takes the store, if that can be read, or else begins with nothing, and applies the journal up to the first \
-            transaction that is missing or damaged. Indexes, unique keys, links and counts of the store that contradict its \
-            rows are made of the rows again. Rows and long values that can't be read are taken from the journal, or else \
-            left out. The report names what was used, lost positions, and lost objects and values by entity and \
-            count. The directory itself is not changed. The new store has a new epoch, as after a restore, and no \
-            journal of what was before. Restore a backup instead if that is newer. Exits with 1 if anything is lost.
+            The command starts with the store if that is readable, or else with an empty one. It applies the journal \
+            up to the first missing or damaged transaction. Indexes, unique keys, links and counts that contradict \
+            the rows are derived from the rows again. Unreadable rows and long values are taken from the journal if \
+            possible. The report lists the sources, lost positions, and lost objects and values by entity and count. \
+            The damaged directory is not changed. The new store has a new epoch and no earlier journal. Restore a \
+            backup instead if that is newer. Exits with 1 if anything is lost.
             """)
 
     @Argument(help: "The damaged directory of store and journal.")
     var directory: String
 
-    @Option(help: "The directory to make; it must not exist yet.")
+    @Option(help: "The new directory; it must not exist yet.")
     var to: String
 
     @Option(
-        help: ArgumentHelp("Only this step of copying the store to --to.", visibility: .private))
+        help: ArgumentHelp("Run one step of copying the store to --to.", visibility: .private))
     var step: SalvagedCopy.Step?
 
     @Option(help: ArgumentHelp("The table that a step copies.", visibility: .private))
@@ -68,10 +68,10 @@ struct Salvage {
         self.folder = folder
         self.target = target.withoutTrailingSlashes
         guard files.isDirectory(self.target.parentDirectory) else {
-            throw CommandFailure("there is no directory \(self.target.parentDirectory)")
+            throw CommandFailure.noDirectory(self.target.parentDirectory)
         }
         guard files.isDirectory(folder.path) else {
-            throw CommandFailure("there is no directory \(folder.path)")
+            throw CommandFailure.noDirectory(folder.path)
         }
         let isStore = files.exists(folder.store + "/data.mdb") || files.isDirectory(folder.journal)
         guard isStore else { return }
@@ -80,14 +80,14 @@ struct Salvage {
         }
         guard !(parent + "/").hasPrefix(source == "/" ? source : source + "/") else {
             throw CommandFailure(
-                "\(self.target) is inside of \(folder.path); --to takes a directory beside it",
+                "\(self.target) is inside \(folder.path); choose a directory next to it for --to",
                 code: 2)
         }
     }
 
     func run() throws -> SalvageReport {
         guard !files.exists(target) else {
-            throw CommandFailure("\(target) exists; --to takes a name of its own")
+            throw CommandFailure("\(target) exists; choose a new directory for --to")
         }
         try mapped {
             try StoreBackup.removeLeftover(
@@ -111,7 +111,7 @@ struct Salvage {
         if let made = snapshot, !made.losses.isEmpty {
             if try readsWithoutStore(made.position) {
                 report.lines.append(
-                    "store: not used: parts of it are lost, and the journal has all")
+                    "store: not used, because parts of it are lost and the journal is complete")
                 snapshot = nil
             } else {
                 made.losses.forEach { report.lost($0) }
@@ -130,7 +130,7 @@ struct Salvage {
             beforeCheck: { store in
                 guard options.acceptsLosses else { return }
                 try store.salvage().lines.forEach {
-                    report.lost("lost by the journal's changes: \($0)")
+                    report.lost("lost because of the journal's changes: \($0)")
                 }
             })
         if let path = snapshot?.path { try files.removeTree(path.parentDirectory) }
@@ -180,14 +180,14 @@ struct Salvage {
         var identity: LogIdentity?
         let segments = try JournalFolder(folder.journal).segments()
         guard let first = segments.first?.first else {
-            report.lost("journal: there is none in \(folder.journal)")
+            report.lost("journal: not found in \(folder.journal)")
             return (last, nil)
         }
         let reader = JournalReader(
             directory: folder.journal, fileSystem: files, from: max(first, position + 1))
         var (isContinuous, end) = (first <= position + 1, first - 1)
         if !isContinuous {
-            report.lost("journal: not used: it begins at position \(first)")
+            report.lost("journal: not used, because it begins at position \(first)")
         }
         while let item = try reader.next() {
             identity = reader.identity ?? identity
@@ -195,12 +195,12 @@ struct Salvage {
             case .gap(let gap):
                 isContinuous = false
                 end = max(end, gap.next.map { $0 - 1 } ?? gap.firstMissing)
-                report.lost("journal: \(gap.path) offset \(gap.offset): \(gap.reason)")
+                report.lost("journal: \(gap)")
             case .entry(let entry):
                 end = max(end, entry.position)
                 guard isContinuous, Self.isReadable(entry) else {
                     if isContinuous {
-                        report.lost("journal: transaction \(entry.position) can't be read")
+                        report.lost("journal: transaction \(entry.position) cannot be read")
                     }
                     isContinuous = false
                     continue
@@ -210,7 +210,7 @@ struct Salvage {
         }
         identity = identity ?? reader.identity
         if let following = reader.following, following <= position {
-            report.lost("journal: it ends at position \(following - 1), before the store")
+            report.lost("journal: ends at position \(following - 1), before the store's position")
         }
         report.lines.append(
             last == position
@@ -336,9 +336,10 @@ struct SalvagedCopy {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
         switch child.wait() {
         case .exited(0): return lines
-        case .exited: throw CommandFailure(lines.last ?? "its copy ended early")
+        case .exited: throw CommandFailure(lines.last ?? "the copying process ended early")
         case .signalled(let signal):
-            throw CommandFailure("reading \(folder.store)/data.mdb ended with signal \(signal)")
+            throw CommandFailure(
+                "the process that reads \(folder.store)/data.mdb was ended by signal \(signal)")
         }
     }
 
@@ -348,10 +349,12 @@ struct SalvagedCopy {
     func run(_ step: Step, _ table: StoreTable) throws {
         let data = folder.store + "/data.mdb"
         BusErrors.end(
-            with: 1, saying: "\(data) is cut off, or its disk can't be read (SIGBUS)",
+            with: 1, saying: "\(data) is truncated, or its disk cannot be read (SIGBUS)",
             descriptor: StandardStream.output.descriptor)
         do {
-            guard RealFileSystem().exists(data) else { throw CommandFailure("there is no \(data)") }
+            guard RealFileSystem().exists(data) else {
+                throw CommandFailure("there is no file \(data)")
+            }
             switch step {
             case .whole:
                 try copyStore()

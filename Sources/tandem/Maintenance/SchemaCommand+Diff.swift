@@ -5,16 +5,16 @@ extension SchemaCommand {
     /// `tandem schema diff`.
     struct Diff: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists in what a model differs from the store's.",
+            abstract: "List the differences between a model and the store's.",
             discussion: """
-                A line for each difference: where, what, from what to what, and what it takes. Nothing is changed; \
-                `tandem schema migrate FILE --dry-run` says also how many objects it concerns.
+                Each line has the place, the difference, and its consequence. Nothing is changed. \
+                `tandem schema migrate FILE --dry-run` also counts the affected objects.
                 """)
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Option(name: .shortAndLong, help: "short or json.")
+        @Option(name: .shortAndLong, help: "The format: short or json.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -29,17 +29,17 @@ extension SchemaCommand {
     /// `tandem schema check`.
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Says whether an app that declares a model could go on.",
+            abstract: "Check whether an app with a model could connect.",
             discussion: """
-                What the model has beyond the store's would be installed when the app connects, what it lacks would \
-                stay. Exits with 1 when the app would be refused, and lists why. A model that the store has served \
-                before is one of an older app, which goes on with the rules of today.
+                Additions to the store's model would be installed when the app connects; missing parts would be \
+                kept. A model that the store had earlier belongs to an older app, which can connect under the \
+                present rules. Exits with 1, and lists the reasons, if the app would be refused.
                 """)
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Option(name: .shortAndLong, help: "short or json.")
+        @Option(name: .shortAndLong, help: "The format: short or json.")
         var output: OutputFormat = .short
 
         func run() throws {
@@ -53,10 +53,10 @@ extension SchemaCommand {
             }
             guard refused.isEmpty else {
                 throw CommandFailure(
-                    "an app that declares this would be refused; see `tandem schema migrate`")
+                    "an app with this model would be refused; see `tandem schema migrate`")
             }
             if differences.isEmpty, output != .json {
-                printLine("an app with this model can use the store as it is")
+                printLine("an app with this model can connect; the store's model stays the same")
             }
         }
     }

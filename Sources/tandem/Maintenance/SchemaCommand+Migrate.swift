@@ -5,42 +5,45 @@ extension SchemaCommand {
     /// `tandem schema migrate`.
     struct Migrate: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Migrates the store to a model, whatever that loses.",
+            abstract: "Migrate the store to a model, even if data is lost.",
             discussion: """
-                Shows each difference with the objects that it concerns and the values that are lost, and which objects \
-                break a rule of the model; asks, and migrates in one transaction. Apps that count on what is gone are \
-                disconnected. What the file does not have is dropped. For admins; nobody else is served meanwhile.
+                Shows each difference with the number of affected objects and lost values, and the objects that \
+                violate a rule of the model. After a confirmation, the store is migrated in one transaction. \
+                Entities and properties that the file lacks are removed, and apps that need them are disconnected. \
+                Needs the role admin; no other client is served meanwhile.
                 """)
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
-        @Flag(help: "Shows what it would do, and changes nothing.")
+        @Flag(help: "Show what would change, and change nothing.")
         var dryRun = false
 
-        @Flag(name: .shortAndLong, help: "Does not ask.")
+        @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
         var yes = false
 
-        @Option(name: .shortAndLong, help: "short or json.")
+        @Option(name: .shortAndLong, help: "The format: short or json.")
         var output: OutputFormat = .short
 
         func run() throws {
             let model = try file.model()
             let container = global.container()
-            let report = try ElapsedTimeIndicator.shown("look what it would do") {
+            let report = try ElapsedTimeIndicator.shown("preview the migration") {
                 try container.preview(of: model)
             }
             show(report)
             guard report.isPossible else {
-                throw CommandFailure("it can't be done as things are; nothing was changed")
+                throw CommandFailure(
+                    "the migration is not possible, for the reasons above; nothing was changed")
             }
             if dryRun { return }
             guard !report.items.isEmpty || report.rewritten > 0 else {
                 return try say(try container.migrate(to: model).position)
             }
             try Confirmation.ask(
-                "migrate the store, losing \(report.lost) values or objects?", unless: yes)
-            let rewritten = "migrate, \(report.rewritten) objects written anew"
+                "migrate the store (values or objects lost: \(Quantity.count(report.lost)))?",
+                unless: yes)
+            let rewritten = "migrate, rewriting \(Quantity.count(report.rewritten, "object"))"
             try say(
                 try ElapsedTimeIndicator.shown(rewritten) {
                     try container.migrate(to: model).position
@@ -51,7 +54,7 @@ extension SchemaCommand {
             printLine(
                 output == .json
                     ? JSON.object(["position": .string(position.description)]).text
-                    : "migrated at \(position)")
+                    : "migrated at position \(position)")
         }
 
         private func show(_ report: MigrationReport) {
@@ -63,7 +66,8 @@ extension SchemaCommand {
             }
             for problem in report.problems { printLine("\(problem)") }
             printLine(
-                "\(report.rewritten) objects are written anew, \(report.lost) values or objects lost"
+                "\(Quantity.count(report.rewritten, "object")) to rewrite; values or objects lost: "
+                    + Quantity.count(report.lost)
             )
         }
     }

@@ -5,7 +5,7 @@ import TandemIO
 /// `tandem schema`: the store's model.
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schema", abstract: "Shows, compares or changes the store's model.",
+        commandName: "schema", abstract: "Show, compare or change the store's model.",
         subcommands: [
             Show.self,
             Diff.self,
@@ -17,7 +17,7 @@ struct SchemaCommand: ParsableCommand {
     /// `tandem schema show`.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prints the model as JSON.")
+            abstract: "Print the model as JSON.")
 
         @OptionGroup var global: GlobalOptions
 
@@ -27,13 +27,13 @@ struct SchemaCommand: ParsableCommand {
     /// `tandem schema apply`.
     struct Apply: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Installs a model in an empty store, or one that only adds to the store's.")
+            abstract: "Install a model in an empty store, or one that only adds to the store's.")
 
         @OptionGroup var global: GlobalOptions
         @OptionGroup var file: ModelFile
 
         func run() throws {
-            printLine("installed at \(try global.container().install(try file.model()))")
+            printLine("installed at position \(try global.container().install(try file.model()))")
         }
     }
 }

@@ -4,12 +4,12 @@ import Tandem
 /// `tandem status`: the state of the daemon.
 struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Shows where the daemon stands.",
-        discussion: "Exits with 1 when the daemon takes no saves, after saying why.")
+        commandName: "status", abstract: "Show the daemon's status.",
+        discussion: "Exits with 1 if the daemon is read-only; the reason is printed.")
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func run() throws {
@@ -19,6 +19,6 @@ struct StatusCommand: ParsableCommand {
         } else {
             for (label, value) in status.lines { printLine("\(label.padded(to: 12)) \(value)") }
         }
-        if status.isReadOnly { throw CommandFailure("the daemon takes no saves") }
+        if status.isReadOnly { throw CommandFailure("the daemon is read-only") }
     }
 }

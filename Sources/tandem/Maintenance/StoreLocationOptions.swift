@@ -18,7 +18,8 @@ struct StoreLocationOptions: ParsableArguments {
     func folder() throws -> StoreFolder {
         if let directory { return StoreFolder(directory) }
         guard let path = try DaemonStatus(global).json["store"]?.string else {
-            throw CommandFailure("the daemon does not say where its store is; give it with -D")
+            throw CommandFailure(
+                "the daemon does not report its store's directory; give it with -D")
         }
         return StoreFolder(path)
     }

@@ -5,18 +5,18 @@ import Tandem
 struct SubscriptionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "subscriptions",
-        abstract: "Lists who follows which entities, and how far they were sent them.",
+        abstract: "List the entities that clients follow, and their lag.",
         discussion: """
-            A client follows an entity once it has read objects of it; one that follows none is not listed. \
-            POSITION is the last transaction that it was sent, LAG how many there are behind it.
+            A client follows an entity after it has read objects of it; a client that follows none is not listed. \
+            POSITION is the last transaction that was sent to it, and LAG the number of later ones.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: [.customShort("E"), .long], help: "Only who follows this entity.")
+    @Option(name: [.customShort("E"), .long], help: "Only clients that follow this entity.")
     var entity: String?
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func run() throws {

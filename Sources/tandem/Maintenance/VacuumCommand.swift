@@ -6,35 +6,36 @@ import TandemWire
 /// `tandem vacuum`: removes the oldest segments of the journal.
 struct VacuumCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "vacuum", abstract: "Removes the oldest segments of the journal.",
+        commandName: "vacuum", abstract: "Remove the oldest segments of the journal.",
         discussion: """
-            A segment goes when any of --size, --time and --before says so: whole segments, never the one that \
-            is written, and none that a consumer, a client or a pin needs; who does is named. It says what it \
-            will do, and asks. The daemon does it, or with -D this command, for which the daemon has to be \
-            stopped. A journal that does not begin at 1 can be rebuilt from with a backup only.
+            Removes each segment that matches --size, --time or --before, but not the one in use. Segments that a \
+            consumer, a client or a pin needs are kept, and these readers are listed. The command shows what it \
+            removes and asks for confirmation. The daemon removes the segments, or this command with -D, which needs \
+            a stopped daemon. Afterwards a rebuild needs a backup as well.
             """)
 
     @OptionGroup var place: StoreLocationOptions
 
-    @Option(help: "Until the journal is no larger: 512M, 2G.")
+    @Option(help: "Remove segments until the journal is no larger than this, such as 512M or 2G.")
     var size: String?
 
-    @Option(help: "Segments that are older: 12h, 30days.")
+    @Option(help: "Remove segments older than this, such as 12h or 30days.")
     var time: String?
 
-    @Option(help: ArgumentHelp("Segments that end before it.", valueName: "position"))
+    @Option(
+        help: ArgumentHelp("Remove segments that end before this position.", valueName: "position"))
     var before: String?
 
-    @Flag(help: "Also what somebody needs; who does is expired.")
+    @Flag(help: "Also remove segments that are needed; their readers expire.")
     var force = false
 
-    @Flag(help: "Shows what it would do, and changes nothing.")
+    @Flag(help: "Show what would be removed, and remove nothing.")
     var dryRun = false
 
-    @Flag(name: .shortAndLong, help: "Does not ask.")
+    @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
     var yes = false
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func validate() throws {
@@ -42,10 +43,11 @@ struct VacuumCommand: ParsableCommand {
             throw ValidationError("give --size, --time or --before")
         }
         if let size, ByteText.number(size) == nil {
-            throw ValidationError("--size takes bytes, such as 512M or 2G, not \(size)")
+            throw ValidationError(
+                "--size must be a number of bytes, such as 512M or 2G, not \(size)")
         }
         if let time, Self.seconds(time) == nil {
-            throw ValidationError("--time takes a span, such as 12h or 30days, not \(time)")
+            throw ValidationError("--time must be a duration, such as 12h or 30days, not \(time)")
         }
     }
 

@@ -20,7 +20,7 @@ enum VacuumText {
         let expired =
             isForced && !answer.holders.isEmpty
             ? ", and expire " + answer.holders.map(name).joined(separator: ", ") : ""
-        return "remove positions \(answer.first) to \(answer.trimBelow - 1) for good\(expired)?"
+        return "remove positions \(answer.first) to \(answer.trimBelow - 1) permanently\(expired)?"
     }
 
     private static func amount(_ segments: UInt32, _ bytes: UInt64) -> String {
@@ -38,9 +38,9 @@ enum VacuumText {
     }
 
     private static func line(_ holder: VacuumAnswer.RetentionHolder, _ isForced: Bool) -> String {
-        "\(name(holder)) needs positions from \(holder.position + 1) on, "
-            + "\(ByteText.text(holder.bytes)) of what is asked for: "
-            + (isForced ? "it would be expired" : "that stays")
+        "\(name(holder)) needs positions from \(holder.position + 1), "
+            + "\(ByteText.text(holder.bytes)) of the selected segments: "
+            + (isForced ? "it would expire" : "these are kept")
     }
 }
 

@@ -7,13 +7,13 @@ import TandemStore
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Reads the whole journal and holds the store against it.",
+        abstract: "Verify the whole journal, and the store's position in it.",
         discussion: """
-            Checks each segment's checksums, that positions follow each other, that the log is one, that indexes \
-            are whole and that the store stands where the journal leads; with --deep makes indexes and store anew, the \
-            store in a folder of its own, compares everything, and looks like `check` whether the store contradicts \
-            itself. Beside a running daemon or without one; nothing is changed. Exits with 1 when it found something. With BACKUP \
-            it reads a backup instead: every byte of it against its manifest, and its journal and store as above.
+            Verifies checksums, positions, epochs and indexes of all segments, and that the store's position fits \
+            the journal. --deep also builds the indexes and the store from the journal, compares them with the \
+            existing ones, and checks the store as `tandem check` does. Works with or without a running daemon, and \
+            changes nothing. BACKUP is verified against its manifest, and its journal and store as above. Exits with \
+            1 if there is a problem.
             """)
 
     @OptionGroup var place: StoreDirectory
@@ -21,32 +21,32 @@ struct VerifyCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("A backup to verify in place of a store.", valueName: "backup"))
     var target: String?
 
-    @Flag(help: "Makes the store anew from the journal and compares; takes as long as a rebuild.")
+    @Flag(help: "Also build the store from the journal and compare; takes as long as a rebuild.")
     var deep = false
 
     @Option(
         name: .customLong("from"),
         help: ArgumentHelp(
-            "With --deep: a backup to begin with, for a journal that does not begin at 1.",
+            "With --deep: a backup to start from if the journal does not begin at 1.",
             valueName: "backup"))
     var backup: String?
 
     @Option(
         help: ArgumentHelp(
-            "With --deep: a folder to make, for two copies of the store; else below TMPDIR.",
+            "With --deep: a new directory for two copies of the store; in TMPDIR by default.",
             valueName: "dir"))
     var scratch: String?
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func validate() throws {
         if !deep, backup != nil || scratch != nil {
-            throw ValidationError("--from and --scratch go with --deep")
+            throw ValidationError("--from and --scratch need --deep")
         }
         guard target != nil else { return }
         if deep || place.directory != nil || place.name != nil {
-            throw ValidationError("a backup is verified alone, without -D, --name and --deep")
+            throw ValidationError("a backup cannot be combined with -D, --name and --deep")
         }
     }
 
@@ -113,7 +113,7 @@ struct VerifyReport {
         path = folder.path
         let missing = VerifyProblem(
             kind: .store, path: folder.store + "/data.mdb",
-            message: "there is no store; `tandem rebuild` makes one from the journal")
+            message: "there is no store; `tandem rebuild` builds it from the journal")
         let ofStore = standing.map { $0.problems(journal) } ?? [missing]
         problems = journal.problems + ofStore
         found = journal.found + ofStore.count
@@ -133,18 +133,19 @@ struct VerifyReport {
     var lines: [String] {
         let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
         let last = journal.next - 1
-        let range = last < journal.first ? "nothing in it" : "positions \(journal.first) to \(last)"
+        let range = last < journal.first ? "no positions" : "positions \(journal.first) to \(last)"
         var lines = [
             "journal: \(count), \(ByteText.text(journal.bytes)), \(range), "
                 + "\(journal.transactions) transactions read"
         ]
         if let torn = journal.torn {
-            lines.append("journal: the last batch is not whole, as one being written is: \(torn)")
+            lines.append("journal: the last batch is incomplete, or is being written: \(torn)")
         }
         if let standing {
             let compared = comparedAt.map {
                 problems.contains { $0.kind == .difference }
-                    ? ", compared at \($0)" : ", what the journal makes at \($0)"
+                    ? ", compared at position \($0)"
+                    : ", as the journal determines at position \($0)"
             }
             lines.append("store: at position \(standing.position)\(compared ?? "")")
         }
@@ -176,10 +177,12 @@ extension BackupManifest {
             found.append(VerifyProblem(kind: .difference, path: path, message: message))
         }
         if journal.next - 1 != last {
-            add("the manifest says position \(last), but the journal ends at \(journal.next - 1)")
+            add(
+                "the manifest has the position \(last), but the journal ends at \(journal.next - 1)"
+            )
         }
         if let standing, standing.position != position {
-            add("the manifest says a store at \(position), but it is at \(standing.position)")
+            add("the manifest has the store's position \(position), but it is \(standing.position)")
         }
         return found
     }

@@ -5,22 +5,22 @@ import Tandem
 struct BlameCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blame",
-        abstract: "Shows which transaction last set each property of an object.",
+        abstract: "Show which transaction last set each property.",
         discussion: """
-            What was set before everything that is kept has no transaction; what a migration brought has that one. Names are \
-            those of today, also of what was set under others.
+            A property that was set before the journal's first position has no transaction. A property that a \
+            migration set has the migration's transaction. All names are the current ones.
             """)
 
-    @Argument(help: "The object, as Team/3.")
+    @Argument(help: "The object, such as Team/3.")
     var object: String
 
     @Argument(help: "Only this property.")
     var property: String?
 
-    @Option(help: ArgumentHelp("As it was at this position.", valueName: "position"))
+    @Option(help: ArgumentHelp("The position; the end by default.", valueName: "position"))
     var at: String?
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     @OptionGroup var options: SourceOptions
@@ -70,11 +70,12 @@ struct Blame {
         oldest = try history.backwards(through: top) { walk.meet($0) }
         walk.takeMigrations(after: 0)
         guard walk.hasBegun else {
-            throw CommandFailure("no transaction that is kept changed \(object)")
+            throw CommandFailure("no transaction in the journal changed \(object)")
         }
         guard !walk.wanted.isEmpty else {
-            throw TandemError(
-                .unknownProperty, "\(history.id.entity) has no property `\(property ?? "")`")
+            let known = try source.newestModel()?.entity(named: history.id.entity)?.properties
+            throw TandemError.unknownProperty(
+                property ?? "", of: history.id.entity, known: (known ?? []).map(\.name).sorted())
         }
         let found = walk.found
         items = walk.wanted.sorted().map { Item(property: $0, setter: found[$0]) }

@@ -5,28 +5,28 @@ import Tandem
 struct ColumnOptions: ParsableArguments {
     @Option(
         help: """
-            What to tell instead of objects, separated by commas: key paths, and of groups @count, @sum.wins, @min.wins, \
-            @max.wins or @avg.wins. Groups are sorted by these names.
+            The columns to print instead of objects, separated by commas: key paths, and for groups @count, @sum.wins, \
+            @min.wins, @max.wins or @avg.wins. Groups are sorted by these names.
             """)
     var select: String?
 
-    @Option(help: "Key paths by which objects are grouped, separated by commas.")
+    @Option(help: "The key paths to group objects by, separated by commas.")
     var groupBy: String?
 
     @Option(
-        help: "A predicate on groups by their columns, such as '@count > 3 AND @sum.wins >= 10'.")
+        help: "A predicate on groups and their columns, such as '@count > 3 AND @sum.wins >= 10'.")
     var having: String?
 
-    @Flag(help: "Tell rows that are the same once.")
+    @Flag(help: "Print equal rows once.")
     var distinct = false
 
     /// Returns the columns to print, or nil for objects.
     func columns() throws -> FetchColumns? {
         let groups = (groupBy ?? "").split(separator: ",").map(String.init)
         guard select != nil || !groups.isEmpty else {
-            if distinct { throw CommandFailure("--distinct goes with --select", code: 2) }
+            if distinct { throw CommandFailure("--distinct needs --select", code: 2) }
             if having != nil {
-                throw CommandFailure("--having goes with --select or --group-by", code: 2)
+                throw CommandFailure("--having needs --select or --group-by", code: 2)
             }
             return nil
         }
@@ -40,7 +40,8 @@ struct ColumnOptions: ParsableArguments {
     private static func columns(_ text: String) throws -> [FetchColumn] {
         try text.split(separator: ",").map { text in
             guard let column = FetchColumn(String(text)) else {
-                throw CommandFailure("--select `\(text)` has to be \(FetchColumn.form)", code: 2)
+                throw CommandFailure(
+                    "`\(text)` is not a column for --select; give \(FetchColumn.form)", code: 2)
             }
             return column
         }

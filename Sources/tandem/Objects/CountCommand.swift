@@ -4,7 +4,7 @@ import Tandem
 /// `tandem count`: the number of matching objects.
 struct CountCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "count", abstract: "Counts objects.")
+        commandName: "count", abstract: "Count objects.")
 
     @OptionGroup var global: GlobalOptions
     @OptionGroup var options: RequestOptions

@@ -5,24 +5,25 @@ import TandemIO
 /// `tandem diff`: the differences between two positions.
 struct DiffCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "diff", abstract: "Shows what differs between two positions.",
+        commandName: "diff", abstract: "Show the differences between two positions.",
         discussion: """
-            Each object once, with what all the transactions between them come to, under the names of today. What a migration \
-            made of objects is in no transaction: that one lies between is said, in JSON on standard error.
+            Prints each object once, with the net effect of all transactions between the positions, under the current \
+            names. The effect of a migration on objects is not in the journal, so a remark names each migration; with \
+            -o json it is an object on standard error.
             """)
 
     @Argument(help: "The earlier position.")
     var from: String
 
-    @Argument(help: "The later position; the end if not given.")
+    @Argument(help: "The later position; the end by default.")
     var to: String?
 
     @Option(
         name: [.customShort("E"), .long], parsing: .singleValue,
-        help: "Only objects of this entity and its subentities.")
+        help: "Only objects of this entity or its subentities.")
     var entity: [String] = []
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     @OptionGroup var options: SourceOptions
@@ -33,7 +34,7 @@ struct DiffCommand: ParsableCommand {
         let top = try to.map { try SourceOptions.number($0, source) } ?? source.bounds().last
         guard floor <= top else {
             throw CommandFailure(
-                "\(from) is later than \(top); the earlier position is first", code: 2)
+                "position \(from) is after \(top); give the earlier position first", code: 2)
         }
         let objects = try net(source, floor, top)
         let lines = LineOutput()
@@ -63,7 +64,7 @@ struct DiffCommand: ParsableCommand {
     ) throws -> [String] {
         try source.migrations().filter { floor < $0.position && $0.position <= top }.map {
             let entry = LogEntry(transaction: $0.transaction, cursor: nil, model: $0.model)
-            return "a migration at \($0.position), whose work on objects is not shown: "
+            return "a migration at position \($0.position), whose effect on objects is not shown: "
                 + ChangeText(entry: entry).summary
         }
     }
@@ -82,8 +83,8 @@ struct DiffCommand: ParsableCommand {
             for change in entry.transaction.changes {
                 guard let model = entry.model, let entity = entry.entity(of: change) else {
                     throw CommandFailure(
-                        "transaction \(entry.transaction.position) is of a model that is no longer "
-                            + "kept; begin later")
+                        "the model of transaction \(entry.transaction.position) is no longer in the journal; "
+                            + "give a later position")
                 }
                 let number = change.object.number
                 let id = names.id(change.object, model).description

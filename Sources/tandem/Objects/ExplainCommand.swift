@@ -10,7 +10,7 @@ struct ExplainCommand: ParsableCommand {
             The plan is a tree: the answer at the top, then the sorting, the evaluation of the \
             predicate, and the access paths that find candidates. A fetch that is answered \
             without one of these steps has no line for it. The daemon chooses the plan that reads \
-            least of the objects in the store now.
+            the fewest of the objects now in the store.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -19,7 +19,7 @@ struct ExplainCommand: ParsableCommand {
     @Flag(help: "Explain a count instead of a fetch of rows.")
     var count = false
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func run() throws {

@@ -5,13 +5,13 @@ import Tandem
 struct FetchCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
-        abstract: "Fetches objects, or with --select and --group-by values and sums of them.")
+        abstract: "Fetch objects, or with --select and --group-by their values and sums.")
 
     @OptionGroup var global: GlobalOptions
     @OptionGroup var options: RequestOptions
     @OptionGroup var columns: ColumnOptions
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func run() throws {

@@ -4,17 +4,17 @@ import Tandem
 /// `tandem history`: all changes of one object.
 struct HistoryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "history", abstract: "Shows what happened to an object, oldest first.")
+        commandName: "history", abstract: "Show the changes of an object, oldest first.")
 
-    @Argument(help: "The object, as Team/3.")
+    @Argument(help: "The object, such as Team/3.")
     var object: String
 
     @Option(
         name: [.customShort("n"), .long], parsing: .unconditional,
-        help: "The last LINES changes only, or all; 10 if alone.", transform: LineCount.counted)
+        help: "The last LINES changes (10), or all.", transform: LineCount.counted)
     var lines: LineCount?
 
-    @Flag(name: .shortAndLong, help: "Newest first.")
+    @Flag(name: .shortAndLong, help: "Print the newest first.")
     var reverse = false
 
     @Option(name: .shortAndLong, help: ArgumentHelp("Format.", valueName: "format"))
@@ -38,7 +38,7 @@ struct HistoryCommand: ParsableCommand {
         try read(history, show)
         try source.conclude()
         if shown == 0, limit != 0 {
-            throw CommandFailure("no transaction that is kept changed \(object)")
+            throw CommandFailure("no transaction in the journal changed \(object)")
         }
     }
 

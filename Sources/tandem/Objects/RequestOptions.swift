@@ -18,19 +18,19 @@ struct RequestOptions: ParsableArguments {
             """)
     var sort: String?
 
-    @Option(help: "At most this many.")
+    @Option(help: "The maximum number of results.")
     var limit: Int?
 
-    @Option(help: "Leave out this many at the beginning.")
+    @Option(help: "The number of results to skip at the beginning.")
     var offset: Int = 0
 
-    @Option(help: "At this position of the journal instead of now.")
+    @Option(help: "The position of the journal to read at, instead of the end.")
     var at: UInt64?
 
     func validate() throws {
-        if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
-        if at == 0 { throw ValidationError("--at is a position, from 1 on") }
-        if offset < 0 { throw ValidationError("--offset is not negative") }
+        if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
+        if at == 0 { throw ValidationError("--at must be a position; the first is 1") }
+        if offset < 0 { throw ValidationError("--offset must not be negative") }
     }
 
     /// Returns the position to read at, or nil if none was given.
@@ -53,7 +53,8 @@ struct RequestOptions: ParsableArguments {
         if let text = `where` { request.predicate = try ObjectPredicate(format: text) }
         request.sort = try (sort ?? "").split(separator: ",").map { text in
             guard let key = SortKey(String(text)) else {
-                throw CommandFailure("--sort `\(text)` has to be \(SortKey.form)", code: 2)
+                throw CommandFailure(
+                    "`\(text)` is not a key path for --sort; give \(SortKey.form)", code: 2)
             }
             return key
         }

@@ -4,19 +4,19 @@ import Tandem
 /// `tandem show`: an object as of a position.
 struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Shows an object as it is, or was at a position.",
+        commandName: "show", abstract: "Show an object at the end or at a position.",
         discussion: """
-            It reads the journal back to where the object came to be. Where that is no longer kept it shows what the store \
-            has, and says so.
+            Reads the journal back to the object's insertion. If the journal no longer has that, the values of the \
+            store are shown, with a remark.
             """)
 
-    @Argument(help: "The object, as Team/3.")
+    @Argument(help: "The object, such as Team/3.")
     var object: String
 
-    @Option(help: ArgumentHelp("As it was at this position.", valueName: "position"))
+    @Option(help: ArgumentHelp("The position; the end by default.", valueName: "position"))
     var at: String?
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     @OptionGroup var options: SourceOptions

@@ -39,9 +39,9 @@ struct Health {
 
     private mutating func judgeSaves(_ status: JSON) {
         if status["readOnly"]?.bool == true {
-            add("read-only", "no saves are taken: \(status["readOnlyReason"]?.string ?? "?")")
+            add("read-only", "the daemon is read-only: \(status["readOnlyReason"]?.string ?? "?")")
         } else if let failure = status["spareFailure"]?.string {
-            add("no-spare-segment", "the journal's next segment can't be made: \(failure)")
+            add("no-spare-segment", "the journal's next segment cannot be made: \(failure)")
         }
     }
 
@@ -53,14 +53,15 @@ struct Health {
             let bytes = (status["oldestReaderBytes"]?.int ?? 0) >> 20
             add(
                 "reader",
-                "a reader of the store lags \(lag) s and \(bytes) MiB, so it grows: end it")
+                "a reader of the store lags \(lag) s and \(bytes) MiB, so the file grows: end the reader"
+            )
         }
     }
 
     private mutating func judgeRetention(_ status: JSON, _ thresholds: Thresholds) {
         let retention = status["retention"]
         if let failure = retention?["failure"]?.string {
-            add("trim", "the journal can't be trimmed: \(failure)")
+            add("trim", "old segments of the journal cannot be removed: \(failure)")
         }
         guard let bytes = retention?["bytes"]?.number, let cap = retention?["capBytes"]?.number,
             let first = status["journalFirst"]?.number, let last = status["position"]?.number
@@ -71,7 +72,7 @@ struct Health {
         for name in Self.needs(status, below: oldest) {
             add(
                 "journal-cap",
-                "the journal is at \(percent) % of its cap and \(name) needs its oldest part")
+                "the journal is at \(percent) % of its cap, and \(name) needs its oldest segments")
         }
     }
 
@@ -89,19 +90,21 @@ struct Health {
 
     private mutating func judgeReaders(_ status: JSON, _ thresholds: Thresholds) {
         if let failure = status["consumersFailure"]?.string {
-            add("consumers", "the consumers can't be read: \(failure)")
+            add("consumers", "the consumers cannot be read: \(failure)")
         }
         for consumer in status["consumers"]?.array ?? [] {
             let name = consumer["name"]?.string ?? "?"
             if consumer["expired"]?.bool == true {
-                add("consumer-expired", "consumer \(name) needs what was given up: start it anew")
+                add(
+                    "consumer-expired",
+                    "consumer \(name) needs removed transactions: start it again from a snapshot")
             } else if let lag = consumer["lag"]?.int, lag >= thresholds.lag {
-                add("consumer-lag", "consumer \(name) is \(lag) positions behind")
+                add("consumer-lag", "consumer \(name) lags \(lag) positions")
             }
         }
         for client in status["clients"]?.array ?? [] {
             guard let lag = client["lag"]?.int, lag >= thresholds.lag else { continue }
-            add("client-lag", "client \(Self.name(client)) is \(lag) positions behind")
+            add("client-lag", "client \(Self.name(client)) lags \(lag) positions")
         }
     }
 

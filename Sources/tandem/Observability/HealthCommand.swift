@@ -4,39 +4,39 @@ import Tandem
 /// `tandem health`: whether the daemon needs attention, for scripts.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "health", abstract: "Says whether the daemon needs anybody's attention.",
+        commandName: "health", abstract: "Check whether the daemon has problems.",
         discussion: """
-            Exits with 0 if it is healthy, 1 if it is degraded, 3 if no daemon answers, because none runs or it \
-            hangs. A line each says what is wrong; with -o json there is one object.
+            Exits with 0 if the daemon is healthy, 1 if it is degraded, and 3 if no daemon answers, because none \
+            runs or the running one hangs. Prints a line for each problem; with -o json, one object.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
-    @Option(help: "Percent of the store's quota from which on it is a problem.")
+    @Option(help: "The percentage of the store's quota that is a problem.")
     var mapPercent = 80
 
     @Option(
         help: """
-            The journal is a problem from so many percent of its cap on, while somebody needs its oldest part.
+            The percentage of the journal's cap that is a problem if a reader needs the oldest segments.
             """)
     var journalPercent = 90
 
-    @Option(help: "A client or consumer is a problem when it is so many positions behind.")
+    @Option(help: "The lag of a client or consumer, in positions, that is a problem.")
     var lag: Int64 = 100_000
 
     @Option(
-        help: "A reader of the store's file is a problem when it is so many seconds behind.")
+        help: "The lag of a reader of the store's file, in seconds, that is a problem.")
     var readerLag: Int64 = 60
 
     func validate() throws {
         guard (1...100).contains(mapPercent), (1...100).contains(journalPercent) else {
-            throw ValidationError("--map-percent and --journal-percent are between 1 and 100.")
+            throw ValidationError("--map-percent and --journal-percent must be between 1 and 100")
         }
         guard lag > 0, readerLag > 0 else {
-            throw ValidationError("--lag and --reader-lag are at least 1.")
+            throw ValidationError("--lag and --reader-lag must be at least 1")
         }
     }
 

@@ -10,7 +10,7 @@ extension JSON {
         var exposition = Exposition()
         exposition.gauge("tandem_up", "1 if the daemon answers", 1)
         exposition.gauge(
-            "tandem_uptime_seconds", "Time since the daemon began to serve",
+            "tandem_uptime_seconds", "Time since the daemon started to serve",
             self["uptimeSeconds"]?.number)
         addWrites(to: &exposition)
         addJournal(to: &exposition)
@@ -36,79 +36,83 @@ extension JSON {
             "tandem_transactions_total", "Transactions made durable",
             self["transactions"]?.number)
         exposition.counter(
-            "tandem_saves_repeated_total", "Saves that came again and got their first answer",
+            "tandem_saves_repeated_total", "Repeated saves that received their first answer",
             self["repeatedSaves"]?.number)
         exposition.counters(
             "tandem_saves_refused_total", "Saves that were refused, by error",
             labelled("refusedSaves", "code"))
         exposition.gauge(
-            "tandem_read_only", "1 while no saves are taken", self["readOnly"]?.flag)
+            "tandem_read_only", "1 while saves are refused", self["readOnly"]?.flag)
         exposition.gauge(
-            "tandem_ring_transactions", "Transactions in memory for those at the tail",
+            "tandem_ring_transactions", "Recent transactions in memory",
             self["ring"]?["transactions"]?.number)
         exposition.gauge(
-            "tandem_ring_bytes", "Their bytes", self["ring"]?["bytes"]?.number)
+            "tandem_ring_bytes", "Bytes of recent transactions in memory",
+            self["ring"]?["bytes"]?.number)
     }
 
     private func addJournal(to exposition: inout Exposition) {
         exposition.gauge(
-            "tandem_journal_first_position", "The oldest position that is kept",
+            "tandem_journal_first_position", "The oldest position in the journal",
             self["journalFirst"]?.number)
         exposition.gauge(
             "tandem_journal_last_position", "The last durable position", self["position"]?.number)
         exposition.gauge(
-            "tandem_checkpoint_position", "The position of the store on the disk",
+            "tandem_checkpoint_position", "The position of the store on disk",
             self["checkpoint"]?.number)
         let retention = self["retention"]
         exposition.gauge(
-            "tandem_journal_segments", "Segment files", retention?["segments"]?.number)
-        exposition.gauge("tandem_journal_bytes", "Their bytes", retention?["bytes"]?.number)
+            "tandem_journal_segments", "Segments of the journal", retention?["segments"]?.number)
         exposition.gauge(
-            "tandem_journal_cap_bytes", "What the journal never exceeds",
+            "tandem_journal_bytes", "Bytes of the journal's segments", retention?["bytes"]?.number)
+        exposition.gauge(
+            "tandem_journal_cap_bytes", "The hard limit on the journal's size",
             retention?["capBytes"]?.number)
         exposition.counter(
-            "tandem_journal_trimmed_segments_total", "Segments given up",
+            "tandem_journal_trimmed_segments_total", "Segments removed from the journal",
             retention?["trimmedSegments"]?.number)
         exposition.counter(
-            "tandem_journal_trimmed_bytes_total", "Their bytes",
+            "tandem_journal_trimmed_bytes_total", "Bytes of removed segments",
             retention?["trimmedBytes"]?.number)
         exposition.gauge(
             "tandem_recovery_replayed_changes", "Changes applied from the journal at the start",
             self["replayedChanges"]?.number)
         exposition.gauge(
-            "tandem_recovery_seconds", "How long applying them took",
+            "tandem_recovery_seconds", "Time to apply the journal at the start",
             self["replayMicroseconds"]?.number.map { $0 / 1_000_000 })
     }
 
     private func addStore(to exposition: inout Exposition) {
         exposition.gauge(
-            "tandem_store_map_bytes", "What the store may use (mapBytes)", self["mapBytes"]?.number)
+            "tandem_store_map_bytes", "The store's quota (mapBytes)", self["mapBytes"]?.number)
         exposition.gauge(
-            "tandem_store_used_bytes", "What of it is in use", self["usedBytes"]?.number)
+            "tandem_store_used_bytes", "Used part of the store's quota", self["usedBytes"]?.number)
         exposition.gauge(
-            "tandem_store_used_ratio", "What is in use of the size it may grow to",
+            "tandem_store_used_ratio", "Used share of the store's quota",
             self["usedPercent"]?.number.map { $0 / 100 })
         exposition.gauge(
             "tandem_store_readers", "Processes and threads that read the store's file",
             self["storeReaders"]?.number)
         exposition.gauge(
-            "tandem_store_oldest_reader_seconds", "How long the oldest of them lags",
+            "tandem_store_oldest_reader_seconds", "Age of the oldest reader's snapshot",
             self["oldestReaderSeconds"]?.number)
         exposition.gauge(
-            "tandem_store_oldest_reader_bytes", "What was committed since it began",
+            "tandem_store_oldest_reader_bytes",
+            "Bytes committed since the oldest reader's snapshot",
             self["oldestReaderBytes"]?.number)
         exposition.counter(
-            "tandem_store_dead_readers_total", "Readers that died without letting go",
+            "tandem_store_dead_readers_total",
+            "Readers that ended without releasing their snapshots",
             self["deadReaders"]?.number)
         let reads = self["reads"]
         exposition.gauge(
-            "tandem_reads_running", "Reads of snapshots that are carried out",
+            "tandem_reads_running", "Reads in progress on snapshots",
             reads?["reading"]?.number)
         exposition.gauge(
             "tandem_reads_waiting", "Reads that wait for a checkpoint or a reader",
             reads?["waiting"]?.number)
         exposition.gauge(
-            "tandem_reads_held_bytes", "What reads and their answers hold",
+            "tandem_reads_held_bytes", "Bytes that reads and their answers hold",
             reads?["heldBytes"]?.number)
         exposition.counter(
             "tandem_read_checkpoints_total", "Commits of the store for which reads waited",
@@ -119,7 +123,7 @@ extension JSON {
         let clients = self["clients"]?.array ?? []
         exposition.gauge("tandem_connections", "Connected clients", Double(clients.count))
         exposition.counter(
-            "tandem_connections_opened_total", "Connections taken in",
+            "tandem_connections_opened_total", "Connections accepted",
             self["connectionsOpened"]?.number)
         exposition.counters(
             "tandem_connections_refused_total", "Connections refused or ended, by reason",
@@ -128,10 +132,11 @@ extension JSON {
             "tandem_requests_denied_total", "Requests that a role did not allow",
             self["deniedRequests"]?.number)
         exposition.counter(
-            "tandem_requests_cancelled_total", "Questions that their clients gave up",
+            "tandem_requests_cancelled_total", "Requests cancelled by their clients",
             self["cancelledRequests"]?.number)
         exposition.counter(
-            "tandem_cancels_late_total", "Attempts to give up what was answered or is no question",
+            "tandem_cancels_late_total",
+            "Attempts to cancel a request that was answered or cannot be cancelled",
             self["lateCancels"]?.number)
         exposition.counters(
             "tandem_limits_reached_total", "How often each limit was reached", limits)
@@ -140,7 +145,7 @@ extension JSON {
         exposition.counter(
             "tandem_sent_bytes_total", "Bytes to clients", self["sentBytes"]?.number)
         exposition.gauges(
-            "tandem_client_lag_positions", "Positions that a client was not yet sent",
+            "tandem_client_lag_positions", "Positions not yet sent to a client",
             clients.compactMap { $0.sample("lag") })
         exposition.gauges(
             "tandem_client_queued_bytes", "Bytes that wait for a client to read",
@@ -149,7 +154,7 @@ extension JSON {
             "tandem_client_pins", "Positions that a client has pinned",
             clients.compactMap { $0.sample("pins") })
         exposition.counter(
-            "tandem_pins_expired_total", "Pins that ended before they were given up",
+            "tandem_pins_expired_total", "Pins that ended before they were released",
             self["retention"]?["expiredPins"]?.number)
     }
 
@@ -166,13 +171,13 @@ extension JSON {
             "tandem_consumer_lag_positions", "Positions that a consumer did not acknowledge",
             samples("lag"))
         exposition.gauges(
-            "tandem_consumer_expired", "1 if a consumer needs what was given up",
+            "tandem_consumer_expired", "1 if a consumer needs removed transactions",
             samples("expired"))
         exposition.counter(
-            "tandem_consumers_expired_total", "Consumers that fell behind what is kept",
+            "tandem_consumers_expired_total", "Consumers whose transactions were removed",
             self["retention"]?["expiredConsumers"]?.number)
         exposition.counter(
-            "tandem_sessions_expired_total", "Connected clients that fell behind what is kept",
+            "tandem_sessions_expired_total", "Connected clients whose transactions were removed",
             self["retention"]?["expiredSessions"]?.number)
     }
 

@@ -5,11 +5,11 @@ import TandemIO
 /// `tandem metrics`: the metrics for Prometheus.
 struct MetricsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "metrics", abstract: "Prints the daemon's metrics in Prometheus' text format.",
+        commandName: "metrics", abstract: "Print the daemon's metrics in Prometheus' text format.",
         discussion: """
-            The format is version 0.0.4. With -O the text goes to a file that is replaced in one step, for \
-            node_exporter's textfile collector; its name has to end in .prom. If no daemon answers, \
-            because none runs or it hangs, the file says tandem_up 0, and the exit code is 3.
+            The format is version 0.0.4. With -O the text replaces a file in one step, for node_exporter's \
+            textfile collector; the file's name must end in .prom. If no daemon answers, because none runs or the \
+            running one hangs, the file has tandem_up 0, and the exit code is 3.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -21,7 +21,7 @@ struct MetricsCommand: ParsableCommand {
 
     func validate() throws {
         guard outputFile.map({ $0.hasSuffix(".prom") }) ?? true else {
-            throw ValidationError("--output-file takes a name that ends in .prom")
+            throw ValidationError("the name for --output-file must end in .prom")
         }
     }
 

@@ -34,11 +34,11 @@ struct CSVTable {
         guard let (bytes, _) = try Self.record(&lines, delimiter),
             String(validating: bytes, as: UTF8.self) != nil,
             let cells = CSVCells.split(bytes, delimiter)
-        else { throw CommandFailure("\(name) has no names of columns in its first line", code: 2) }
+        else { throw CommandFailure("the first line of \(name) has no column names", code: 2) }
         columns = cells.map { $0 ?? "" }
         guard Set(columns).count == columns.count, !columns.contains("") else {
             throw CommandFailure(
-                "\(name): each column needs a name of its own in the first line", code: 2)
+                "two columns have the same name in the first line of \(name); rename one", code: 2)
         }
     }
 
@@ -68,7 +68,7 @@ struct CSVTable {
         guard cells.count != columns.count else { return nil }
         let count = "\(cells.count) cell\(cells.count == 1 ? "" : "s")"
         let columns = "\(columns.count) column\(columns.count == 1 ? "" : "s")"
-        return "the row has \(count), but the first line names \(columns)"
+        return "the row has \(count), but the first line has \(columns)"
     }
 
     /// Returns the bytes of a record, which has several lines if a quotation is open at a line's

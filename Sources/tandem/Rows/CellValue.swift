@@ -26,8 +26,8 @@ enum CellValue {
     /// Returns the accepted forms for an error message, for types that need an explanation.
     static func forms(_ type: AttributeType) -> String {
         guard type == .date else { return "" }
-        return "; a date is written 2013-01-31, 2013-01-31 10:05:00 or 2013-01-31T10:05:00Z, "
-            + "or a map names the columns of its parts"
+        return "; write a date as 2013-01-31, 2013-01-31 10:05:00 or 2013-01-31T10:05:00Z, "
+            + "or give the columns of its parts in a map"
     }
 
     /// Returns a whole number, or nil if the text is not one.

@@ -66,7 +66,7 @@ extension ImportedRows {
         _ refused: (row: Int, error: TandemError), of rows: some ImportedRows
     ) -> RejectFile.Reject {
         guard var reject = rows.reject(refused.row) else {
-            preconditionFailure("The rows of all parts under way are kept.")
+            preconditionFailure("The rows of all chunks in progress are kept.")
         }
         reject.reason = Self.reason(refused.error)
         return reject

@@ -21,14 +21,14 @@ extension ImportLink {
             let destination = property.relationship?.destination
         else {
             throw ImportValues.RowError(
-                reason: "\(property.name) leads to objects such as Team/3, not \(json.text)")
+                reason: "\(property.name): " + CommandFailure.notAnObjectID(json.text))
         }
         guard let entity = model.entity(named: id.entity),
             entity.tag == destination || entity.ancestors.contains(destination)
         else {
             let expected = model.entity(tagged: destination)?.name ?? ""
             throw ImportValues.RowError(
-                reason: "\(property.name) leads to objects of \(expected), not to \(id)")
+                reason: "\(property.name) refers to objects of \(expected), not to \(id)")
         }
         self.id = id
         self.json = json
@@ -50,7 +50,7 @@ extension ImportLink {
         }
         guard let key else {
             throw ImportValues.RowError(
-                reason: "\(property.name): \(json.text) is no unique key of \(entity.name)")
+                reason: "\(property.name): \(json.text) is not a unique key of \(entity.name)")
         }
         return key
     }

@@ -39,7 +39,7 @@ struct ImportRow {
             line: line, raw: String(decoding: bytes, as: UTF8.self), problem: notUTF8)
     }
 
-    static let notUTF8 = "it is not in UTF-8"
+    static let notUTF8 = "the row is not UTF-8"
 }
 
 /// A reader of the rows of a file.
@@ -86,7 +86,7 @@ struct NDJSONReader: ImportReader {
     static func row(_ text: String, _ line: Int) -> ImportRow {
         var row = ImportRow(line: line, raw: text)
         guard let members = (try? JSON(parsing: text))?.object else {
-            row.problem = "it is no JSON object"
+            row.problem = "the row is not a JSON object"
             return row
         }
         guard let values = members["values"]?.object else {

@@ -31,7 +31,7 @@ enum ImportValues {
         var links: [String: [ImportLink]] = [:]
         for (name, field) in fields {
             guard let property = entity.property(named: name) else {
-                throw RowError(reason: "\(entity.name) has no property \(name)")
+                throw RowError(reason: entity.unknownProperty(name).message)
             }
             if let problem = property.settingProblem {
                 throw RowError(reason: "\(name): \(problem)")
@@ -56,8 +56,8 @@ enum ImportValues {
             }
         guard let value, property.accepts(value) else {
             throw RowError(
-                reason: "\(property.name) needs a value of type \(type.rawValue), not "
-                    + field.json.text + (field.isCell ? CellValue.forms(type) : ""))
+                reason: "\(property.name): " + type.mismatch(field.json.text)
+                    + (field.isCell ? CellValue.forms(type) : ""))
         }
         return value
     }
@@ -98,7 +98,8 @@ enum ImportValues {
         }
         let links = json == .null ? [] : json.array ?? [json]
         guard property.isToMany || links.count <= 1 else {
-            throw RowError(reason: "\(property.name) has no place for \(links.count) objects")
+            throw RowError(
+                reason: "\(property.name) refers to at most one object, not \(links.count)")
         }
         return try links.map { link throws(RowError) in try ImportLink(link, property, model) }
     }

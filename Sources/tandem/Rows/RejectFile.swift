@@ -59,7 +59,7 @@ final class RejectFile {
         }
         guard isContinued else {
             throw CommandFailure(
-                "\(path) exists; go on with the --id of that import if it is its file of rejects, or name another "
+                "\(path) exists; if it is that import's file of rejects, continue with the --id of the import, or name another "
                     + "file with --rejects", code: 2)
         }
         try mapped { try read() }
@@ -75,11 +75,12 @@ final class RejectFile {
         } catch let error where error.isLocked {
             throw CommandFailure("another import is writing to \(path); wait until it has ended")
         } catch let error where error.isNotRegular {
-            throw CommandFailure("\(path) is no file; name one with --rejects", code: 2)
+            throw CommandFailure(
+                "\(path) is not a regular file; name another with --rejects", code: 2)
         } catch let error where error.lacksLocks {
             // Without locks, the import that creates the file owns it; others find it there and
             // fail.
-            printRemark("\(error); take care that no other import has this file of rejects")
+            printRemark("\(error); make sure that no other import uses this file of rejects")
             return nil
         } catch {
             return nil
@@ -148,11 +149,12 @@ final class RejectFile {
     private func foreign(_ json: JSON?) -> CommandFailure {
         if let other = json?["import"]?.string, other != id {
             return CommandFailure(
-                "\(path) has the rejects of import \(other); go on with that --id, or name another file with --rejects",
+                "\(path) has the rejects of import \(other); continue with that --id, or name another file with --rejects",
                 code: 2)
         }
         return CommandFailure(
-            "\(path) is no file of rejects; it stays as it is: name another with --rejects", code: 2
+            "\(path) is not a file of rejects and was not changed; name another with --rejects",
+            code: 2
         )
     }
 
@@ -192,7 +194,7 @@ final class RejectFile {
         } catch {
             guard error.alreadyExists else { throw error }
             throw CommandFailure(
-                "another import has made \(path) meanwhile; go on with --id \(id) and another file as --rejects"
+                "another import created \(path) meanwhile; continue with --id \(id) and another file as --rejects"
             )
         }
     }

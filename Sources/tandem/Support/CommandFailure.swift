@@ -25,10 +25,15 @@ struct CommandFailure: Error {
             }
     }
 
+    /// Returns the failure with one more remedy in its message.
+    func adding(_ remedy: String) -> CommandFailure {
+        CommandFailure("\(message); \(remedy)", code: code)
+    }
+
     /// Throws a failure if a position is beyond the last one.
     static func checkReached(_ position: UInt64, _ last: UInt64) throws {
         guard position > last else { return }
-        throw CommandFailure("position \(position) is not reached; the last is \(last)")
+        throw CommandFailure(TandemError.afterEnd(position, last: last).message)
     }
 }
 

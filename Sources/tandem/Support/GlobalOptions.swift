@@ -7,7 +7,7 @@ struct GlobalOptions: ParsableArguments {
     @Option(help: "The path of the daemon's socket (TANDEM_SOCKET).")
     var socket: String?
 
-    @Option(help: "The daemon's name (TANDEM_NAME); else `default`.")
+    @Option(help: "The daemon's name (TANDEM_NAME), else `default`.")
     var name: String?
 
     func validate() throws { try DaemonName.check(name) }
@@ -53,7 +53,7 @@ enum DaemonName {
             name.isEmpty || name.contains("/") || name.hasPrefix(".")
         else { return }
         throw ValidationError(
-            "`\(name.printable)` is not the name of a daemon, which has no `/` and no `.` at its "
-                + "beginning")
+            "`\(name.printable)` is not the name of a daemon; a name has no `/` and does not begin with "
+                + "`.`")
     }
 }

@@ -9,10 +9,10 @@ extension ImportMap {
         do {
             json = try JSON(parsing: text)
         } catch {
-            throw CommandFailure("\(path) is no JSON", code: 2)
+            throw CommandFailure("\(path) is not JSON", code: 2)
         }
         if let key = RepeatedKey.find(in: text) {
-            throw CommandFailure("\(path) has `\(key)` twice in one object; leave one", code: 2)
+            throw CommandFailure("\(path) has `\(key)` twice in one object; remove one", code: 2)
         }
         do throws(Problem) {
             let map = try Members(json, "the map", ["files", "null"])
@@ -25,7 +25,7 @@ extension ImportMap {
             throw CommandFailure("\(path): \(error.message)", code: 2)
         }
         guard !tables.isEmpty else {
-            throw CommandFailure("\(path) names no files; `files` has them by name", code: 2)
+            throw CommandFailure("\(path) names no files; list them by name in `files`", code: 2)
         }
     }
 
@@ -41,14 +41,15 @@ extension ImportMap {
 
         init(_ json: JSON, _ place: String, _ known: [String]?) throws(Problem) {
             guard let members = json.object else {
-                throw Problem(message: "\(place) has to be an object")
+                throw Problem(message: "\(place) must be a JSON object")
             }
             self.members = members
             self.place = place
             guard let known else { return }
             for key in members.keys.sorted() where !known.contains(key) {
                 let names = known.joined(separator: ", ")
-                throw Problem(message: "\(place) has an unknown key `\(key)`; known are \(names)")
+                throw Problem(
+                    message: "\(place) has an unknown key `\(key)`; the keys are \(names)")
             }
         }
 
@@ -58,7 +59,7 @@ extension ImportMap {
         func text(_ key: String) throws(Problem) -> String? {
             guard let json = members[key] else { return nil }
             guard let text = json.string else {
-                throw Problem(message: "`\(key)` of \(place) has to be a text")
+                throw Problem(message: "`\(key)` of \(place) must be a string")
             }
             return text
         }
@@ -67,7 +68,7 @@ extension ImportMap {
             guard let json = members[key] else { return [] }
             let texts = json.array?.compactMap(\.string)
             guard let texts, texts.count == json.array?.count else {
-                throw Problem(message: "`\(key)` of \(place) has to be a list of texts")
+                throw Problem(message: "`\(key)` of \(place) must be an array of strings")
             }
             return Set(texts)
         }
@@ -87,13 +88,13 @@ extension ImportMap.Table {
         let members = try ImportMap.Members(
             json, name, ["entity", "attributes", "relationships", "null", "delimiter"])
         guard let entity = try members.text("entity") else {
-            throw members.problem("needs `entity`, what its rows are")
+            throw members.problem("needs `entity`, the entity of its rows")
         }
         self.init(name: name, entity: entity)
         self.nulls = members["null"] == nil ? nulls : try members.texts("null")
         if let text = try members.text("delimiter") {
             guard let byte = text.utf8.first, text.utf8.count == 1, !"\"\r\n".utf8.contains(byte)
-            else { throw members.problem("needs one character of ASCII as `delimiter`") }
+            else { throw members.problem("needs one ASCII character as `delimiter`") }
             delimiter = byte
         }
         for (key, json) in try members.object("attributes").sorted {
@@ -123,7 +124,7 @@ extension ImportMap.Source {
                 column, values: values,
                 nulls: members["null"] == nil ? nil : try members.texts("null"))
         case (nil, nil): self = .date(try Self.parts(members), partial: try Self.partial(members))
-        default: throw members.problem("has a `column` or a `value`, not both")
+        default: throw members.problem("has both `column` and `value`; remove one")
         }
     }
 
@@ -147,7 +148,7 @@ extension ImportMap.Source {
             throw members.problem("needs a `column`, a `value`, or the `year` of a date")
         }
         guard parts[.time] == nil || (parts[.hour] == nil && parts[.minute] == nil) else {
-            throw members.problem("has a `time` or an `hour` and a `minute`, not both")
+            throw members.problem("has both `time` and `hour` or `minute`; remove one")
         }
         return parts
     }

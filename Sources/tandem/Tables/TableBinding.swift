@@ -17,7 +17,7 @@ struct TableBinding {
         let missing = table.columns.subtracting(columns).sorted()
         guard missing.isEmpty else {
             throw CommandFailure(
-                "\(table.name) has no column \(missing.joined(separator: ", ")); it has "
+                "\(table.name) has no column \(missing.joined(separator: ", ")); the columns are "
                     + columns.joined(separator: ", "), code: 2)
         }
     }
@@ -39,10 +39,10 @@ struct TableBinding {
         try table.attributes.sorted { $0.key < $1.key }.map { name, source in
             let property = try property(name)
             guard let type = property.attribute?.type else {
-                throw failure("\(name) is a relationship; it goes to `relationships`")
+                throw failure("\(name) is a relationship; move it to `relationships`")
             }
             guard property.derivation == nil else {
-                throw failure("\(name) is derived and can't be set; leave it out")
+                throw failure("\(name) is derived and cannot be set; remove it")
             }
             return TablePlan.Attribute(
                 property: property, type: type, source: try found(source, property, type),
@@ -61,7 +61,9 @@ struct TableBinding {
                 nulls: TablePlan.NullTexts(nulls ?? table.nulls))
         case .date(let parts, let partial):
             guard type == .date else {
-                throw failure("\(property.name) is of type \(type.rawValue), no date of parts")
+                throw failure(
+                    "\(property.name) has the type \(type.rawValue), so it cannot be made of parts of a date"
+                )
             }
             let found = parts.map { (part: $0.key, column: columns[$0.value] ?? 0) }
             return .date(
@@ -75,7 +77,7 @@ struct TableBinding {
     ) throws -> Value {
         guard let value = Value(json: json, type: type), property.accepts(value) else {
             throw failure(
-                "\(property.name) needs values of type \(type.rawValue), not \(json.text)")
+                "\(property.name): " + type.mismatch(json.text))
         }
         return value
     }
@@ -88,10 +90,10 @@ struct TableBinding {
         let property = try property(link.name)
         guard let relationship = property.relationship,
             let destination = model.entity(tagged: relationship.destination)
-        else { throw failure("\(link.name) is an attribute; it goes to `attributes`") }
+        else { throw failure("\(link.name) is an attribute; move it to `attributes`") }
         guard !relationship.toMany else {
             throw failure(
-                "\(link.name) is to-many; map \(relationship.declaration.inverse), the way back")
+                "\(link.name) is to-many; map its inverse \(relationship.declaration.inverse)")
         }
         guard destination.uniqueness.contains(where: { $0.properties == [link.key] }),
             let key = destination.property(named: link.key), let type = key.attribute?.type
@@ -107,7 +109,7 @@ struct TableBinding {
     private func check(_ link: TablePlan.Link) throws {
         if link.missing == .nil, link.property.needsValue {
             throw failure(
-                "\(link.property.name) has to lead somewhere; `missing` has to be reject or create")
+                "\(link.property.name) is not optional; `missing` must be reject or create")
         }
         guard link.missing == .create else { return }
         let destination = link.destination
@@ -117,8 +119,8 @@ struct TableBinding {
         }
         if let needed {
             throw failure(
-                "\(link.property.name) can't create a \(destination.name): its \(needed.name) "
-                    + "needs a value; `missing` has to be nil or reject")
+                "\(link.property.name) cannot create a \(destination.name): its \(needed.name) "
+                    + "needs a value; `missing` must be nil or reject")
         }
     }
 
@@ -135,7 +137,7 @@ struct TableBinding {
 
     private func property(_ name: String) throws -> CompiledProperty {
         guard let property = entity.property(named: name) else {
-            throw failure("\(entity.name) has no property \(name); see `tandem schema`")
+            throw failure(entity.unknownProperty(name).message)
         }
         return property
     }

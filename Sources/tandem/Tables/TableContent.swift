@@ -9,7 +9,7 @@ enum TableContent {
         let other = name.hasSuffix(ending) ? String(path.dropLast(ending.count)) : path + ending
         let files = RealFileSystem()
         guard let found = [path, other].first(where: files.exists) else {
-            throw CommandFailure("\(folder) has no file \(name), which the map names", code: 2)
+            throw CommandFailure("\(folder) has no file \(name), which the map lists", code: 2)
         }
         return found
     }
@@ -20,7 +20,7 @@ enum TableContent {
     /// it is closed.
     static func open(_ path: String) throws -> any File {
         guard RealFileSystem().exists(path) else {
-            throw CommandFailure("there is no file \(path)", code: 2)
+            throw CommandFailure.noFile(path)
         }
         return try mapped {
             guard path.hasSuffix(ending) else { return try RealFileSystem().open(path, .read) }
@@ -50,8 +50,9 @@ enum TableContent {
         switch gzip.wait() {
         case .exited(0): return file
         case .exited(127):
-            throw CommandFailure("\(path) is packed, and gzip is not installed; unpack it first")
-        default: throw CommandFailure("gzip can't unpack \(path); see what it said")
+            throw CommandFailure(
+                "\(path) is compressed, and gzip is not installed; decompress the file first")
+        default: throw CommandFailure("gzip cannot decompress \(path); see its message above")
         }
     }
 

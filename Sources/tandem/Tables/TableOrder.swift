@@ -38,11 +38,11 @@ enum TableOrder {
     ) -> CommandFailure {
         if let own = tables.first(where: { leads($0, to: $0, model) }) {
             return CommandFailure(
-                "\(own.name): rows of one file can't lead to each other; leave that link out",
+                "\(own.name): rows of one file cannot refer to each other; remove the link",
                 code: 2)
         }
         let names = tables.map(\.name).joined(separator: ", ")
         return CommandFailure(
-            "the links of \(names) lead round in a circle; leave one of them out", code: 2)
+            "the links of \(names) form a circle; remove one of them", code: 2)
     }
 }

@@ -157,8 +157,8 @@ extension TablePlan.Attribute {
         if text.isEmpty { return .null }
         guard let value = CellValue.read(text, type), property.accepts(value) else {
             throw ImportValues.RowError(
-                reason: "\(property.name) needs a value of type \(type.rawValue), not "
-                    + JSON.string(text).text + CellValue.forms(type))
+                reason: "\(property.name): " + type.mismatch(JSON.string(text).text)
+                    + CellValue.forms(type))
         }
         return value
     }
@@ -175,16 +175,17 @@ extension TablePlan.Attribute {
             if partial == .nil { return .null }
             guard partial == .first else {
                 throw ImportValues.RowError(
-                    reason: "\(property.name): the date lacks its "
+                    reason: "\(property.name): the date has no "
                         + missing.map(\.rawValue).joined(separator: ", ")
-                        + "; the map can say `partial`: nil or first")
+                        + "; the map can have `partial`: nil or first")
             }
         }
         for (part, column) in parts where !missing.contains(part) {
             let text = cells[column] ?? ""
             guard let number = CellValue.whole(text) else {
                 throw ImportValues.RowError(
-                    reason: "\(property.name): its \(part) is no number: \(JSON.string(text).text)")
+                    reason:
+                        "\(property.name): its \(part) is not a number: \(JSON.string(text).text)")
             }
             time.set(part, number)
         }
@@ -225,7 +226,7 @@ extension TablePlan.Link {
         guard let text = cells[column], !text.isEmpty, !nulls.contains(text) else { return nil }
         guard let value = CellValue.read(text, type) else {
             throw ImportValues.RowError(
-                reason: "\(property.name): a \(key.name) is of type \(type.rawValue), not "
+                reason: "\(property.name): \(key.name) is of type \(type.rawValue), not "
                     + JSON.string(text).text)
         }
         return LinkKey(value: value)

@@ -12,7 +12,7 @@ enum Confirmation {
         StandardStream.error.write("\(question.printable) [y/N] ")
         let answer = (try? StandardInput().readLine()).flatMap { $0 } ?? []
         guard answer.first == UInt8(ascii: "y") || answer.first == UInt8(ascii: "Y") else {
-            throw CommandFailure("nothing was changed (--yes skips the question)")
+            throw CommandFailure("not confirmed, so nothing was changed; --yes skips the question")
         }
     }
 }

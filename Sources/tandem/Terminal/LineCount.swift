@@ -22,7 +22,7 @@ enum LineCount: Equatable {
     /// Parses the value of an option; throws if it is not a count.
     static func counted(_ argument: String) throws -> LineCount {
         guard let count = LineCount(argument: argument) else {
-            throw ValidationError("-n takes a number from 0 on, or all")
+            throw ValidationError("-n must be a number that is not negative, or all")
         }
         return count
     }

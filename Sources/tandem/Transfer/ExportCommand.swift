@@ -5,14 +5,14 @@ import TandemIO
 /// `tandem export`: prints all objects of entities at one position.
 struct ExportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Prints all objects of entities, for `tandem import`.",
+        commandName: "export", abstract: "Print all objects of entities, for `tandem import`.",
         discussion: """
-            All are of one position, whatever is saved meanwhile: the end, or --at. An object is listed under its own \
-            entity; name subentities as well. Without names all entities are printed. CSV has one entity, and an empty \
-            cell for no value. A link is the object's id, together with its unique key if it has one; `tandem import` follows the \
-            key, or the id to another row of the file. Infinite numbers, which JSON does not have, are the texts \
-            Infinity and -Infinity, as wherever tandem prints values. Derived attributes are left out: they follow \
-            from the rest, and nobody can set them.
+            All objects are read at one position: the end, or --at. An object is listed under its own entity only, \
+            so name subentities as well. Without names, all entities are printed. CSV has one entity, and an empty \
+            cell for null. A link is the object's id, with its unique key if there is one. `tandem import` follows \
+            the key, or the id to another row of the file. Infinite numbers, which JSON lacks, are the texts \
+            Infinity and -Infinity. Derived attributes are omitted, because they follow from other values and cannot \
+            be set.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -20,13 +20,13 @@ struct ExportCommand: ParsableCommand {
     @Argument(help: "The entities.")
     var entities: [String] = []
 
-    @Option(help: "A predicate, such as 'wins > 2', on each of them.")
+    @Option(help: "A predicate on objects of each entity, such as 'wins > 2'.")
     var `where`: String?
 
-    @Option(help: "At this position of the journal instead of now.")
+    @Option(help: "The position of the journal to read at, instead of the end.")
     var at: UInt64?
 
-    @Option(name: .shortAndLong, help: "ndjson or csv.")
+    @Option(name: .shortAndLong, help: "The format: ndjson or csv.")
     var output: TransferFormat = .ndjson
 
     func run() throws {
@@ -76,7 +76,8 @@ struct ExportCommand: ParsableCommand {
         }
         let wanted = entities.isEmpty ? all : named
         guard output == .ndjson || wanted.count == 1 else {
-            throw CommandFailure("-o csv takes one entity; name it, or use ndjson", code: 2)
+            throw CommandFailure(
+                "-o csv needs exactly one entity; name it, or use -o ndjson", code: 2)
         }
         return wanted
     }

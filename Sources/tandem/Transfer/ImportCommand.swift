@@ -5,55 +5,56 @@ import TandemIO
 /// `tandem import`: inserts objects from a file.
 struct ImportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Inserts an object for each row of a file.",
+        commandName: "import", abstract: "Insert an object for each row of a file.",
         discussion: """
-            Rows are JSON objects, one a line, as `tandem export` prints them or the values alone, or CSV. With --map \
-            PATH is a folder of CSV files, also packed by gzip, and the map says what they are and how they are linked. \
-            A date in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits alone are seconds in what was exported, and \
-            rejected elsewhere. Every row becomes a new object, in transactions of at most 1,000. What can't be read or is refused goes to \
-            the file of rejects with the line's number and the reason, and the rest goes on: the exit code is 1 then. \
-            What was interrupted goes on with the --id that it said, and inserts no row twice.
+            Rows are JSON objects, one per line, as `tandem export` prints them or their values only, or CSV. With \
+            --map, PATH is a folder of CSV files, possibly gzipped, and the map has their columns and links. A date \
+            in a table is written 2013-01-31 or 2013-01-31T10:05:00Z; digits only are seconds in exported files, and \
+            rejected elsewhere. Each row becomes a new object, in transactions of at most 1,000. Rejected rows go to \
+            the file of rejects with their line numbers and reasons, the import continues, and the exit code is 1. \
+            An interrupted import continues with the --id that it printed, and inserts no row twice.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "The file, or the folder.")
+    @Argument(help: "The file or folder.")
     var path: String
 
-    @Option(help: "The entity of rows that don't say theirs.")
+    @Option(help: "The entity of rows that have none.")
     var entity: String?
 
     @Option(
         help: ArgumentHelp(
-            "Which columns are what, as JSON (Importing.md).", valueName: "file"))
+            "The columns and links of the files, as JSON (Importing.md).", valueName: "file"))
     var map: String?
 
-    @Option(name: .shortAndLong, help: "ndjson or csv; by the file's name if not given.")
+    @Option(
+        name: .shortAndLong, help: "The format: ndjson or csv; by default that of the file's name.")
     var input: TransferFormat?
 
     @Option(
         help: ArgumentHelp(
-            "Where rejected rows go; PATH.rejects if not given, or that of the map.",
+            "The file for rejected rows; PATH.rejects by default, or the map's name with this ending.",
             valueName: "file"))
     var rejects: String?
 
-    @Option(help: "Goes on with the import of this name, or gives it one.")
+    @Option(help: "The import's id: continues that import, or names a new one.")
     var id: String?
 
     @Option(
         help:
-            "Where a row has an existing object's unique values: error, storeTrump or objectTrump.")
+            "The policy for rows whose unique values an existing object has.")
     var policy: ImportPolicy = .error
 
-    @Flag(help: "Go on also if the first 1,000 rows all fail for one reason.")
+    @Flag(help: "Continue even if the first 1,000 rows all fail for one reason.")
     var keepGoing = false
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     func validate() throws {
         guard map != nil, entity != nil || input != nil else { return }
-        throw ValidationError("with --map it is the map that says entities and formats")
+        throw ValidationError("--map cannot be combined with --entity and --input")
     }
 
     @MainActor func run() async throws {
@@ -72,10 +73,11 @@ struct ImportCommand: AsyncParsableCommand {
             }
         } else {
             guard RealFileSystem().exists(path) else {
-                throw CommandFailure("there is no file \(path)", code: 2)
+                throw CommandFailure.noFile(path)
             }
             guard !RealFileSystem().isDirectory(path) else {
-                throw CommandFailure("\(path) is a folder; --map says what its files are", code: 2)
+                throw CommandFailure(
+                    "\(path) is a folder; give a map of its files with --map", code: 2)
             }
             let model = try container.storeModel()
             let settings = try settings(model, name)
@@ -93,7 +95,7 @@ struct ImportCommand: AsyncParsableCommand {
     private func rejectFile(_ path: String, _ name: String) throws -> RejectFile {
         if let rejects, [path, self.path].contains(rejects) {
             throw CommandFailure(
-                "\(rejects) is no file of rejects but the input; name another file with --rejects",
+                "\(rejects) is the input and cannot be the file of rejects; name another file with --rejects",
                 code: 2)
         }
         return try RejectFile(rejects ?? path + ".rejects", of: name, isContinued: id != nil)
@@ -119,7 +121,7 @@ struct ImportCommand: AsyncParsableCommand {
         // able to print it.
         if id == nil {
             StandardStream.error.write(
-                "import \(name); if it is interrupted, go on with --id \(name)\n")
+                "import \(name); if it is interrupted, continue with --id \(name)\n")
         }
         do {
             try await body()
@@ -130,7 +132,7 @@ struct ImportCommand: AsyncParsableCommand {
                     + "(--keep-going rejects them and continues)")
         } catch let error as TandemError {
             show(counts())
-            throw CommandFailure(error).adding("go on with --id \(name)")
+            throw CommandFailure(error).adding("continue with --id \(name)")
         } catch let error as IOError {
             throw CommandFailure("\(error)")
         }
@@ -182,8 +184,12 @@ struct ImportCounts {
     /// One line for each entity.
     var lines: [String] {
         if imported.isEmpty { return ["nothing to import"] }
-        return imported.sorted { $0.key < $1.key }.map { "imported \($1) objects of \($0)" }
-            + made.sorted { $0.key < $1.key }.map { "made \($1) objects of \($0) for links" }
+        return imported.sorted { $0.key < $1.key }.map {
+            "imported \($1) \($1 == 1 ? "object" : "objects") of \($0)"
+        }
+            + made.sorted { $0.key < $1.key }.map {
+                "created \($1) \($1 == 1 ? "object" : "objects") of \($0) for links"
+            }
     }
 }
 
@@ -202,12 +208,5 @@ enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
         case .storeTrump: .storeTrump
         case .objectTrump: .objectTrump
         }
-    }
-}
-
-extension CommandFailure {
-    /// Returns the failure with one more remedy in its message.
-    fileprivate func adding(_ remedy: String) -> CommandFailure {
-        CommandFailure("\(message); \(remedy)", code: code)
     }
 }

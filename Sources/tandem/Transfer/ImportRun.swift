@@ -118,7 +118,7 @@ struct ImportSettings {
     private func entity(of row: ImportRow) throws(ImportValues.RowError) -> CompiledEntity {
         if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
         guard let name = row.entity ?? settings.entity else {
-            throw ImportValues.RowError(reason: "it does not say its entity; give --entity")
+            throw ImportValues.RowError(reason: "the row has no entity; give --entity")
         }
         guard let entity = model.entity(named: name) else {
             throw ImportValues.RowError(reason: model.unknownEntity(name).message)

@@ -226,7 +226,7 @@ import Tandem
         else { return true }
         guard other.id != row.fileID else { return false }
         throw TandemError(
-            .conflict, "\(property.name): \(member.id) is linked to \(other.id) already")
+            .conflict, "\(property.name): \(member.id) is already linked to \(other.id)")
     }
 
     /// Returns the object with this id; throws `unknownObject` if it was deleted since it was

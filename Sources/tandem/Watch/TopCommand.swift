@@ -5,26 +5,28 @@ import TandemIO
 /// `tandem top`: the current work of the daemon.
 struct TopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "top", abstract: "Shows clients, lags and rates of a running daemon.",
+        commandName: "top", abstract: "Show clients, lags and rates of a running daemon.",
         discussion: """
-            On a terminal it is drawn again every --delay seconds until it is interrupted; elsewhere, or with -n, \
-            that many times, once unless told otherwise. Rates are those between two answers of the daemon; \
-            percentiles are upper bounds, a power of two wide. Clients that lag come first, then those that ask for \
-            most. Stalls are what kept every save waiting longest since the start. While the daemon does not answer, \
-            the first line says for how long.
+            On a terminal the figures are redrawn every --delay seconds until the command is interrupted. Elsewhere, \
+            or with -n, they are printed that many times, once by default. Rates are measured between two answers of \
+            the daemon. Percentiles are upper bounds, a power of two wide. Lagging clients are listed first, then \
+            those with the most requests. Stalls are the longest delays of all saves since the start. While the \
+            daemon does not answer, the first line shows for how long.
             """)
 
     @OptionGroup var global: GlobalOptions
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("The time between two answers.", valueName: "seconds"))
+        help: ArgumentHelp("The seconds between two answers.", valueName: "seconds"))
     var delay: Double = 1
 
-    @Option(name: [.customShort("n"), .long], help: "How many times; without end on a terminal.")
+    @Option(
+        name: [.customShort("n"), .long],
+        help: "The number of times; on a terminal without end by default.")
     var iterations: Int?
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
@@ -32,9 +34,9 @@ struct TopCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard delay >= 0.05, delay <= 86_400 else {
-            throw ValidationError("--delay takes seconds from 0.05 on")
+            throw ValidationError("--delay must be at least 0.05 seconds")
         }
-        if let iterations, iterations < 1 { throw ValidationError("-n is at least 1") }
+        if let iterations, iterations < 1 { throw ValidationError("-n must be at least 1") }
     }
 
     @MainActor func run() async throws {

@@ -133,7 +133,7 @@ struct TopFrame {
     func lines(style: Style, width: Int, height: Int, silence: Int? = nil) -> [String] {
         let head =
             (silence.map {
-                ["no answer for \($0) s; the figures below are from before"]
+                ["no answer for \($0) s; the figures below are older"]
             } ?? []) + summary
         let columns = Self.columns.map { $0.0.padded(to: $0.1) }.joined().trimmed
         let rows = clients.map { client -> (String, Bool) in

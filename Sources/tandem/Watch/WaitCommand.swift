@@ -5,22 +5,22 @@ import TandemIO
 /// `tandem wait`: waits until the journal has reached a position.
 struct WaitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "wait", abstract: "Waits until the journal has reached a position.",
+        commandName: "wait", abstract: "Wait until the journal has reached a position.",
         discussion: """
-            Exits with 1 if the daemon answers and the position is not reached in time, and with 3 if no daemon \
+            Exits with 1 if the daemon answers but the position is not reached in time, and with 3 if no daemon \
             answers.
             """)
 
     @OptionGroup var global: GlobalOptions
 
-    @Argument(help: "A number, or a position as a save printed it.")
+    @Argument(help: "A number, or a position as printed by a save.")
     var position: String
 
-    @Option(help: "Seconds to wait at most.")
+    @Option(help: "The maximum number of seconds to wait.")
     var timeout: Double = 10
 
     func validate() throws {
-        guard timeout >= 0 else { throw ValidationError("--timeout takes seconds from 0 on") }
+        guard timeout >= 0 else { throw ValidationError("--timeout must not be negative") }
     }
 
     func run() throws {
@@ -44,12 +44,10 @@ struct WaitCommand: ParsableCommand {
     private func number(_ container: PersistentContainer) throws -> UInt64 {
         if let number = UInt64(position) { return number }
         guard let position = Position(position) else {
-            throw CommandFailure(
-                "`\(position)` is no position; give NUMBER or NUMBER@EPOCH-LOG", code: 2)
+            throw CommandFailure.notAPosition(position)
         }
         guard position.isComparable(with: try container.end()) else {
-            throw CommandFailure(
-                "\(position) is of another log or epoch than this daemon's", code: 5)
+            throw CommandFailure(.foreign(position, remedy: "use a newer position"))
         }
         return position.number
     }

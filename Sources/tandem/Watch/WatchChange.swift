@@ -48,7 +48,7 @@ struct WatchChange {
         guard let change else { return [] }
         let sections = change.change.sections.map { section in
             switch section {
-            case .delete(_, let name): "\(position): section \(name) is gone"
+            case .delete(_, let name): "\(position): section \(name) was removed"
             case .insert(_, let name): "\(position): section \(name) is new"
             }
         }

@@ -5,12 +5,12 @@ import TandemIO
 /// `tandem watch`: a list that follows every save.
 struct WatchCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "watch", abstract: "Shows a list of objects and keeps it up to date.",
+        commandName: "watch", abstract: "Show a list of objects and keep it up to date.",
         discussion: """
-            On a terminal it is drawn in place, with what just changed marked, and how long after its save that was \
-            shown. Elsewhere each row is a line, and then each change; with \
-            -o json one object a change. It goes on until it is interrupted, over restarts of the daemon, or up to \
-            --until.
+            On a terminal the list is redrawn in place, with recent changes marked, and with the time between a save \
+            and its display. Elsewhere each row is printed as a line, and then each change; with -o json each change \
+            is an object. The command runs until it is interrupted, across restarts of the daemon, or until --until \
+            is shown.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -30,23 +30,23 @@ struct WatchCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The key path of the sections.", valueName: "key path"))
     var section: String?
 
-    @Option(help: "At most this many.")
+    @Option(help: "The maximum number of rows.")
     var limit: Int?
 
-    @Option(help: ArgumentHelp("Only these, separated by commas.", valueName: "names"))
+    @Option(help: ArgumentHelp("The properties to show, separated by commas.", valueName: "names"))
     var properties: String?
 
-    @Option(help: ArgumentHelp("End when this is shown.", valueName: "position"))
+    @Option(help: ArgumentHelp("End after this position is shown.", valueName: "position"))
     var until: String?
 
-    @Option(name: .shortAndLong, help: "short or json.")
+    @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
     @Option(help: ArgumentHelp("Colours.", valueName: "when"))
     var color: ColorChoice = .auto
 
     func validate() throws {
-        if let limit, limit < 0 { throw ValidationError("--limit is not negative") }
+        if let limit, limit < 0 { throw ValidationError("--limit must not be negative") }
     }
 
     @MainActor func run() async throws {
@@ -93,7 +93,9 @@ struct WatchRequest: Sendable {
         if let text = options.where { request.predicate = try ObjectPredicate(format: text) }
         var sort = try (options.sort ?? "").split(separator: ",").map { text in
             guard let key = SortKey(String(text)) else {
-                throw CommandFailure("`\(text)` is no key path to sort by", code: 2)
+                throw CommandFailure(
+                    "`\(text)` is not a key path for --sort; give a key path, or - and a key path",
+                    code: 2)
             }
             return key
         }
@@ -110,7 +112,7 @@ struct WatchRequest: Sendable {
     private static func properties(_ text: String, _ entity: CompiledEntity) throws -> Set<String> {
         let names = text.split(separator: ",").map(String.init)
         for name in names where entity.slot(of: name) == nil {
-            throw CommandFailure("\(entity.name) has no property \(name)", code: 2)
+            throw entity.unknownProperty(name)
         }
         return Set(names)
     }

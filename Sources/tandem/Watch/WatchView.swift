@@ -48,8 +48,8 @@ import TandemIO
         container.onConnectionNotice { notice in
             guard case .connection(let event) = notice else { return }
             switch event.state {
-            case .lost: Self.remark("the daemon is gone; waiting for it")
-            case .restored: Self.remark("the daemon is back")
+            case .lost: Self.remark("the daemon does not answer; waiting for the daemon")
+            case .restored: Self.remark("the daemon answers again")
             default: break
             }
         }
@@ -64,7 +64,7 @@ import TandemIO
     func checkFollows() throws {
         guard let failure else { return }
         throw CommandFailure(
-            "the list can't be followed any more: \(failure.message)", code: failure.code)
+            "the list can no longer be updated: \(failure.message)", code: failure.code)
     }
 
     nonisolated private static func remark(_ text: String) {

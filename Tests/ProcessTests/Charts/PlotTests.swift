@@ -59,9 +59,9 @@ import Testing
         #expect(batch["count"]?.int == 1)
         #expect(try other.finish() == .exited(0))
         let after = try CommandRun("tandem", ["log", "--plot", "--socket", place.socket])
-        #expect(after.lines.first == "3 transactions (1 of batches), 2 changes", "\(after.output)")
+        #expect(after.lines.first == "3 transactions (1 by batches), 2 changes", "\(after.output)")
         let stats = try CommandRun("tandem", ["log", "--stats", "--socket", place.socket])
-        #expect(stats.lines.first?.hasPrefix("3 transactions (1 of batches), 2 changes") ?? false)
+        #expect(stats.lines.first?.hasPrefix("3 transactions (1 by batches), 2 changes") ?? false)
         let json = try CommandRun(
             "tandem", ["log", "--stats=author", "-o", "json", "--socket", place.socket]
         ).json.first

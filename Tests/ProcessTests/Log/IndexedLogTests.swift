@@ -118,20 +118,24 @@ import Testing
         let whole = try tandem(["verify", "--deep"])
         #expect(whole.code == 0, "\(whole.output)")
         let usage = try tandem(["disk-usage"]).output
-        #expect(usage.contains("index ") && usage.contains("where to find what in the segment"))
+        #expect(usage.contains("index ") && usage.contains("the index of the segment"))
         let path = try #require(try paths(".index").first)
         try flip(path, at: 4_200)
         let damaged = try tandem(["verify"])
         #expect(damaged.code == 1)
         #expect(
             damaged.output.contains(
-                "index: \(path): the checksum of page 0 does not match; remove the index, and the daemon"
+                "index: \(path): the checksum of page 0 does not match; remove the file, and the daemon"
             ))
         for path in try paths(".index") { try files.remove(path) }
         try makeIndexes { _ in nil }
         #expect(try tandem(["verify"]).code == 0)
         let other = try tandem(["verify", "--deep"])
-        #expect(other.code == 1 && other.output.contains("it is another than the segment makes"))
+        #expect(
+            other.code == 1
+                && other.output.contains(
+                    "the index differs from the one that the segment determines")
+        )
     }
 
     @Test func `vacuum removes indexes with their segments`() throws {

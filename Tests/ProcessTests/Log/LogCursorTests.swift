@@ -192,7 +192,7 @@ import Testing
         expectLine(try log(missing), 2, "\(missing):", "--cursor-file")
         #expect(try !log(missing).output.contains(".tmp"))
         try "junk\n".write(toFile: file, atomically: true, encoding: .utf8)
-        expectLine(try log(file), 2, "\(file) has no cursor in it")
+        expectLine(try log(file), 2, "\(file) does not contain a cursor")
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "junk\n")
     }
 

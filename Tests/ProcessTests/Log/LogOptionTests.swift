@@ -62,14 +62,14 @@ import Testing
             ["log", "-n", "abc"], ["log", "--lines", "abc", "author=x"], ["log", "-rn", "1x"],
             ["history", "-n", "abc", "Team/1"],
         ] {
-            expect(try run(words), 2, "-n takes a number from 0 on, or all")
+            expect(try run(words), 2, "-n must be a number that is not negative, or all")
         }
         for words in [
             ["log", "-n", "author=setup"], ["log", "-n", "show", "2"], ["history", "-n", "Team/1"],
         ] {
             expect(try run(words), 0)
         }
-        expect(try run(["log", "-n", "+"]), 2, "+ stands between matches")
+        expect(try run(["log", "-n", "+"]), 2, "+ must be between two matches")
     }
 
     @Test func `words that are no options stay as they are`() {
@@ -109,15 +109,18 @@ import Testing
     }
 
     @Test(arguments: [
-        (["op=nope"], "no op `nope`; there is insert, update, delete, touch, model"),
-        (["property=nope"], "property `nope`; there is born, name, players, team, wins"),
-        (["author=setup", "+", "property=nope"], "property `nope`; there is born"),
-        (["entity=nope"], "there is no entity `nope`; known are Player, Team"),
-        (["-E", "nope"], "there is no entity `nope`; known are Player, Team"),
-        (["-p", "Team.born"], "Team has no property `born`; there is name, players, wins"),
-        (["object=nope"], "`nope` is no object; give ENTITY/NUMBER"),
-        (["object=nope/1"], "there is no entity `nope`; known are Player, Team"),
-        (["pid=x"], "`x` is no pid; give a number"),
+        (["op=nope"], "no op `nope`; the ops are insert, update, delete, touch, model"),
+        (["property=nope"], "property `nope`; the properties are born, name, players, team, wins"),
+        (["author=setup", "+", "property=nope"], "property `nope`; the properties are born"),
+        (["entity=nope"], "there is no entity `nope`; the entities are Player, Team"),
+        (["-E", "nope"], "there is no entity `nope`; the entities are Player, Team"),
+        (
+            ["-p", "Team.born"],
+            "Team has no property `born`; the properties are name, players, wins"
+        ),
+        (["object=nope"], "`nope` is not an object id; give ENTITY/NUMBER"),
+        (["object=nope/1"], "there is no entity `nope`; the entities are Player, Team"),
+        (["pid=x"], "`x` is not a pid; give a number"),
         (["57"], "`57` is a position; `tandem log show 57`"),
         (["nope"], "is not FIELD=VALUE"),
     ]) func `an unknown value is a usage error`(_ words: [String], _ says: String)

@@ -48,7 +48,7 @@ import Testing
         try golden("object.player.2", try tandem("show", "Player/3", "--at", "2"))
         try golden("object.json", try tandem("show", "Player/3", "-o", "json"))
         #expect(try tandem("show", "Team/1").code == 1)
-        #expect(try tandem("show", "Team/1").output.contains("was deleted at 5"))
+        #expect(try tandem("show", "Team/1").output.contains("was deleted at position 5"))
         #expect(try tandem("show", "Team/1", "--at", "1").code == 1)
     }
 

@@ -95,10 +95,10 @@ import Testing
             let over = try tandem(["diff", "3", "4"], source)
             #expect(
                 over.lines.count == 1 && over.code == 0
-                    && over.output.hasPrefix("a migration at 4, "), "\(over.output)")
+                    && over.output.hasPrefix("a migration at position 4, "), "\(over.output)")
             let json = try tandem(["diff", "2", "-o", "json"], source)
             #expect(json.json.count == 1 && json.lines.count == 2, "\(json.output)")
-            #expect(json.output.contains("tandem: a migration at 4, "), "\(json.output)")
+            #expect(json.output.contains("tandem: a migration at position 4, "), "\(json.output)")
             let below = try tandem(["diff", "1", "3"], source)
             #expect(!below.output.contains("migration"), "\(below.output)")
         }

@@ -77,12 +77,12 @@ import Testing
         #expect(page.lines.contains("    book   Book/1"), "\(page.output)")
         expect(
             try show(["Page/13", "--at", "12"], on: source),
-            "not there yet at 12; it was inserted at 13")
-        expect(try show(["Book/13"], on: source), "there is no Book/13: the store has none")
-        expect(try show(["Book/77"], on: source), "there is no Book/77: the store has none")
-        expect(try show(["Cover/1"], on: source), "there is no Cover/1: the store has none")
-        expect(try show(["Book/3"], on: source), "Book/3 was deleted at 14")
-        expect(try show(["Book/1", "--at", "15"], on: source), "the last is 14")
+            "did not exist at position 12; it was inserted at 13")
+        expect(try show(["Book/13"], on: source), "there is no Book/13, neither in the store")
+        expect(try show(["Book/77"], on: source), "there is no Book/77, neither in the store")
+        expect(try show(["Cover/1"], on: source), "there is no Cover/1, neither in the store")
+        expect(try show(["Book/3"], on: source), "Book/3 was deleted at position 14")
+        expect(try show(["Book/1", "--at", "15"], on: source), "the last one is 14")
     }
 
     private func expect(
@@ -115,6 +115,6 @@ import Testing
         let offline = ["-D", place.store]
         try expectAll(offline)
         let then = try show(["Book/3", "--at", "13"], on: offline)
-        #expect(then.code == 5 && then.output.contains("no longer kept; it was changed at 14"))
+        #expect(then.code == 5 && then.output.contains("the object was next changed at 14"))
     }
 }

@@ -61,7 +61,7 @@ struct Exposition {
         }
         guard families[words[0]] == nil else { throw Malformed(line: line, reason: "twice") }
         guard (words[1] == "counter") == words[0].hasSuffix("_total") else {
-            throw Malformed(line: line, reason: "counters end in _total, others don't")
+            throw Malformed(line: line, reason: "counters end in _total, others do not")
         }
         families[words[0]] = Family(type: words[1], help: told.text)
         (current, help) = (words[0], nil)

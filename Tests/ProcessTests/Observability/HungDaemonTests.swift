@@ -29,7 +29,7 @@ import Testing
         // Before there are rates, the figures are shown without them.
         #expect(read(until: "saves -/s"))
         try stand(daemon.processID)
-        #expect(read(until: "s; the figures below are from before"))
+        #expect(read(until: "s; the figures below are older"))
         kill(daemon.processID, SIGCONT)
         #expect(read(until: "\u{1b}[Htandemd running"))
         #expect(daemon.end(SIGTERM) == 0)

@@ -20,7 +20,7 @@ final class NotifySocket {
                 bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
             }
         }
-        try #require(result == 0, "can't bind \(path)")
+        try #require(result == 0, "cannot bind \(path)")
     }
 
     deinit { close(descriptor) }

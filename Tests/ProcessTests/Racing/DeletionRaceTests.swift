@@ -179,11 +179,13 @@ import Testing
         } running: { position in
             try CommandRun("tandem", ["revert", position, "--socket", relayed])
         } check: { position, run, isDeletedEarly in
-            guard isDeletedEarly else { return expect(run, 0, "reverted \(position) by") }
+            guard isDeletedEarly else {
+                return expect(run, 0, "reverted transaction \(position) by")
+            }
             // The revert of an insert succeeds if the object was deleted already.
             if kind == "insert", run.code == 0 { return }
             expect(
-                run, 1, "conflict: Person/", "transaction \(position) can't be reverted: ",
+                run, 1, "conflict: Person/", "transaction \(position) cannot be reverted: ",
                 "; nothing was saved")
             #expect(!run.lines.contains { $0.hasPrefix("update ") }, "\(run.output)")
         }

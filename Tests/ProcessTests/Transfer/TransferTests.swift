@@ -73,14 +73,14 @@ import Testing
                 .contains("Tite"))
         let rejected = try rejects(path + ".rejects")
         #expect(rejected.count == 1)
-        #expect(rejected[0]["error"]?.string?.contains("is linked to Coach/") == true)
+        #expect(rejected[0]["error"]?.string?.contains("is already linked to Coach/") == true)
     }
 
     @Test func `the imported file is refused as its own file of rejects`() throws {
         try place.install(Self.model)
         let path = try file("rows.ndjson", #"{"entity":"Team","values":{"name":"A"}}"# + "\n")
         let run = try tandem("import", path, "--rejects", path)
-        expectLine(run, 2, "\(path) is no file of rejects but the input", "--rejects")
+        expectLine(run, 2, "\(path) is the input and cannot be the file of rejects", "--rejects")
         expect(try tandem("import", path, "--rejects", place.path + "/model.json"), 2, "--rejects")
         #expect(try tandem("count", "Team").output == "0\n")
     }
@@ -93,7 +93,7 @@ import Testing
         #expect(try tandem("export", "Team", "--where", "wins > 1").lines.count == 1)
         #expect(try tandem("export", "--at", "1").output == "")
         expect(try tandem("export", "Teem"), 2, "no entity `Teem`")
-        expect(try tandem("export", "-o", "csv"), 2, "takes one entity")
+        expect(try tandem("export", "-o", "csv"), 2, "needs exactly one entity")
         expect(try tandem("export", "Team", "--where", "wins >"), 2, "offset 6")
     }
 
@@ -136,7 +136,7 @@ import Testing
             """)
         let run = try tandem("import", path, "--entity", "Team")
         expect(
-            run, 1, "imported 1 objects of Player", "imported 2 objects of Team",
+            run, 1, "imported 1 object of Player", "imported 2 objects of Team",
             "6 rows were rejected; see \(path).rejects")
         let found = try rejects(path + ".rejects")
         let lines = found.sorted { ($0["line"]?.int ?? 0) < ($1["line"]?.int ?? 0) }
@@ -144,7 +144,7 @@ import Testing
         #expect(
             lines.map { $0["by"]?.string }
                 == ["reader", "reader", "daemon", "reader", "reader", "daemon"])
-        #expect(lines[1]["error"]?.string == "wins needs a value of type int, not \"many\"")
+        #expect(lines[1]["error"]?.string == "wins: a value of type int is required, not \"many\"")
         #expect(lines[1]["row"]?.string == #"{"name": "C", "wins": "many"}"#)
         #expect(try tandem("count", "Team").output == "2\n")
         // Another import does not mix its rejects with these.
@@ -159,7 +159,7 @@ import Testing
         let path = try file("own.ndjson", rows)
         let more = ["--entity", "Team", "--id", "x", "--rejects", path]
         let run = try CommandRun("tandem", ["import", path] + more + ["--socket", place.socket])
-        expect(run, 2, "is no file of rejects")
+        expect(run, 2, "cannot be the file of rejects")
         #expect(try String(contentsOfFile: path, encoding: .utf8) == rows)
         let bad = try file("bad.ndjson", "{\n")
         expect(try tandem("import", bad, "--entity", "Team", "--id", "x"), 1)
@@ -203,7 +203,7 @@ import Testing
         #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [5, 6, 7])
         expect(
             try tandem("import", try file("a.csv", "name,name\nA,B\n"), "--entity", "Team"), 2,
-            "a name of its own")
+            "two columns have the same name")
     }
 
     /// Cells that could be taken for another value of their column's type.
@@ -230,14 +230,15 @@ import Testing
         let lines = [columns.joined(separator: ","), fine] + cells
         let path = try file("cells.csv", lines.joined(separator: "\n") + "\n")
         expect(
-            try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team",
+            try tandem("import", path, "--entity", "Team"), 1, "imported 1 object of Team",
             "\(cells.count) rows were rejected")
         let found = try rejects(path + ".rejects")
         #expect(found.map { $0["line"]?.int } == cells.indices.map { Int64($0 + 3) })
         for ((name, cell, type), reject) in zip(Self.ambiguous, found) {
             let reason = reject["error"]?.string ?? ""
-            #expect(reason.hasPrefix("\(name) needs a value of type \(type), not \"\(cell)\""))
-            #expect(reason.contains("a date is written 2013-01-31") == (type == "date"))
+            #expect(
+                reason.hasPrefix("\(name): a value of type \(type) is required, not \"\(cell)\""))
+            #expect(reason.contains("write a date as 2013-01-31") == (type == "date"))
         }
     }
 
@@ -279,7 +280,7 @@ import Testing
         child.wait()
         try RealFileSystem().remove(path)
         try file("rows.ndjson", "{\"name\": \"A\"}\n")
-        expect(try CommandRun("tandem", options), 0, "imported 1 objects of Team")
+        expect(try CommandRun("tandem", options), 0, "imported 1 object of Team")
     }
 
     /// Returns whether a process holds a lock on a file.
@@ -296,7 +297,7 @@ import Testing
         for _ in 0..<2 {
             expect(
                 try tandem("import", path, "--entity", "Team", "--id", "mine"), 0,
-                "imported 1 objects of Team")
+                "imported 1 object of Team")
             #expect(!FileManager.default.fileExists(atPath: path + ".rejects"))
         }
         try file("rows.ndjson.rejects", "")
@@ -315,9 +316,9 @@ import Testing
             return try CommandRun(
                 path: "/usr/bin/strace", words + arguments + ["--socket", place.socket])
         }
-        let remark = "take care that no other import has this file of rejects"
+        let remark = "make sure that no other import uses this file of rejects"
         let fine = try file("fine.ndjson", "{\"name\": \"A\"}\n")
-        expect(try unlocked("import", fine, "--entity", "Team"), 0, remark, "imported 1 objects")
+        expect(try unlocked("import", fine, "--entity", "Team"), 0, remark, "imported 1 object")
         #expect(!FileManager.default.fileExists(atPath: fine + ".rejects"))
         for name in ["new", "begun"] {
             let path = try file("\(name).ndjson", "{\"name\": \"\(name)\"}\n{\n")
@@ -327,7 +328,7 @@ import Testing
             #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
             expect(try unlocked("import", path, "--entity", "Team"), 2, "rejects exists")
             let again = try unlocked("import", path, "--entity", "Team", "--id", name)
-            expect(again, 1, "imported 1 objects", "1 row was rejected")
+            expect(again, 1, "imported 1 object", "1 row was rejected")
         }
         #expect(try tandem("count", "Team").output == "3\n")
     }
@@ -362,7 +363,7 @@ import Testing
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n")
         expect(
             try tandem("import", path, "--entity", "Team", "--rejects", rejects), 2,
-            "\(rejects) is no file; name one with --rejects")
+            "\(rejects) is not a regular file; name another with --rejects")
         #expect(try tandem("count", "Team").output == "0\n")
     }
 
@@ -370,7 +371,7 @@ import Testing
         try place.install(Self.model)
         let path = try file("rows.ndjson", "{\"name\": \"A\"}\n{\n")
         try file("rows.ndjson.rejects", "")
-        expect(try tandem("import", path, "--entity", "Team"), 1, "imported 1 objects of Team")
+        expect(try tandem("import", path, "--entity", "Team"), 1, "imported 1 object of Team")
         #expect(try rejects(path + ".rejects").map { $0["line"]?.int } == [2])
     }
 

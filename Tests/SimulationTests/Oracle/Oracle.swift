@@ -63,7 +63,7 @@ final class Oracle {
         do {
             return try EncodedTransaction(bytes: bytes)
         } catch {
-            throw Violation(3, "a durable transaction can't be read: \(error)")
+            throw Violation(3, "a durable transaction cannot be read: \(error)")
         }
     }
 

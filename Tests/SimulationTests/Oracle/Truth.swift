@@ -104,7 +104,7 @@ struct Truth {
         do {
             transaction = try encoded.decoded()
         } catch {
-            throw Violation(3, "transaction \(position) can't be decoded: \(error)")
+            throw Violation(3, "transaction \(position) cannot be decoded: \(error)")
         }
         guard transaction.position == position else {
             throw Violation(2, "transaction \(transaction.position) lies at \(position)")
@@ -147,7 +147,7 @@ struct Truth {
     private mutating func install(_ bytes: [UInt8], _ position: UInt64) throws(Violation) {
         var reader = ByteReader(bytes)
         guard let model = try? CompiledModel(from: &reader) else {
-            throw Violation(3, "the model at \(position) can't be read")
+            throw Violation(3, "the model at \(position) cannot be read")
         }
         let old = models.last?.model
         models.append((position, model))

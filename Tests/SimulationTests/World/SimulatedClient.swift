@@ -158,7 +158,7 @@ final class SimulatedClient {
                 guard take(envelope) else { return false }
             }
         } catch {
-            oracle.report(2, "client \(number) can't read the daemon: \(error)")
+            oracle.report(2, "client \(number) cannot read the daemon: \(error)")
         }
         return oracle.violation == nil
     }
@@ -275,7 +275,7 @@ final class SimulatedClient {
     private func take(_ welcome: Welcome) -> Bool {
         switch machine.received(welcome) {
         case .close(let error):
-            oracle.report(2, "client \(number) can't take its welcome: \(error)")
+            oracle.report(2, "client \(number) cannot take its welcome: \(error)")
             return false
         case .resume: break
         case .refresh: refused(welcome)

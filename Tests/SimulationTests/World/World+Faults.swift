@@ -95,7 +95,7 @@ extension World {
             try daemon.committer.journal.trim(below: below)
         } catch {
             oracle.expect(
-                machine.isDead || machine.hasFailed, 0, "the journal can't be trimmed: \(error)")
+                machine.isDead || machine.hasFailed, 0, "the journal cannot be trimmed: \(error)")
             crash(&chance)
         }
     }
@@ -147,7 +147,7 @@ extension World {
             try directory.replaceStore(with: backup.store)
             try beginEpoch()
         } catch {
-            oracle.report(3, "a backup can't be restored: \(error)")
+            oracle.report(3, "a backup cannot be restored: \(error)")
         }
         note("restore")
         start()

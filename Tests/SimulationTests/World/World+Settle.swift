@@ -119,7 +119,7 @@ extension World {
                     + (example ?? "\(expected.count) lines against \(found.count)"))
             note("compared", oracle.truth.last, UInt64(found.count))
         } catch {
-            oracle.report(6, "the store can't be compared: \(error)")
+            oracle.report(6, "the store cannot be compared: \(error)")
         }
     }
 

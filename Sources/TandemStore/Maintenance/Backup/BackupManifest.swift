@@ -75,20 +75,21 @@ public struct BackupManifest: Hashable, Sendable {
     /// Throws `damaged` if the text was altered, `notOurs` for another format.
     package init(parsing text: String, path: String) throws(StoreError) {
         guard let json = try? JSON(parsing: text), case .object(var object) = json else {
-            throw StoreError(.damaged, "\(path) is no manifest of a backup; use another backup")
+            throw StoreError(
+                .damaged, "\(path) is not the manifest of a backup; use another backup")
         }
         let check = object.removeValue(forKey: "check")?.string
         guard let format = json["format"]?.int, format == Int64(Self.format) else {
             throw StoreError(
                 .notOurs,
-                "\(path) is of another format than \(Self.format); use the program that wrote it")
+                "\(path) does not have the format \(Self.format); use the program that wrote it")
         }
         guard check == StableHash(Array(JSON.object(object).text.utf8)).description,
             let manifest = Self(fields: json)
         else {
             throw StoreError(
                 .damaged,
-                "\(path) is not as it was written: its hash does not match; "
+                "\(path) was changed after the backup: its hash does not match; "
                     + "use another backup")
         }
         self = manifest

@@ -49,7 +49,7 @@ public enum StoreBackup {
         journal: (_ after: UInt64, _ folder: String) throws -> UInt64?
     ) throws -> BackupManifest {
         guard !files.exists(path) else {
-            throw StoreError(.notOurs, "\(path) exists; a backup needs a name of its own")
+            throw StoreError(.notOurs, "\(path) exists; choose a new directory for the backup")
         }
         let draft = path + suffix
         try removeLeftover(draft, ["journal", "store", BackupManifest.fileName], files)
@@ -80,7 +80,7 @@ public enum StoreBackup {
         guard files.isDirectory(draft), try known.isSuperset(of: files.list(draft)) else {
             throw StoreError(
                 .notOurs,
-                "\(draft), the name of an unfinished attempt, has files of something else; move it away"
+                "\(draft), the name of an unfinished backup, has other files; move the directory away"
             )
         }
         try files.removeTree(draft)
@@ -103,8 +103,8 @@ public enum StoreBackup {
         }
         throw StoreError(
             .failed,
-            "the oldest part of the journal was removed while each of \(attempts) copies of the store was made; "
-                + "run it again, or let the daemon keep more of it (`journal.keepBytes`)")
+            "the journal's oldest segments were removed while each of \(attempts) copies of the store was made; "
+                + "run the command again, or keep more of the journal (`journal.keepBytes`)")
     }
 
     private static func position(of draft: String) throws(StoreError) -> UInt64 {
@@ -129,7 +129,7 @@ public enum StoreBackup {
         guard last >= copy.appliedPosition else {
             throw StoreError(
                 .damaged,
-                "the journal ends at position \(last), but the store has applied "
+                "the journal ends at position \(last), but the store is at position "
                     + "\(copy.appliedPosition): transactions are missing; see `tandem verify`")
         }
         return BackupManifest(
@@ -210,12 +210,13 @@ public enum StoreBackup {
         guard bytes == file.bytes else {
             throw StoreError(
                 .damaged,
-                "\(name) has \(bytes) bytes, it was written with \(file.bytes); use another backup")
+                "\(name) has \(bytes) bytes, but was written with \(file.bytes); use another backup"
+            )
         }
         guard hash == file.hash else {
             throw StoreError(
                 .damaged,
-                "\(name) is not as it was written: its hash does not match; use another backup")
+                "\(name) was changed after the backup: its hash does not match; use another backup")
         }
     }
 

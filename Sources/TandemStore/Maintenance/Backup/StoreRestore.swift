@@ -21,7 +21,7 @@ public enum StoreRestore {
     ) throws -> BackupManifest {
         guard !files.exists(store) || files.isEmptyDirectory(store) else {
             throw StoreError(
-                .notOurs, "\(store) is not empty; restore into a directory that is empty or absent")
+                .notOurs, "\(store) is not empty; restore into an empty or new directory")
         }
         // Every byte is read three times: for the comparison, for the copy, and from the copy.
         let manifest = try StoreBackup.verify(backup, files: files) { progress($0, 3 &* $1) }
@@ -56,7 +56,8 @@ public enum StoreRestore {
             // The source may have changed since, or this read may have failed silently.
             guard try FileCopy.hash(of: copy, files, done: done).hash == file.hash else {
                 throw StoreError(
-                    .damaged, "\(backup)/\(file.name) was read differently; use another backup")
+                    .damaged, "\(backup)/\(file.name) changed while it was read; use another backup"
+                )
             }
         }
         for folder in ["journal", "store"] { try files.syncDirectory("\(draft)/\(folder)") }

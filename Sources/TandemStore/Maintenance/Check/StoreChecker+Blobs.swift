@@ -10,13 +10,15 @@ extension StoreChecker {
             if try open.get(store.tables.blobs, blob.hash) == nil {
                 find(
                     StoreFinding(
-                        .missingBlob, .blobs, blob.hash, "\(count) rows stand for it, it is gone"))
+                        .missingBlob, .blobs, blob.hash,
+                        "\(count) rows refer to the content, which is missing"))
             }
             guard try get(.blobUses, blob.hash) == nil else { continue }
             let uses = BlobUses(count: count, since: report.position)
             find(
                 StoreFinding(
-                    .wrongBlobUses, .blobUses, blob.hash, "\(count) rows have it, none is counted",
+                    .wrongBlobUses, .blobUses, blob.hash,
+                    "\(count) rows refer to the content, but no count exists",
                     [.put(.blobUses, key: blob.hash, value: uses.bytes)]))
         }
         for (blob, count) in blobCounts { countsByHash[blob.hash, default: 0] += count }
@@ -25,7 +27,7 @@ extension StoreChecker {
     func checkUses(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         let expected = countsByHash[key] ?? 0
         if expected == 0, try open.get(store.tables.blobs, key) == nil {
-            return strayBlob(.blobUses, key, "it counts a content that is not there")
+            return strayBlob(.blobUses, key, "the counted content does not exist")
         }
         let uses = value.withUnsafeBytes { BlobUses($0) }
         guard let uses, uses.count == expected else {
@@ -38,8 +40,8 @@ extension StoreChecker {
                 repairs.append(
                     .put(.unusedBlobs, key: StoreKey.number(since) + key, value: []))
             }
-            let counted = uses.map { "\($0.count)" } ?? "no number"
-            let message = "\(expected) rows have it, \(counted) is counted"
+            let counted = uses.map { "\($0.count)" } ?? "no count"
+            let message = "\(expected) rows refer to the content, but the count is \(counted)"
             return find(StoreFinding(.wrongBlobUses, .blobUses, key, message, repairs))
         }
         guard expected == 0 else { return }
@@ -47,7 +49,8 @@ extension StoreChecker {
         guard try get(.unusedBlobs, unused) == nil else { return }
         find(
             StoreFinding(
-                .strayBlob, .unusedBlobs, unused, "no row has it and it is not noted as unused",
+                .strayBlob, .unusedBlobs, unused,
+                "no row refers to the content, which is not recorded as unused",
                 [.put(.unusedBlobs, key: unused, value: [])]))
     }
 
@@ -57,11 +60,11 @@ extension StoreChecker {
         if countsByHash[key] != nil {
             guard !isRight else { return }
             return find(
-                StoreFinding(.missingBlob, .blobs, key, "the content is not the one of this hash"))
+                StoreFinding(.missingBlob, .blobs, key, "the content does not have this hash"))
         }
         let isCounted = try get(.blobUses, key) != nil
         guard !isRight || !isCounted else { return }
-        strayBlob(.blobs, key, "no row has it and nothing counts it, or it is another content")
+        strayBlob(.blobs, key, "no row and no count refer to the content, or its hash is wrong")
     }
 
     func checkUnused(_ key: [UInt8]) throws(StoreError) {
@@ -72,7 +75,7 @@ extension StoreChecker {
         {
             return
         }
-        strayBlob(.unusedBlobs, key, "it notes a content as unused that is not, or not since then")
+        strayBlob(.unusedBlobs, key, "the content is not unused, or not since this position")
     }
 
     private func strayBlob(_ table: StoreTable, _ key: [UInt8], _ message: String) {

@@ -12,7 +12,7 @@ extension StoreChecker {
             key.withUnsafeBytes { Consumer(key: $0, value: value) }
         }
         guard let consumer else {
-            let message = "the consumer \(Consumer.name(key)) has no position that can be read"
+            let message = "the consumer \(Consumer.name(key)) has no readable position"
             return find(
                 StoreFinding(
                     .badValue, .consumers, key, message, [.delete(.consumers, key: key)]))
@@ -23,7 +23,7 @@ extension StoreChecker {
         find(
             StoreFinding(
                 .futureConsumer, .consumers, key,
-                "consumer \(consumer.name) acknowledged \(consumer.acknowledged), the store stands "
+                "consumer \(consumer.name) acknowledged \(consumer.acknowledged), but the store is "
                     + "at \(report.position)", [.put(.consumers, key: key, value: mended.value)]))
     }
 
@@ -35,7 +35,7 @@ extension StoreChecker {
         find(
             StoreFinding(
                 .highSaveFloor, .meta, Array("saveFloor".utf8),
-                "save ids below \(store.saveFloor) are forgotten, the store stands at "
+                "save ids below \(store.saveFloor) are forgotten, but the store is at "
                     + "\(report.position)", [.lowerSaveFloor(to: highest)]))
     }
 }

@@ -22,7 +22,7 @@ extension StoreChecker {
                 StoreFinding(
                     .wrongDerived, .rows, StoreKey.row(stored.object), object: id(stored.object),
                     property: property.name,
-                    "it is \(Self.text(held)), and \(property.derivation?.description ?? "") is "
+                    "the value is \(Self.text(held)), but \(property.derivation?.description ?? "") is "
                         + Self.text(item.value), repairs))
         }
     }

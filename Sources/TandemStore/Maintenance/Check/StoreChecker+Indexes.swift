@@ -11,7 +11,7 @@ extension StoreChecker {
             find(
                 StoreFinding(
                     .missingIndexEntry, .indexes, key, object: id(object),
-                    property: Self.names(index), "it is not in the index",
+                    property: Self.names(index), "the object is not in the index",
                     [.put(.indexes, key: key, value: StoreKey.tag(object.tag))]))
         }
         for index in entity.uniqueness {
@@ -29,7 +29,7 @@ extension StoreChecker {
                 find(
                     StoreFinding(
                         .missingUniqueKey, .unique, key, object: id(object),
-                        property: Self.names(index), "it does not hold its unique key",
+                        property: Self.names(index), "the object does not have its unique key",
                         [.put(.unique, key: key, value: value)]))
             }
         }
@@ -37,7 +37,7 @@ extension StoreChecker {
 
     func checkIndex(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count >= 10, value.count == 2 else {
-            return stray(.badKey, .indexes, key, nil, nil, "it has not the form of an entry")
+            return stray(.badKey, .indexes, key, nil, nil, "the key is not an index entry")
         }
         let (id, number, tag) = (
             key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
@@ -48,7 +48,7 @@ extension StoreChecker {
         guard let entity = model?.entity(tagged: tag),
             let index = entity.indexes.first(where: { $0.id == id })
         else {
-            let message = "the model knows no such index"
+            let message = "the model has no such index"
             return stray(.strayIndexEntry, .indexes, key, object, nil, message)
         }
         if let row = try row(object),
@@ -63,14 +63,14 @@ extension StoreChecker {
 
     func checkUnique(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 18, value.count == 10 else {
-            return stray(.badKey, .unique, key, nil, nil, "it has not the form of a unique key")
+            return stray(.badKey, .unique, key, nil, nil, "the key is not a unique key")
         }
         let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
         let object = Self.reference(value)
         guard let entity = model?.entity(tagged: object.tag),
             let index = entity.uniqueness.first(where: { $0.id == id })
         else {
-            let message = "the model knows no such uniqueness constraint"
+            let message = "the model has no such uniqueness constraint"
             return stray(.strayUniqueKey, .unique, key, object, nil, message)
         }
         guard try holder(value, of: key, index) == nil else { return }

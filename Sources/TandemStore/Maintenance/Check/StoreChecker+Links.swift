@@ -4,7 +4,7 @@ import TandemModel
 extension StoreChecker {
     func checkLink(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 18, value.count >= 2 else {
-            return stray(.badKey, key, nil, "it has not the form of a link")
+            return stray(.badKey, key, nil, "the key is not a link")
         }
         let parts = key.withUnsafeBytes {
             (
@@ -14,12 +14,13 @@ extension StoreChecker {
         }
         guard let (owners, property) = relationships[parts.link],
             let relationship = property.relationship
-        else { return stray(.strayLink, key, nil, "the model knows no such relationship") }
+        else { return stray(.strayLink, key, nil, "the model has no such relationship") }
         guard let owner = try object(parts.owner, in: owners.tag) else {
-            return stray(.strayLink, key, nil, "number \(parts.owner) is no \(owners.name)")
+            return stray(
+                .strayLink, key, nil, "object \(parts.owner) is not of the entity \(owners.name)")
         }
         guard let member = try object(parts.member, in: relationship.destination) else {
-            let message = "number \(parts.member) is not there to be a member"
+            let message = "the member, object \(parts.member), does not exist"
             return stray(.strayLink, key, (owner, property), message)
         }
         let isMutual =
@@ -27,7 +28,7 @@ extension StoreChecker {
             ? try checkBack(owner, member, relationship)
             : try refers(member, to: owner, relationship)
         guard isMutual else {
-            let message = "\(id(member)?.description ?? "?") does not name it"
+            let message = "\(id(member)?.description ?? "?") does not refer to the object"
             return stray(.strayLink, key, (owner, property), message)
         }
         checkRank(key, value, (owner, property), relationship)
@@ -35,7 +36,7 @@ extension StoreChecker {
         find(
             StoreFinding(
                 .wrongLinkEntity, .links, key, object: id(owner), property: property.name,
-                "\(id(member)?.description ?? "?") is kept under another entity",
+                "\(id(member)?.description ?? "?") is stored under another entity",
                 [.put(.links, key: key, value: StoreKey.tag(member.tag) + value[2...])]))
     }
 
@@ -49,8 +50,8 @@ extension StoreChecker {
         guard relationship.isOrdered ? Rank(rank) == nil : !rank.isEmpty else { return }
         let message =
             relationship.isOrdered
-            ? "a member has no rank that can be read"
-            : "a member has a rank where there is no order"
+            ? "a member has no readable rank"
+            : "a member of an unordered relationship has a rank"
         find(
             StoreFinding(
                 .badValue, .links, key, object: id(place.owner), property: place.property.name,
@@ -81,7 +82,7 @@ extension StoreChecker {
         find(
             StoreFinding(
                 .missingLink, .links, key, object: id(member), property: inverse.name,
-                "\(id(owner)?.description ?? "?") has it as a member and is not among its own",
+                "\(id(owner)?.description ?? "?") has the object as a member, but the object has no such owner",
                 repairs(ofMissing: key, to: owner, inverse.relationship)))
         return true
     }

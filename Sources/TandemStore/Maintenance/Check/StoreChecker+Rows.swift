@@ -4,32 +4,34 @@ import TandemModel
 extension StoreChecker {
     func checkRow(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 10 else {
-            return find(StoreFinding(.badKey, .rows, key, "a key has 10 bytes, not \(key.count)"))
+            return find(StoreFinding(.badKey, .rows, key, "the key has \(key.count) bytes, not 10"))
         }
         let object = ObjectReference(
             tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
             number: key.withUnsafeBytes { $0.bigEndian(2, as: UInt64.self) })
         highestNumber = max(highestNumber, object.number)
         guard let entity = model?.entity(tagged: object.tag) else {
-            let message = "the model knows no entity with tag \(object.tag)"
+            let message = "the model has no entity with tag \(object.tag)"
             return find(StoreFinding(.badRow, .rows, key, message))
         }
         guard let stored = value.withUnsafeBytes({ Store.stored(object, $0) }) else {
             return bad(key, object, "the value has \(value.count) bytes")
         }
         guard stored.row.isValid(for: entity) else {
-            return bad(key, object, "the bytes are no row of \(entity.name)")
+            return bad(key, object, "the bytes are not a row of \(entity.name)")
         }
         if let version = model?.version, stored.row.modelVersion != version {
             return bad(
                 key, object,
-                "it is of model version \(stored.row.modelVersion), the store's is \(version)")
+                "the row has model version \(stored.row.modelVersion), but the store's is \(version)"
+            )
         }
         if stored.version == 0 || stored.version > report.position {
             find(
                 StoreFinding(
                     .futureRow, .rows, key, object: id(object),
-                    "changed at \(stored.version), the store stands at \(report.position)"))
+                    "the row was changed at \(stored.version), but the store is at \(report.position)"
+                ))
         }
         try checkNumber(of: object)
         try checkReferences(stored.row, object, entity)
@@ -49,7 +51,8 @@ extension StoreChecker {
         let noted = try get(.numbers, key)
         guard noted != StoreKey.tag(object.tag) else { return }
         let message =
-            noted == nil ? "the number is not noted as used" : "it is noted for another entity"
+            noted == nil
+            ? "the number is not recorded as used" : "the number is recorded for another entity"
         find(
             StoreFinding(
                 .unnotedNumber, .numbers, key, object: id(object), message,
@@ -59,7 +62,7 @@ extension StoreChecker {
     /// Checks a used number, which needs no row: it is kept after its object is deleted.
     func checkNumber(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 8 else {
-            let message = "a key has 8 bytes, not \(key.count)"
+            let message = "the key has \(key.count) bytes, not 8"
             return find(
                 StoreFinding(.badKey, .numbers, key, message, [.delete(.numbers, key: key)]))
         }
@@ -73,7 +76,7 @@ extension StoreChecker {
         }
         find(
             StoreFinding(
-                .badValue, .numbers, key, "a value has 2 bytes, not \(value.count)",
+                .badValue, .numbers, key, "the value has \(value.count) bytes, not 2",
                 [.put(.numbers, key: key, value: StoreKey.tag(tag))]))
     }
 
@@ -102,7 +105,8 @@ extension StoreChecker {
                     StoreFinding(
                         .danglingReference, .rows, StoreKey.row(object), object: id(object),
                         property: property.name,
-                        "it names \(id(target)?.description ?? "?"), which is not there"))
+                        "the object refers to \(id(target)?.description ?? "?"), which does not exist"
+                    ))
                 continue
             }
             let inverse = family.properties[relationship.inverseSlot]
@@ -124,7 +128,7 @@ extension StoreChecker {
         find(
             StoreFinding(
                 .missingLink, .links, key, object: id(owner), property: property.name,
-                "\(id(member)?.description ?? "?") names it and is not among its members",
+                "\(id(member)?.description ?? "?") refers to the object, but is not among its members",
                 repairs(ofMissing: key, to: member, property.relationship)))
     }
 
@@ -139,6 +143,7 @@ extension StoreChecker {
             StoreFinding(
                 .oneSidedReference, .rows, StoreKey.row(object), object: id(object),
                 property: property.name,
-                "it names \(id(target)?.description ?? "?"), whose \(inverse.name) is another"))
+                "the object refers to \(id(target)?.description ?? "?"), whose \(inverse.name) is another object"
+            ))
     }
 }

@@ -4,10 +4,11 @@ import TandemModel
 extension StoreChecker {
     func checkSave(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard let saved = try? IdempotencyRecord(bytes: value), key.count >= 4 else {
-            return loose(.badValue, .saves, key, "the answer to a save can't be read")
+            return loose(.badValue, .saves, key, "the answer to a save cannot be read")
         }
         guard saved.position > 0 || !saved.wrote, saved.position <= report.position else {
-            let message = "a save at \(saved.position), the store stands at \(report.position)"
+            let message =
+                "the save has position \(saved.position), but the store is at \(report.position)"
             return loose(.looseSave, .saves, key, message)
         }
         let position = StoreKey.number(saved.position)
@@ -19,20 +20,20 @@ extension StoreChecker {
             saved.wrote ? (.saveOrder, position, key) : (.unchanged, position + key, [])
         find(
             StoreFinding(
-                .looseSave, table, order, "position \(saved.position) does not lead to its save",
+                .looseSave, table, order, "position \(saved.position) does not refer to its save",
                 [.put(table, key: order, value: value)]))
     }
 
     func checkOrder(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 8 else {
-            return loose(.badKey, .saveOrder, key, "a key has 8 bytes, not \(key.count)")
+            return loose(.badKey, .saveOrder, key, "the key has \(key.count) bytes, not 8")
         }
         try checkSave(value, isAt: key, wrote: true, .saveOrder, key)
     }
 
     func checkUnchanged(_ key: [UInt8]) throws(StoreError) {
         guard key.count > 8 else {
-            return loose(.badKey, .unchanged, key, "a key has more than 8 bytes")
+            return loose(.badKey, .unchanged, key, "the key has more than 8 bytes")
         }
         let (position, save) = (Array(key.prefix(8)), Array(key.dropFirst(8)))
         try checkSave(save, isAt: position, wrote: false, .unchanged, key)
@@ -48,7 +49,7 @@ extension StoreChecker {
         {
             return
         }
-        loose(.looseSave, table, key, "position \(number) leads to a save that is not there")
+        loose(.looseSave, table, key, "position \(number) refers to a save that does not exist")
     }
 
     private func loose(

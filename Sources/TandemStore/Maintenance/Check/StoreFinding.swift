@@ -100,7 +100,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         var text = "\(kind.rawValue): "
         if let object { text += property.map { "\(object) \($0): " } ?? "\(object): " }
         text += message + " (\(table.rawValue) \(StoreFinding.hex(key)))"
-        return text + (repairs.isEmpty ? "; only `tandem rebuild` mends it" : "")
+        return text + (repairs.isEmpty ? "; only `tandem rebuild` repairs this" : "")
     }
 
     static func hex(_ bytes: [UInt8]) -> String { bytes.withUnsafeBytes { StoreKey.hex($0) } }
