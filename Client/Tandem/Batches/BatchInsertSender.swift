@@ -22,7 +22,7 @@ final class BatchInsertSender {
     private let author: String?
     private let context: String
     /// The maximum estimated size of a chunk's rows in bytes.
-    private let partBytes: Int
+    private let chunkBytes: Int
     /// Receives rows that the daemon rejects, by index among all rows; the batch continues without
     /// them.
     ///
@@ -59,7 +59,7 @@ final class BatchInsertSender {
     /// Creates a batch insert under a new id, or under one that may have begun before.
     init(
         entity: String, policy: MergePolicy, id: [UInt8], mayBeRepeat: Bool, author: String?,
-        context: String, partBytes: Int = WireLimits.frameBytes,
+        context: String, chunkBytes: Int = WireLimits.frameBytes,
         refusing: ((BatchRefusals) throws -> Void)? = nil,
         numbering: ((BatchNumbers) throws -> Void)? = nil
     ) {
@@ -68,7 +68,7 @@ final class BatchInsertSender {
         self.id = id
         self.author = author
         self.context = context
-        self.partBytes = partBytes
+        self.chunkBytes = chunkBytes
         self.refusing = refusing
         self.numbering = numbering
         asks = mayBeRepeat
@@ -133,7 +133,7 @@ final class BatchInsertSender {
     private func place(_ index: Int) {
         guard cut == nil else { return }
         let isFull =
-            index - sent == WireLimits.batchObjects || bytes + rows[index].bytes > partBytes
+            index - sent == WireLimits.batchObjects || bytes + rows[index].bytes > chunkBytes
         if index > sent, isFull { cut = index } else { bytes += rows[index].bytes }
     }
 

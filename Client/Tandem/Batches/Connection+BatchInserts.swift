@@ -87,7 +87,7 @@ extension Connection {
     }
 
     /// The maximum size of a chunk's rows in bytes, derived from the daemon's limits.
-    var partBytes: Int {
+    var chunkBytes: Int {
         min(WireLimits.frameBytes, state.withLock { $0.daemonLimits.messageBytes } / 2)
     }
 }

@@ -128,7 +128,7 @@ extension ManagedObjectContext {
     ) -> BatchInsertSender {
         BatchInsertSender(
             entity: entity, policy: policy, id: id, mayBeRepeat: mayBeRepeat, author: author,
-            context: name, partBytes: connection.partBytes, refusing: refusing,
+            context: name, chunkBytes: connection.chunkBytes, refusing: refusing,
             numbering: numbering)
     }
 

@@ -93,9 +93,9 @@ extension ImportedRows {
 struct LastRows<Row> {
     /// At least the rows of two chunks, and those read ahead.
     private static var kept: Int { 4_096 }
-    private static var partBytes: Int { 1 << 20 }
+    private static var chunkBytes: Int { 1 << 20 }
     /// More than two chunks and one row have, because a row counts as at most one chunk.
-    private static var keptBytes: Int { 4 * partBytes }
+    private static var keptBytes: Int { 4 * chunkBytes }
     private var rows: [(row: Row, bytes: Int)] = []
     private var count = 0
     private var bytes = 0
@@ -103,7 +103,7 @@ struct LastRows<Row> {
     /// Adds the next row; `rowBytes` is at most its size in a chunk.
     mutating func add(_ row: Row, bytes rowBytes: Int) {
         count += 1
-        rows.append((row, min(rowBytes, Self.partBytes)))
+        rows.append((row, min(rowBytes, Self.chunkBytes)))
         bytes += rows[rows.count - 1].bytes
         // Rows are dropped in bulk, because removing the first ones moves all others.
         if rows.count > 2 * Self.kept || bytes > 2 * Self.keptBytes { drop() }
