@@ -37,13 +37,14 @@ import Testing
             // first; the last one ends it.
             for _ in 0..<(code == 0 ? 400 : 4_000) { try workload.step() }
         }
-        let goesOn = (try? end.get()) != nil
-        if goesOn || code == 0 { daemon.terminate() }
+        let survives = (try? end.get()) != nil
+        if survives || code == 0 { daemon.terminate() }
         let status = daemon.wait()
         // Without a next segment the daemon accepts no saves, and loses nothing.
         let isReadOnly = daemon.text.contains("tandemd: read-only:")
         #expect(
-            !goesOn || code == 0 || isReadOnly, "\(injection): the daemon went on: \(daemon.text)")
+            !survives || code == 0 || isReadOnly, "\(injection): the daemon went on: \(daemon.text)"
+        )
         // LMDB's meta pages are allocated when the store is made, so a full disk never fails their
         // write, but the injection may.
         let isMetaPage = code == 0 && daemon.text.contains("meta page")

@@ -71,9 +71,9 @@ import Testing
         clock.advance(byNanoseconds: 10_000_000)
         try bench.turn()
         #expect(!slow.session.isWaitingToWrite && slow.session.lagPosition != nil)
-        let goesOn = bench.engine.hasWork
-        #expect(goesOn)
-        for _ in 0..<100 where goesOn && slow.pushes.count < number {
+        let hasWork = bench.engine.hasWork
+        #expect(hasWork)
+        for _ in 0..<100 where hasWork && slow.pushes.count < number {
             try bench.turn()
             try slow.read()
             if slow.session.isWaitingToWrite { bench.engine.resume(slow.session) }

@@ -179,9 +179,9 @@ extension Connection {
             {
                 model = known
             }
-            let goesOn = welcome.resumed && before != nil
-            received.isInterrupted = before != nil && !goesOn
-            if !goesOn { state.ring.restart(at: welcome.position) }
+            let isResumed = welcome.resumed && before != nil
+            received.isInterrupted = before != nil && !isResumed
+            if !isResumed { state.ring.restart(at: welcome.position) }
             // Positions of another log or epoch can't be compared.
             if before?.log != welcome.log || before?.epoch != welcome.epoch {
                 state.pins.removeAll()
@@ -189,8 +189,8 @@ extension Connection {
             state.session = ServerState(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
                 epoch: welcome.epoch,
-                generation: (before?.generation ?? 0) + (goesOn ? 0 : 1),
-                position: goesOn ? before?.position ?? 0 : welcome.position)
+                generation: (before?.generation ?? 0) + (isResumed ? 0 : 1),
+                position: isResumed ? before?.position ?? 0 : welcome.position)
             state.leases.add(welcome.lease)
             state.daemonLimits = welcome.limits
             // If the daemon is read-only, its next push gives the reason.

@@ -134,15 +134,15 @@ final class InboundReader: Sendable {
     /// Does nothing while a caller is reading, because bytes read here would not wake the caller.
     /// After an error the connection is over, and every later call throws the error again.
     func drain(_ connection: Connection) throws -> Bool {
-        let (goesOn, isLitter) = try reading.withLock { reading in
-            let goesOn = try drain(connection, &reading)
+        let (isOpen, isLitter) = try reading.withLock { reading in
+            let isOpen = try drain(connection, &reading)
             let bound = connection.limits.releaseBytes
-            guard bound > 0, reading.bytes >= bound else { return (goesOn, false) }
+            guard bound > 0, reading.bytes >= bound else { return (isOpen, false) }
             reading.bytes = 0
-            return (goesOn, true)
+            return (isOpen, true)
         }
         if isLitter { ThisProcess.releaseMemory() }
-        return goesOn
+        return isOpen
     }
 
     private func drain(_ connection: Connection, _ reading: inout Reading) throws -> Bool {

@@ -77,15 +77,15 @@ struct Subscribers {
     /// Waits once; returns false if the input has ended.
     private mutating func pass(timeoutMilliseconds: Int32 = -1) throws -> Bool {
         try poller.wait(timeoutMilliseconds: timeoutMilliseconds, into: &events)
-        var goesOn = true
+        var isOpen = true
         for event in events {
             if event.token == Self.inputToken {
-                goesOn = false
+                isOpen = false
             } else {
                 try receive(Int(event.token))
             }
         }
-        return goesOn
+        return isOpen
     }
 
     private mutating func receive(_ index: Int) throws {
