@@ -138,8 +138,8 @@ extension FetchRequest {
             answer.places?.count
             ?? answer.objects.count + answer.references.count + answer.values.count
         // The objects of a chunked answer may not have arrived yet.
-        let isTold = kind == .count || answer.hasMore
-        let count = isTold ? Int(clamping: answer.count) : listed
+        let isCounted = kind == .count || answer.hasMore
+        let count = isCounted ? Int(clamping: answer.count) : listed
         return [
             ("entity", entity), ("where", predicate?.format ?? "-"), ("count", "\(count)"),
         ]

@@ -18,7 +18,7 @@ import Testing
             let plan = SoakPlan(
                 seed: seed, seconds: Self.asked ?? Volume.of(6, deep: 120), savers: 3, watchers: 3)
             let world = try SoakWorld(
-                plan, seed: seed, savers: 3, watchers: 3, isTold: Self.asked != nil)
+                plan, seed: seed, savers: 3, watchers: 3, isVerbose: Self.asked != nil)
             return try world.run()
         }
         #expect(problems.isEmpty, "TANDEM_SEED=\(seed)")

@@ -60,7 +60,7 @@ extension SoakWorld {
         for stop in expiries where stop.isUnreported {
             traffic.note("\(stop.watcher.name) was not told that its history had expired")
         }
-        if isTold {
+        if isVerbose {
             say(
                 "\(recorder.end) positions, \(daemon.restartCount) restarts, "
                     + "\(comparisons.reduce(0, +)) comparisons, \(missed) expired, \(backups) backups"

@@ -17,7 +17,7 @@ final class SoakWorld {
     let recorder: SoakRecorder
     let savers: [SoakSaver]
     let watchers: [SoakWatcher]
-    let isTold: Bool
+    let isVerbose: Bool
     let kinds: Set<String>
     let files = RealFileSystem()
     private let clock = SystemClock()
@@ -40,9 +40,9 @@ final class SoakWorld {
 
     var place: Place { traffic.place }
 
-    init(_ plan: SoakPlan, seed: UInt64, savers: Int, watchers: Int, isTold: Bool) throws {
+    init(_ plan: SoakPlan, seed: UInt64, savers: Int, watchers: Int, isVerbose: Bool) throws {
         self.plan = plan
-        self.isTold = isTold
+        self.isVerbose = isVerbose
         let place = try Place()
         daemon = try SoakDaemon(place)
         let graph = try Self.begin(place)
@@ -51,7 +51,7 @@ final class SoakWorld {
         let beginning = try Journaled(place, segmentBytes: SoakDaemon.segmentBytes).encoded
         try daemon.begin()
         // In parallel with other tests, the soak leaves them most of the machine.
-        let traffic = SoakTraffic(place, graph, seed: seed, pace: isTold ? 25 : 75)
+        let traffic = SoakTraffic(place, graph, seed: seed, pace: isVerbose ? 25 : 75)
         self.traffic = traffic
         recorder = SoakRecorder(beginning, traffic)
         self.savers = (0..<savers).map { SoakSaver($0, traffic) }
@@ -86,7 +86,7 @@ final class SoakWorld {
         let settled = Result { try settle(threads.recorder) }
         try failure.get()
         try settled.get()
-        for line in sizes.lines where isTold { say(line) }
+        for line in sizes.lines where isVerbose { say(line) }
         return traffic.problems + sizes.problems
     }
 
@@ -115,7 +115,7 @@ final class SoakWorld {
                 try resumeWhenExpired()
             }
             try carryOut(step.event)
-            if isTold, step.at >= told + 30_000 {
+            if isVerbose, step.at >= told + 30_000 {
                 told = step.at
                 tell(told / 1_000)
             }
