@@ -32,7 +32,7 @@ struct DroppedEdits {
 extension ManagedObjectContext {
     /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
     /// others.
-    func checkLostEdits() throws(TandemError) {
+    func checkDroppedEdits() throws(TandemError) {
         guard let error = droppedEdits.error else { return }
         droppedEdits = DroppedEdits()
         throw error

@@ -89,7 +89,7 @@ extension ManagedObjectContext {
         // Observers that were called may have read properties.
         try checkFailedReads()
         try checkUnseenDeletions(options.policy)
-        try checkLostEdits()
+        try checkDroppedEdits()
         let records = try validRecords()
         // Reads during validation may have led to another model.
         guard session?.model === before.model, inFlightSave == nil else {

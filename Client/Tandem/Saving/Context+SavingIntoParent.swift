@@ -13,7 +13,7 @@ extension ManagedObjectContext {
         while true {
             let before = try await connectedSession(calls)
             processPendingChanges()
-            try checkLostEdits()
+            try checkDroppedEdits()
             let valid = try validRecords()
             // Reads during validation may have led to another model.
             guard session?.model === before.model else { continue }
