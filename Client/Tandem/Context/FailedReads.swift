@@ -59,7 +59,7 @@ struct FailedReads {
     /// Removes the failed reads of properties that are now `readable`.
     ///
     /// Edits of these properties become doubtful.
-    mutating func settle(_ record: ObjectRecord, _ readable: PropertyMask) {
+    mutating func resolve(_ record: ObjectRecord, _ readable: PropertyMask) {
         for slot in readable where unknownValue(slot, of: record) != nil {
             unknown[record.reference.number]?[slot] = nil
         }
@@ -173,7 +173,7 @@ extension ManagedObjectContext {
         if record.isUnreadable {
             let readable = PropertyMask(
                 failedReads.slots(of: record).filter { isLoaded($0, of: record) })
-            failedReads.settle(record, readable)
+            failedReads.resolve(record, readable)
             // Undone edits may depend on the failed read as well.
             if !readable.isEmpty, record.steps > 0 { undoStack.clear() }
         }

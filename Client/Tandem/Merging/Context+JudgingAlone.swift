@@ -35,7 +35,7 @@ extension ManagedObjectContext {
                 asker.resetAfterGap()
             }
         }
-        try await settle(group, verdicts, related, move, calls)
+        try await fetchAndApply(group, verdicts, related, move, calls)
     }
 
     /// Whether the context's session is the connection's current one.

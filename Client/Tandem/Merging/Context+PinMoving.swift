@@ -14,7 +14,7 @@ extension ManagedObjectContext {
     private func fetchWaitingLists(_ calls: DaemonCalls) async throws {
         guard let session else { return }
         let group = MergedGroup(from: merged, to: merged, transactions: [], model: session.model)
-        try await settle(group, [:], [], Repositioning(self), calls)
+        try await fetchAndApply(group, [:], [], Repositioning(self), calls)
     }
 
     /// Moves a pinned context to a position by applying or undoing the transactions in between.
@@ -100,7 +100,7 @@ extension ManagedObjectContext {
     ) async throws {
         let all = participants.compactMap(\.value)
         guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
-            return try await settle(group, [:], [], move, calls)
+            return try await fetchAndApply(group, [:], [], move, calls)
         }
         let askers = all.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
@@ -110,7 +110,7 @@ extension ManagedObjectContext {
         switch result {
         case .failure(let error) where error.code == .historyExpired:
             for asker in askers { asker.resetAfterGap() }
-            try await settle(group, [:], [], move, calls)
+            try await fetchAndApply(group, [:], [], move, calls)
         case .failure(let error) where !error.isPassing:
             try await judgeOneByOne(group, move, calls)
         case .success(.verdicts(let answer))
@@ -118,7 +118,7 @@ extension ManagedObjectContext {
             try check(answer.items.flatMap { $0.map(\.object) })
             try checkRows(answer.related)
             let verdicts = zip(askers, answer.items).map { (ObjectIdentifier($0), $1) }
-            try await settle(
+            try await fetchAndApply(
                 group, Dictionary(verdicts, uniquingKeysWith: { $1 }), answer.related, move, calls)
         case .success: throw TandemError.unexpectedAnswer("verdicts")
         case .failure(let error): throw error
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
     }
 
     /// Fetches what the lists lack, one list after another, and applies the group.
-    func settle(
+    func fetchAndApply(
         _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
         _ related: [StoredObject], _ move: Repositioning, _ calls: DaemonCalls
     ) async throws {
