@@ -13,7 +13,6 @@ extension Glossary {
         "Client/Tandem/Context/RecordTable.swift: passage",
         "Client/Tandem/Context/SaveReceipt.swift: forgetUnansweredSave",
         "Client/Tandem/Merging/Context+Refilling.swift: fetchedList",
-        "Client/Tandem/Merging/Context+Refilling.swift: isPassing",
         "Client/Tandem/Objects/LentObjects.swift: LentObjects",
         "Client/Tandem/Objects/PassingObject.swift: PassingObject",
         "Client/Tandem/Objects/PassingObject.swift: isPassing",

@@ -35,7 +35,7 @@ extension ManagedObjectContext {
     /// others.
     private func recover(from error: TandemError) async {
         reportFailedMerge(error)
-        guard !error.isPassing, familyState.pin == nil, let now = connection.knownSession else {
+        guard !error.isTransient, familyState.pin == nil, let now = connection.knownSession else {
             return
         }
         do {

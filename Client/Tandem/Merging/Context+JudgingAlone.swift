@@ -31,7 +31,7 @@ extension ManagedObjectContext {
                 related += answer.related
             case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
-                if error.isPassing, error.code != .historyExpired { throw error }
+                if error.isTransient, error.code != .historyExpired { throw error }
                 asker.resetAfterGap()
             }
         }

@@ -111,7 +111,7 @@ extension ManagedObjectContext {
         case .failure(let error) where error.code == .historyExpired:
             for asker in askers { asker.resetAfterGap() }
             try await fetchAndApply(group, [:], [], move, calls)
-        case .failure(let error) where !error.isPassing:
+        case .failure(let error) where !error.isTransient:
             try await judgeOneByOne(group, move, calls)
         case .success(.verdicts(let answer))
         where answer.items.count == askers.count && answer.position == group.to:
@@ -149,7 +149,7 @@ extension ManagedObjectContext {
                 participant.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
             case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
-                if error.isPassing { throw isMove ? error : error.atPin }
+                if error.isTransient { throw isMove ? error : error.atPin }
                 participant.receive(.failure(error), for: fetch)
                 participant.deliver()
             }

@@ -74,7 +74,7 @@ extension ManagedObjectContext {
             if case .failure(let error) = result {
                 if error.code == .historyExpired, let now = connection.knownSession {
                     try await restartAndMerge(in: now, calls)
-                } else if !error.isPassing, !askers.isEmpty {
+                } else if !error.isTransient, !askers.isEmpty {
                     isRefused = true
                 } else {
                     throw error

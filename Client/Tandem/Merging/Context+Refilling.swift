@@ -55,7 +55,7 @@ extension ManagedObjectContext {
                 return try await merge(through: max(target, fetched.answer.position), calls)
             case .failure(let error):
                 if parts?.isLost ?? false, attempt < core.limits.requestAttempts { continue }
-                if error.isPassing { throw error }
+                if error.isTransient { throw error }
                 participant.receive(.failure(error), for: fetch)
                 participant.deliver()
                 return try await merge(through: target, calls)
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
 
 extension TandemError {
     /// Whether the same request may succeed later without any change.
-    var isPassing: Bool {
+    var isTransient: Bool {
         switch code {
         case .disconnected, .timeout, .cancelled, .historyExpired, .readOnly, .unknownOutcome: true
         default: false

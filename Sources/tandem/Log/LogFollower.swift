@@ -46,7 +46,7 @@ final class LogFollower {
                 if place != kept { try keepCursor(place.description) }
                 kept = place
                 output.noticeReader()
-            } catch let error as TandemError where Self.isPassing(error) {
+            } catch let error as TandemError where Self.isTransient(error) {
                 source.startAnew()
                 sayWaiting(error)
                 output.noticeReader()
@@ -111,7 +111,7 @@ final class LogFollower {
         return end.at(first - 1)
     }
 
-    private static func isPassing(_ error: TandemError) -> Bool {
+    private static func isTransient(_ error: TandemError) -> Bool {
         error.code == .disconnected || error.code == .timeout
     }
 

@@ -63,7 +63,7 @@ final class SoakSaver: Sendable {
                 bridge = try start()
                 continue
             }
-            if !isPassing(answer) { return answer }
+            if !isTransient(answer) { return answer }
             last = answer
             state.withLock { $0.repeats += 1 }
         }

@@ -70,7 +70,7 @@ final class SoakTarget: Sendable {
 }
 
 /// Returns whether an answer is a transient error, after which the request may be repeated.
-func isPassing(_ answer: JSON) -> Bool {
+func isTransient(_ answer: JSON) -> Bool {
     let code = answer["error"]?["code"]?.string
     return ["disconnected", "timeout", "unknownOutcome"].contains(code)
 }

@@ -169,7 +169,7 @@ struct SoakWatch {
                 life.through = max(life.through, UInt64(ok["position"]?.int ?? 0))
                 return ok
             }
-            guard isPassing(answer) else {
+            guard isTransient(answer) else {
                 throw FoldedList.Problem(description: "\(request) is answered \(answer)")
             }
         }
