@@ -185,7 +185,7 @@ import Testing
             let error = #expect(throws: TandemError.self) { try context.save() }
             #expect(error?.code == .unknownOutcome)
             #expect(saves.count == 1)
-            context.forgetUnansweredSave()
+            context.forgetInFlightSave()
         } else {
             try context.save()
             #expect(saves.map(\.firstSentAt) == [nil, 0])

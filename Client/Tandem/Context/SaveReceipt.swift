@@ -57,7 +57,7 @@ extension ManagedObjectContext {
     ///
     /// Its edits are dropped. Whether it happened becomes visible when the objects are read or its
     /// transaction is merged.
-    public func forgetUnansweredSave() {
+    public func forgetInFlightSave() {
         guard let save = inFlightSave, save.isUnknown else { return }
         inFlightSave = nil
         let interests = connection.interests

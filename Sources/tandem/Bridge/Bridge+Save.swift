@@ -71,7 +71,7 @@ extension Bridge {
         let error = BridgeErrors.tandemError(error)
         let details = context.details(of: error)
         let model = error.conflicts.isEmpty ? nil : try? container.storeModel()
-        context.forgetUnansweredSave()
+        context.forgetInFlightSave()
         context.rollback()
         return BridgeFailure(json: BridgeErrors.json(error, details, model))
     }
