@@ -11,7 +11,6 @@ extension Glossary {
         "Client/Tandem/Context/Passage.swift: Passage",
         "Client/Tandem/Context/RecordTable.swift: keepPassing",
         "Client/Tandem/Context/RecordTable.swift: passage",
-        "Client/Tandem/Merging/Context+Refilling.swift: fetchedList",
         "Client/Tandem/Objects/LentObjects.swift: LentObjects",
         "Client/Tandem/Objects/PassingObject.swift: PassingObject",
         "Client/Tandem/Objects/PassingObject.swift: isPassing",

@@ -49,7 +49,7 @@ extension ManagedObjectContext {
                 parts?.discard()
                 return try await merge(through: target, calls)
             }
-            switch try fetchedList(result, of: fetch, parts) {
+            switch try listAnswer(result, of: fetch, parts) {
             case .success(let fetched):
                 participant.receive(.success(fetched), for: fetch)
                 return try await merge(through: max(target, fetched.answer.position), calls)
@@ -64,7 +64,7 @@ extension ManagedObjectContext {
     }
 
     /// Assembles the answer to a fetch; throws for an answer of another kind.
-    private func fetchedList(
+    private func listAnswer(
         _ result: Result<DaemonMessage, TandemError>, of fetch: Fetch, _ parts: ChunkReader?
     ) throws -> Result<ListAnswer, TandemError> {
         switch result {
