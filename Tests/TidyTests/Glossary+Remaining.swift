@@ -21,7 +21,6 @@ extension Glossary {
         "Client/Tandem/Results/FetchedResultsController+Deciding.swift: placedList",
         "Client/Tandem/Results/FetchedResultsController+Overlay.swift: laid",
         "Client/Tandem/Results/FetchedResultsController+Showing.swift: isNews",
-        "Daemon/TandemDaemon/Batches/BatchChangeTask.swift: isMeant",
         "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy",
         "Daemon/TandemDaemon/Engine/Engine+Serving.swift: isToldLess",
         "Daemon/TandemDaemon/Limits/DaemonLimits.swift: freedMemoryNanoseconds",

@@ -94,10 +94,10 @@ struct InFlightRequests: Sendable {
     }
 
     /// Removes and returns the requests that satisfy a predicate.
-    mutating func remove(where isMeant: (PendingRequest) -> Bool) -> [PendingRequest] {
-        guard items.contains(where: { isMeant($0.request) }) else { return [] }
-        let found = items.map(\.request).filter(isMeant)
-        items.removeAll { isMeant($0.request) }
+    mutating func removeAll(where matches: (PendingRequest) -> Bool) -> [PendingRequest] {
+        guard items.contains(where: { matches($0.request) }) else { return [] }
+        let found = items.map(\.request).filter(matches)
+        items.removeAll { matches($0.request) }
         return found
     }
 

@@ -150,7 +150,7 @@ final class BatchChangeTask: BatchTask {
         var (end, meant) = (next, [ObjectReference]())
         let last = min(next + pace.size, found.count)
         while end < last, end == next || judged < committer.limits.sliceReads {
-            if try isMeant(found[end], committer) { meant.append(found[end]) }
+            if try matches(found[end], committer) { meant.append(found[end]) }
             end += 1
         }
         return (end, meant)
@@ -210,7 +210,7 @@ final class BatchChangeTask: BatchTask {
     // MARK: Changes by other clients
 
     /// Whether an object that was found still exists and is still selected.
-    private func isMeant(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
+    private func matches(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
         let store = committer.store
         let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
         guard let stored = row, !excluded.contains(object) else { return false }
@@ -256,14 +256,14 @@ final class BatchChangeTask: BatchTask {
         for change in changes {
             let object = change.object
             guard change.kind != .insert, isToCome(object, from: part.next) else { continue }
-            let isMeant = try isMeant(object, committer)
+            let matches = try matches(object, committer)
             guard isAlone || judged < most else {
                 throw TandemError(
                     .limitExceeded, "evaluating objects again reads more than \(most)")
             }
             if change.kind == .delete {
-                if isMeant { part.progress.done += 1 }
-            } else if !isMeant {
+                if matches { part.progress.done += 1 }
+            } else if !matches {
                 part.excluded.append(object)
             } else if readsDerived {
                 part.derived.append(object)
