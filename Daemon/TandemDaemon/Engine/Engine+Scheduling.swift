@@ -22,7 +22,7 @@ extension Engine {
     /// Returns what a session waits for next.
     func wait(of session: Session) -> Wait {
         if session.isWaitingToWrite { return .socket }
-        if session.lagPosition != nil || session.hasNews || isToldLess(session) {
+        if session.lagPosition != nil || session.hasNews || lacksReadOnlyState(session) {
             return .turn(.pushes)
         }
         if session.read != nil { return session.hasAnswer ? .turn(.reads) : .reader }

@@ -172,13 +172,13 @@ extension Engine {
     }
 
     /// Whether a session has not been sent the latest read-only state.
-    func isToldLess(_ session: Session) -> Bool {
+    func lacksReadOnlyState(_ session: Session) -> Bool {
         session.isReady && session.toldAbility != told.changes
     }
 
     /// Sends the latest read-only state, or leaves it until the session has room again.
     private func tellAbility(_ session: Session) {
-        guard isToldLess(session), session.hasRoom else { return }
+        guard lacksReadOnlyState(session), session.hasRoom else { return }
         session.toldAbility = told.changes
         session.push(
             StatePush(
