@@ -10,7 +10,7 @@ import Testing
 @Suite(.ownThread) struct HeapTrimScheduleTests {
     @Test func `memory is returned some time after the last large read, and once`() {
         var freed = HeapTrimSchedule()
-        let pause = DaemonLimits.freedMemoryNanoseconds
+        let pause = DaemonLimits.heapTrimNanoseconds
         freed.noteRead(bytes: DaemonLimits.largeReadBytes, now: 100)
         freed.noteRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
         #expect(freed.due == 300 + pause)

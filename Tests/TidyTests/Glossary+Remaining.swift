@@ -22,8 +22,6 @@ extension Glossary {
         "Client/Tandem/Results/FetchedResultsController+Overlay.swift: laid",
         "Client/Tandem/Results/FetchedResultsController+Showing.swift: isNews",
         "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy",
-        "Daemon/TandemDaemon/Limits/DaemonLimits.swift: freedMemoryNanoseconds",
-        "Daemon/TandemDaemon/Limits/DaemonLimits.swift: pushCacheBytes",
         "Tests/FuzzTargets/MessageMaker+Messages.swift: alongsideAnswer",
         "Tests/TandemJournalTests/ReaderTests.swift: damageIsAGapAndReadingGoesOnBehindIt",
         "Tests/TandemJournalTests/ReaderTests.swift: tornTailIsNoGapButIsTold",

@@ -227,7 +227,7 @@ extension DaemonLimits {
     static let runBytes = 64 << 10
     /// The maximum size of cached pushes, each encoded once for all sessions with the same
     /// interests.
-    static let pushCacheBytes = 8 << 20
+    static let pushBodyCacheBytes = 8 << 20
     /// The minimum duration of a stall of the daemon's thread that its status reports.
     static let stallNanoseconds: UInt64 = 1_000_000
     /// The maximum number of recorded stalls; the longest are kept.
@@ -266,7 +266,7 @@ extension DaemonLimits {
     static let readerCheckNanoseconds: UInt64 = 60_000_000_000
     /// The minimum size of a large read, and the time for which memory freed by it is kept.
     static let largeReadBytes = 1 << 20
-    static let freedMemoryNanoseconds: UInt64 = 2_000_000_000
+    static let heapTrimNanoseconds: UInt64 = 2_000_000_000
     /// The size up to which freed memory is kept for that time in any case, in bytes.
     package static let keptMemoryBytes: Int32 = 64 << 20
     /// The lag, in time and in committed bytes, from which a reader of the store is named in the

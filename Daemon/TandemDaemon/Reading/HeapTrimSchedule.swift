@@ -18,7 +18,7 @@ struct HeapTrimSchedule {
     /// Records that a read freed `bytes`.
     mutating func noteRead(bytes: Int, now: UInt64) {
         guard bytes >= DaemonLimits.largeReadBytes else { return }
-        due = now + DaemonLimits.freedMemoryNanoseconds
+        due = now + DaemonLimits.heapTrimNanoseconds
         self.bytes += bytes
     }
 

@@ -22,7 +22,7 @@ struct PushBodyCache {
     private static let entryBytes = 256
 
     /// Creates an empty cache of at most `bytes` bytes; the newest entry may exceed them.
-    init(bytes: Int = DaemonLimits.pushCacheBytes) { maximumBytes = bytes }
+    init(bytes: Int = DaemonLimits.pushBodyCacheBytes) { maximumBytes = bytes }
 
     /// The number of cached bodies.
     var count: Int { bodies.count }
