@@ -233,7 +233,7 @@ extension MessageMaker {
                         refreshed: maker.bool(), version: maker.u64(),
                         row: maker.maybe { $0.row() })
                 }
-            }, related: list { $0.stored() }, alongside: maybe { $0.alongsideAnswer() })
+            }, related: list { $0.stored() }, alongside: maybe { $0.piggybackedAnswer() })
     }
 
     private mutating func alongside() -> PiggybackedRead {
@@ -271,7 +271,7 @@ extension MessageMaker {
         columns[int(0...columns.count - 1)]
     }
 
-    private mutating func alongsideAnswer() -> PiggybackedAnswer {
+    private mutating func piggybackedAnswer() -> PiggybackedAnswer {
         guard bool() else {
             return .objects(
                 ReadAnswer(

@@ -22,7 +22,6 @@ extension Glossary {
         "Client/Tandem/Results/FetchedResultsController+Overlay.swift: laid",
         "Client/Tandem/Results/FetchedResultsController+Showing.swift: isNews",
         "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy",
-        "Tests/FuzzTargets/MessageMaker+Messages.swift: alongsideAnswer",
         "Tests/TandemJournalTests/ReaderTests.swift: damageIsAGapAndReadingGoesOnBehindIt",
         "Tests/TandemJournalTests/ReaderTests.swift: tornTailIsNoGapButIsTold",
         "Tests/TandemTests/ResultsLawTests.swift: HeldRowsTests",
