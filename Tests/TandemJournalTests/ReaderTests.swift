@@ -42,7 +42,7 @@ import Testing
         #expect(try entries(journal).map(\.position) == [1])
     }
 
-    @Test func damageIsAGapAndReadingGoesOnBehindIt() throws {
+    @Test func damageIsAGapAndReadingContinuesAfterIt() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<5 { try appendBatch(journal, 2) }
         try journal.close()
@@ -109,7 +109,7 @@ import Testing
         #expect(gaps(found).count == 1)
     }
 
-    @Test func tornTailIsNoGapButIsTold() throws {
+    @Test func tornTailIsReportedAndNoGap() throws {
         let (journal, _) = try openJournal(disk)
         for _ in 0..<3 { try appendBatch(journal) }
         try journal.close()

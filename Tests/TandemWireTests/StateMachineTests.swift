@@ -54,7 +54,7 @@ struct ClientConnectionStateMachineTests {
         #expect(machine.cursor == 10)
     }
 
-    @Test func resumptionGoesOnAtThePositionThatWasAskedFor() {
+    @Test func resumptionContinuesAtTheRequestedPosition() {
         let hello = Hello(resume: Position(log: log, epoch: 1, number: 7))
         var machine = ClientConnectionStateMachine(hello: hello)
         #expect(machine.connected() == .send(hello))

@@ -22,10 +22,6 @@ extension Glossary {
         "Client/Tandem/Results/FetchedResultsController+Overlay.swift: laid",
         "Client/Tandem/Results/FetchedResultsController+Showing.swift: isNews",
         "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy",
-        "Tests/TandemJournalTests/ReaderTests.swift: damageIsAGapAndReadingGoesOnBehindIt",
-        "Tests/TandemJournalTests/ReaderTests.swift: tornTailIsNoGapButIsTold",
-        "Tests/TandemTests/ResultsLawTests.swift: HeldRowsTests",
-        "Tests/TandemWireTests/StateMachineTests.swift: resumptionGoesOnAtThePositionThatWasAskedFor",
     ]
 
     /// The files and folders that are still to be renamed.
