@@ -114,14 +114,14 @@ import Testing
     }
 }
 
-/// The page `Outside.md` of the daemon.
+/// The page `Observability.md` of the daemon.
 enum Page {
     /// Returns the cells of a table's rows, without backticks.
     static func rows(under header: String) throws -> [[String]] {
         var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
         parts.removeLast(3)
         let path =
-            parts.joined(separator: "/") + "/Daemon/TandemDaemon/TandemDaemon.docc/Outside.md"
+            parts.joined(separator: "/") + "/Daemon/TandemDaemon/TandemDaemon.docc/Observability.md"
         let text = try String(contentsOfFile: path, encoding: .utf8)
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let start = try #require(lines.firstIndex { $0.hasPrefix(header) }, "no \(header)")

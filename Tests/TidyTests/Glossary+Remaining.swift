@@ -32,12 +32,5 @@ extension Glossary {
         "Client/Tandem/Objects/LentObjects.swift",
         "Client/Tandem/Objects/PassingObject.swift",
         "Client/Tandem/Objects/PassingRows.swift",
-        "Daemon/TandemDaemon/TandemDaemon.docc/Outside.md",
-        "Daemon/TandemDaemon/TandemDaemon.docc/Turns.md",
-        "Sources/TandemStore/LMDB/LMDBEnvironment+Care.swift",
-        "Sources/TandemStore/TandemStore.docc/Care.md",
-        "Tests/SimulationTests/Oracle/Oracle+Looking.swift",
-        "Tests/SimulationTests/World/SimulatedClient+Looking.swift",
-        "Tests/SimulationTests/World/World+Looking.swift",
     ]
 }

@@ -1,6 +1,6 @@
 /// An event in the daemon's log; the names are stable, so that scripts can search for them.
 ///
-/// A line is `name: key=value key=value message="…"`. The page Outside has the table of all events;
+/// A line is `name: key=value key=value message="…"`. The page Observability has the table of all events;
 /// a test compares it with this list.
 public enum LogEvent: String, CaseIterable, Sendable {
     /// The daemon serves.

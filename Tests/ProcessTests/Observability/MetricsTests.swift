@@ -78,7 +78,7 @@ import Testing
     @Test func `the page's table has every metric with its type and labels`() throws {
         let page = try String(
             contentsOfFile: UnitFileTests.root
-                + "/Daemon/TandemDaemon/TandemDaemon.docc/Outside.md", encoding: .utf8)
+                + "/Daemon/TandemDaemon/TandemDaemon.docc/Observability.md", encoding: .utf8)
         var documented: [String: String] = [:]
         var labels: [String: Set<String>] = [:]
         for line in page.split(separator: "\n") where line.hasPrefix("| `tandem_") {
