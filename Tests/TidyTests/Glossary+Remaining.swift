@@ -4,18 +4,6 @@ extension Glossary {
     ///
     /// The list may only get shorter.
     static let remaining: Set<String> = [
-        "Client/Tandem/Context/ObjectRecord.swift: cleanLentRow",
-        "Client/Tandem/Context/ObjectRecord.swift: isPassing",
-        "Client/Tandem/Context/ObjectRecord.swift: lentRow",
-        "Client/Tandem/Context/ObjectRecord.swift: settle",
-        "Client/Tandem/Context/Passage.swift: Passage",
-        "Client/Tandem/Context/RecordTable.swift: keepPassing",
-        "Client/Tandem/Context/RecordTable.swift: passage",
-        "Client/Tandem/Objects/LentObjects.swift: LentObjects",
-        "Client/Tandem/Objects/PassingObject.swift: PassingObject",
-        "Client/Tandem/Objects/PassingObject.swift: isPassing",
-        "Client/Tandem/Objects/PassingRows.swift: PassingRows",
-        "Client/Tandem/Objects/PassingRows.swift: passage",
         "Client/Tandem/Results/ControllerChange.swift: isNews",
         "Client/Tandem/Results/FetchedResultsController+Deciding.swift: laid",
         "Client/Tandem/Results/FetchedResultsController+Deciding.swift: placedList",
@@ -27,10 +15,5 @@ extension Glossary {
     /// The files and folders that are still to be renamed.
     ///
     /// The list may only get shorter.
-    static let remainingPaths: Set<String> = [
-        "Client/Tandem/Context/Passage.swift",
-        "Client/Tandem/Objects/LentObjects.swift",
-        "Client/Tandem/Objects/PassingObject.swift",
-        "Client/Tandem/Objects/PassingRows.swift",
-    ]
+    static let remainingPaths: Set<String> = []
 }
