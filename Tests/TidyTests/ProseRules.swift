@@ -9,14 +9,7 @@ enum ProseRules {
 
     /// The number of findings on messages in modules that are above the limit; it may only be
     /// lowered.
-    static let knownMessages = [
-        "Client/Tandem": 12, "Client/TandemEmbedded": 1, "Daemon/TandemDaemon": 26,
-        "Daemon/tandemd": 4, "Sources/TandemModel": 7, "Sources/TandemQuery": 3,
-        "Sources/TandemStore": 7, "Sources/TandemWire": 1, "Sources/tandem": 70,
-        "Sources/worldcup": 3,
-        // These tests quote messages.
-        "Tests/ProcessTests": 4, "Tests/TandemModelTests": 7, "Tests/TandemTests": 2,
-    ]
+    static let knownMessages: [String: Int] = [:]
 
     /// The number of findings on pages that may have some; it may only be lowered.
     static let knownPages = [

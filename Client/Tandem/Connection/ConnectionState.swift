@@ -186,7 +186,7 @@ struct ConnectionState: Sendable {
     mutating func expired(
         at now: UInt64
     ) -> (requests: [PendingRequest], sessions: [ReplyPromise<ServerState>]) {
-        var late = requests.remove { $0.deadline <= now }
+        var late = requests.removeAll { $0.deadline <= now }
         late += queue.filter { $0.deadline <= now }
         queue.removeAll { $0.deadline <= now }
         let waiters = sessionWaiters.filter { $0.deadline <= now }.map(\.reply)

@@ -79,7 +79,7 @@ final class PayloadHub: Sendable {
             listener.finish(
                 throwing: TandemError(
                     .limitExceeded,
-                    "the observer fell \(limit) saves behind and was ended; start a new one"))
+                    "the observer was ended, because \(limit) saves were unread; start a new one"))
         }
     }
 

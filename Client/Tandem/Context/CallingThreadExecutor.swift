@@ -2,8 +2,8 @@ import Synchronization
 
 /// Runs an async function to its end on the calling thread.
 ///
-/// The function must not suspend: its waits have to block the thread (``DaemonCalls``). It runs as a
-/// task that prefers this executor. The executor collects the jobs of the task, and the calling
+/// The function must not suspend: its waits have to block the thread (``DaemonCalls``). It runs as
+/// a task that prefers this executor. The executor collects the jobs of the task, and the calling
 /// thread runs them until the task has ended.
 final class CallingThreadExecutor: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])

@@ -4,9 +4,8 @@ import TandemWire
 /// The requests of one operation, and the way in which the operation waits for their answers.
 ///
 /// Each operation of a context is a single async function, which receives this value. The blocking
-/// form of the operation runs the same function on the calling thread
-/// (``ManagedObjectContext/blocking(_:)``): with ``Waiting/blocking`` the methods of this type block
-/// the thread instead of suspending the function.
+/// form of the operation runs the same function on the calling thread: with ``Waiting/blocking``,
+/// the methods of this type block the thread instead of suspending the function.
 struct DaemonCalls {
     enum Waiting {
         /// Blocks the calling thread.

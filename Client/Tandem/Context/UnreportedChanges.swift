@@ -99,7 +99,7 @@ final class UnreportedChanges {
             case .enqueued: return false
             case .dropped:
                 let message =
-                    "the observer fell \(limit) changes behind and was ended; start a new one"
+                    "the observer was ended, because \(limit) changes were unread; start a new one"
                 stream.finish(throwing: TandemError(.limitExceeded, message))
                 return true
             default: return true

@@ -154,7 +154,7 @@ final class ResultsFeed: Sendable {
             guard state.queue.count < limit else {
                 state.failure = TandemError(
                     .limitExceeded,
-                    "the reader fell \(limit) changes behind and was ended; fetch again")
+                    "the reader was ended, because \(limit) changes were unread; fetch again")
                 return
             }
             state.queue.append(update)
