@@ -66,7 +66,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the path is a directory or a device where a regular file is required.
     public var isNotRegular: Bool { errno == EISDIR || (operation == .lock && errno == EINVAL) }
 
-    /// Whether the file system has no locks, as some network file systems; the lock is then free.
+    /// Whether the file system has no locks, as is the case for some network file systems.
     public var lacksLocks: Bool {
         operation == .lock && [ENOLCK, EOPNOTSUPP, ENOSYS].contains(errno)
     }

@@ -34,7 +34,8 @@ public enum Notify {
             timeout: ThisProcess.environment("WATCHDOG_USEC"))
     }
 
-    /// Returns the timeout in the two variables, or nil if they are meant for another process.
+    /// Returns the timeout given by the two variables, or nil if they are meant for another
+    /// process.
     static func watchdogMicroseconds(owner: String?, timeout: String?) -> UInt64? {
         if let owner { guard Int32(owner) == getpid() else { return nil } }
         guard let timeout = timeout.flatMap({ UInt64($0) }), timeout > 0 else { return nil }
