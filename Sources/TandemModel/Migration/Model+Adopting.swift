@@ -13,7 +13,8 @@ extension Model {
         return model
     }
 
-    /// Returns the declarations of this model that `store` does not have (any more).
+    /// Returns the declarations of this model that `store` lacks, for example because they were
+    /// dropped.
     ///
     /// Rules, defaults and delete rules may differ, but every declared entity and property has to
     /// exist with the same type.
