@@ -200,7 +200,7 @@ extension Value {
 }
 
 extension UUID {
-    /// Creates the UUID of exactly 16 bytes.
+    /// Creates a UUID from exactly 16 bytes.
     init(bytes: [UInt8]) {
         precondition(bytes.count == 16, "A UUID has 16 bytes.")
         self = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
