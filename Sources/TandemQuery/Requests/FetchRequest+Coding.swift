@@ -4,7 +4,8 @@ extension FetchRequest {
     /// The version of the binary form.
     private static let format: UInt8 = 1
 
-    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit, offset.
+    /// Appends the request's binary form: version, entity, flags, predicate, sort keys, limit,
+    /// offset.
     public func encode(into writer: inout ByteWriter) {
         writer.uint8(FetchRequest.format)
         writer.string(entity)
@@ -24,8 +25,8 @@ extension FetchRequest {
 
     /// Reads the binary form.
     ///
-    /// Throws ``CodingError``, also if a predicate is deeper than ``ObjectPredicate/maximumDepth``
-    /// or larger than ``ObjectPredicate/maximumNodes``, or if limit or offset are negative.
+    /// Throws ``CodingError`` for invalid bytes, a negative limit or offset, or a predicate deeper
+    /// than ``ObjectPredicate/maximumDepth`` or larger than ``ObjectPredicate/maximumNodes``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard try reader.uint8() == FetchRequest.format else {
