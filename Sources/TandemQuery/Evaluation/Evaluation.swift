@@ -28,8 +28,8 @@ struct Evaluation {
         }
     }
 
-    /// Evaluates `AND` if the neutral value is true, `OR` if it is false: the first part that
-    /// differs from it decides.
+    /// Evaluates `AND` if `expected` is true and `OR` if it is false: the first part with another
+    /// result decides.
     private func all<R: GraphReader & ~Copyable>(
         _ parts: [PredicateNode], are expected: Bool, _ reader: borrowing R
     ) -> Bool? {

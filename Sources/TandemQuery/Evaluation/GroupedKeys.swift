@@ -189,7 +189,8 @@ public final class GroupedKeys {
         return (cache.add(known, of: target.number), known)
     }
 
-    /// Reads the related object of `object`, and adds the entry with the index `place` for it.
+    /// Reads the related object of `object`, and returns its entry, which is to be added at index
+    /// `place`.
     private func learn<R: GraphReader & ~Copyable>(
         _ place: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R
     ) -> RelatedKeyCache.Known? {

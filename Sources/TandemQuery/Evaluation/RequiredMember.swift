@@ -40,7 +40,7 @@ public struct RequiredMember: Sendable {
 }
 
 extension QueryExpression {
-    /// Returns the object of an expression, if it is one.
+    /// Returns the object that an expression denotes; nil for any other expression.
     fileprivate func object(in model: CompiledModel) -> ObjectReference? {
         switch self {
         case .object(let id): model.reference(to: id)
