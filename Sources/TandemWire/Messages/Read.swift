@@ -20,7 +20,7 @@ public struct Read: WireCodable {
     /// After the pin has ended, the daemon answers `historyExpired`, even if the journal still has
     /// the position.
     public var lease: UInt32
-    /// Whether the rows of the members are returned too, each once.
+    /// Whether the rows of the members are returned too, without duplicates.
     public var memberRows: Bool
 
     /// Creates a read with the given content.

@@ -16,8 +16,8 @@ public struct SaveRequest: WireCodable {
     /// The version of the model to which the slots and tags of the operations belong.
     ///
     /// In another model they would refer to other properties. The daemon therefore refuses the save
-    /// with `schemaMismatch`, unless it is a retry of a save that was written. No model has the
-    /// version 0, so every store refuses it.
+    /// with `schemaMismatch`, unless it is a retry of a save that was written. No model has version
+    /// 0, so every store refuses it.
     public var modelVersion: UInt16
     /// The changes, with inserts in the order of insertion.
     public var operations: [SaveOperation]
