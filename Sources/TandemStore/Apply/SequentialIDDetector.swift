@@ -1,6 +1,6 @@
-/// Distinguishes writes of ascending save ids from writes of scattered ones.
+/// Distinguishes writes with ascending save ids from writes with scattered ids.
 ///
-/// Tandem's own ids ascend within a context, so that many of them share a page. The ids of other
+/// Tandem's own ids ascend within a context, so many of them share a page. The ids of other
 /// clients may be random, and each write then dirties a page of its own. A bounded number of
 /// ascending runs is tracked; an id of an evicted run counts as scattered.
 struct SequentialIDDetector {
