@@ -57,8 +57,8 @@ struct IndexCursor {
         return entry
     }
 
-    /// Returns the first entry of a group in the walk's order; the levels from `level` on are still
-    /// open.
+    /// Returns the entry of a group that comes first in the walk's order, found level by level from
+    /// `level`.
     private func first(
         of group: KeyRange, from level: Int, _ range: KeyRange, _ cursor: LMDBCursor
     ) throws(StoreError) -> LMDBCursor.Entry? {

@@ -178,7 +178,7 @@ final class FetchMatches {
         guard let place = keys.place(of: object, row, reader),
             notes?.note(row, at: place, request, reader) ?? true
         else { return nil }
-        // The answer to a list request has complete keys, even if many have the same prefix.
+        // The answer to a list request contains complete keys, even if many share a prefix.
         if notes != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
         return arena.add(object, keys.rest.bytes, group: place.group)
     }

@@ -63,7 +63,7 @@ public struct TransactionWindow: Sendable {
 }
 
 extension TransactionWindow.NetChange {
-    /// Records the rank that a member had before the first of its links that changed.
+    /// Records the rank that a member had before its link first changed.
     fileprivate mutating func noteRank(_ link: LinkChange) {
         guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
         ranks[link.slot, default: [:]]
