@@ -105,7 +105,7 @@ struct Errno: Error {
     var number: Int32
 }
 
-/// Runs a call that returns a negative number on failure, and throws an `IOError` for that.
+/// Runs a call that returns a negative number on failure; throws an `IOError` in that case.
 @discardableResult
 func check(
     _ operation: IOError.Operation, _ path: @autoclosure () -> String, _ call: () -> Int32

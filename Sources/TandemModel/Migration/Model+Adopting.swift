@@ -1,7 +1,7 @@
 extension Model {
     /// Returns this model with all declarations of `declared`, and keeps what `declared` lacks.
     ///
-    /// An app that knows only a part of the model therefore does not remove the rest. If both
+    /// An app that knows only part of the model therefore does not remove the rest. If both
     /// models declare something, `declared` takes precedence; ``differences(to:hasObjects:)``
     /// determines whether that is allowed.
     public func adopting(_ declared: Model) -> Model {

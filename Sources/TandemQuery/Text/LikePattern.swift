@@ -2,8 +2,8 @@
 /// escapes the next character.
 ///
 /// The parts between stars are searched in order, each at its first occurrence, so matching never
-/// backtracks. Parts without `?` are found in linear time. A part with `?` may have
-/// ``maximumWildPart`` characters; with a longer one, nothing matches.
+/// backtracks. Parts without `?` are found in linear time. A part with `?` may have at most
+/// ``maximumWildPart`` characters; a pattern with a longer one matches nothing.
 struct LikePattern: Sendable {
     /// The maximum length of a part between stars that has a `?`.
     static let maximumWildPart = 64

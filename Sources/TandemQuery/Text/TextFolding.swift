@@ -3,8 +3,9 @@
 /// Folding of text for comparisons that ignore case or diacritics.
 ///
 /// Case folding is Unicode's full folding, the same in every locale. Diacritics are removed by
-/// canonical decomposition without nonspacing marks. The results are UTF-8 bytes, to be compared
-/// byte by byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other character.
+/// dropping nonspacing marks after canonical decomposition. The results are UTF-8 bytes, to be
+/// compared byte by byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other
+/// character.
 public enum TextFolding {
     /// Returns the text without case differences.
     public static func caseFolded(_ text: String) -> [UInt8] { fold(text, .caseInsensitive) }

@@ -40,7 +40,7 @@ public enum StoreBackup {
     ///
     /// `progress` is called with the progress of each phase. The store is the caller's own, or one
     /// opened for reading while the daemon continues to save. Throws ``StoreError``, ``IOError``
-    /// and the errors of `journal`, and then leaves no files. Cost: reads the store twice, for the
+    /// and the errors of `journal`, after removing all files. Cost: reads the store twice, for the
     /// copy and for its check.
     public static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),

@@ -12,7 +12,7 @@ public enum StoreRestore {
     /// durably, because transactions that clients saw after the backup no longer exist. Calls
     /// `progress` with the number of bytes read. The daemon applies the journal's tail when it next
     /// starts in the directory. Throws ``StoreError``, ``IOError`` and the errors of `raiseEpoch`,
-    /// and then leaves no files. Cost: reads the backup twice.
+    /// after removing all files. Cost: reads the backup twice.
     @discardableResult
     public static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
