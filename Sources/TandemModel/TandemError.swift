@@ -65,7 +65,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     public var problems: [ValidationProblem] = []
     /// The conflicting objects, for ``Code/conflict``.
     public var conflicts: [MergeConflict] = []
-    /// What a failed batch had completed; nil for other errors.
+    /// The partial result of a failed batch; nil for other errors.
     public var done: BatchResult?
     /// The index of the row that made a batch insert fail, from 0; all rows before it were
     /// inserted.

@@ -2,9 +2,9 @@ import Glibc
 
 /// An exclusive lock on a file of its own, held until this value is released or the process ends.
 ///
-/// The file contains the holder's process id, so that errors can name it. Releasing
-/// the lock leaves the file in place: if it were removed, two processes could lock different files
-/// of the same name.
+/// The file contains the holder's process id, so that errors can name it. Releasing the lock leaves
+/// the file in place: if it were removed, two processes could lock different files of the same
+/// name.
 public final class LockFile: FileLock, Sendable {
     /// The lock file's path.
     public let path: String

@@ -70,7 +70,8 @@ final class SegmentIndex {
         }
         var cursor = PagedBytes.Cursor(body, at: address)
         var code = first
-        // The search may run past the leaf's end, because later entries have larger keys.
+        // The search may harmlessly run past the leaf's end, because later entries have larger
+        // keys.
         while cursor.address < header.leavesStart, code <= key.code {
             let start = cursor.address
             let step = try Varint.read { () throws(IndexDamage) in try cursor.next() }

@@ -1,9 +1,9 @@
 extension Model {
     /// Returns this model with all declarations of `declared`, and keeps what `declared` lacks.
     ///
-    /// An app that knows only part of the model therefore does not remove the rest. If both
-    /// models declare something, `declared` takes precedence; ``differences(to:hasObjects:)``
-    /// determines whether that is allowed.
+    /// An app that knows only part of the model therefore does not remove the rest. If both models
+    /// declare something, `declared` takes precedence; ``differences(to:hasObjects:)`` determines
+    /// whether that is allowed.
     public func adopting(_ declared: Model) -> Model {
         let renames = ModelRenames(from: self, to: declared)
         var model = renames.applied(to: self)

@@ -1,9 +1,9 @@
 /// Maps each value of a row to its source when the model changes; a pure function, as replay
 /// requires (law 6).
 ///
-/// Values are matched by name or rename hint. A value whose type changes is converted,
-/// and a reference to a dropped entity becomes null. A required value that would be null becomes
-/// the default.
+/// Values are matched by name or rename hint. A value whose type changes is converted, and a
+/// reference to a dropped entity becomes null. A required value that would be null becomes the
+/// default.
 public struct RowMigration: Sendable {
     private struct Source {
         let slot: Int

@@ -24,7 +24,7 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of violation.
     public var code: Code
-    /// What was expected and what was found.
+    /// A description of what was expected and what was found.
     public var reason: String
     /// The type byte of the message; 0 if there is none.
     public var type: UInt8
