@@ -1,9 +1,9 @@
 /// A parser for common JSON texts, many times faster than Foundation's decoder.
 ///
 /// ``scan(_:)`` returns either the value that Foundation's decoder would return, or nil if the text
-/// has to be passed to the decoder. It is nil if the text is not JSON or has a rare form: deep
-/// nesting, repeated keys, integers beyond 64 bits, or large numbers with a fraction or an
-/// exponent.
+/// has to be passed to the decoder. It is nil if the text is not JSON or has a rare form. Rare
+/// forms are deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a
+/// fraction or an exponent.
 struct JSONScanner {
     /// The deepest nesting that is parsed here; the decoder, with its own limit, handles deeper
     /// values.
