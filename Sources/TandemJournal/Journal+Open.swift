@@ -4,8 +4,8 @@ extension Journal {
     /// Opens and recovers the journal in a directory, which is created if missing.
     ///
     /// `appliedPosition` is the last position that the store has applied; a log that ends before it
-    /// is refused. Throws `damaged` or `missing`, with nothing changed, for anything but a torn
-    /// last batch.
+    /// is refused. Throws `damaged` or `missing`, with nothing changed, for any damage except a
+    /// torn last batch.
     public static func open(
         directory: String, fileSystem: any FileSystem, options: JournalOptions = JournalOptions(),
         identityIfNew: LogIdentity, appliedPosition: UInt64?

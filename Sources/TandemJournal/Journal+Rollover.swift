@@ -11,7 +11,7 @@ extension Journal {
         let header = SegmentHeader(
             identity: identity, previousChecksum: chain.checksum, firstPosition: chain.position,
             firstBatch: chain.batchNumber, salt: options.makeSalt())
-        // The batches that the header's chain refers to must be on the disk before the header.
+        // The batches to which the header's chain refers must be on the disk before the header.
         try sync()
         let made = try makeSegment(header, max(minimumBytes, options.segmentBytes))
         do throws(IOError) {
@@ -35,8 +35,8 @@ extension Journal {
 
     /// Creates the file of the next segment; throws `noSpace` on failure.
     ///
-    /// No failure here is fatal to the journal: existing files stay unchanged until the new name
-    /// may be on the disk.
+    /// No failure here is fatal to the journal, because existing files stay unchanged until the new
+    /// name may have reached the disk.
     private func makeSegment(
         _ header: SegmentHeader, _ bytes: Int
     ) throws(JournalError) -> (file: any File, bytes: UInt64) {

@@ -62,7 +62,7 @@ public final class Journal: ChangeLog {
         checkInvariants()
     }
 
-    /// Asserts the relations between the fields; they hold after every operation that did not fail.
+    /// Asserts the relations between the fields, which hold after every successful operation.
     func checkInvariants() {
         assert(
             tail.last == chain.position - 1, "The tail is the position before the next batch.")
@@ -96,11 +96,11 @@ public final class Journal: ChangeLog {
         sealed + [JournalSegment(first: currentFirst, last: tail.last, bytes: capacity)]
     }
 
-    /// Appends a batch, which must not be empty; its durability on return is that of the options.
+    /// Appends a batch, which must not be empty; on return it is as durable as the options specify.
     ///
     /// Cost: one write and one flush. The batch keeps its payloads. Throws `noSpace` if nothing was
     /// written and a later append may succeed. Throws `failed` after a failed write or flush; the
-    /// journal accepts no further batches then.
+    /// journal then accepts no further batches.
     @discardableResult
     public func append(
         expected: UInt64, batch: inout BatchBuilder
@@ -127,8 +127,8 @@ public final class Journal: ChangeLog {
 
     /// Ensures that a batch of this many bytes (`frameBytes`) can be written.
     ///
-    /// Begins a new segment if necessary. Throws `noSpace` if no segment can be created now;
-    /// nothing is lost then, and a later call may succeed.
+    /// Begins a new segment if necessary. Throws `noSpace` if no segment can be created now; in
+    /// that case nothing is lost, and a later call may succeed.
     public func reserve(bytes: Int) throws(JournalError) {
         if let failure { throw failure }
         if end + UInt64(bytes) <= capacity { return }
@@ -155,8 +155,8 @@ public final class Journal: ChangeLog {
     public func trim(below position: UInt64) throws(JournalError) {
         if let failure { throw failure }
         var dropped = false
-        // Recorded before the first removal, so that a larger gap proves a removal by something
-        // else.
+        // The position is recorded before the first removal, so that a larger gap proves that
+        // something else removed segments.
         let kept = sealed.first { $0.last >= position }?.first ?? currentFirst
         if kept > bounds.first { OldestPosition(directory, fileSystem).record(kept) }
         while let oldest = sealed.first, oldest.last < position {
@@ -178,7 +178,7 @@ public final class Journal: ChangeLog {
 
     /// Makes all appended batches durable; with full durability they already are.
     ///
-    /// Call it before anything that depends on the log reaches the disk. A failure is final, like
+    /// Call this before anything that depends on the log reaches the disk. A failure is final, like
     /// that of an append.
     public func sync() throws(JournalError) {
         if let failure { throw failure }
@@ -230,7 +230,8 @@ public final class Journal: ChangeLog {
     /// Truncates the segment after its last complete batch, durably; the next batch begins another
     /// segment.
     ///
-    /// A zero-filled segment has its blocks, but a copy-on-write file system may need new ones.
+    /// A zero-filled segment has its blocks already, but a copy-on-write file system may need new
+    /// ones.
     private func cutPartialBatch() throws(JournalError) {
         do throws(IOError) {
             try current.truncate(to: end)
@@ -249,8 +250,8 @@ public final class Journal: ChangeLog {
         return failure
     }
 
-    /// Starts to create the next segment when this one is a quarter full, and hurries when it is
-    /// nearly full.
+    /// Starts creating the next segment when this one is a quarter full, and stops pausing when
+    /// this one is nearly full.
     private func prepareSpare() {
         guard end > capacity / 4 else { return }
         maker.prepare(bytes: options.segmentBytes, inHaste: end > capacity / 4 * 3)

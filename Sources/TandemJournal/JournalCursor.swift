@@ -20,7 +20,7 @@ public final class JournalCursor: ChangeCursor {
     public func pass(to position: UInt64) { reader.pass(to: position) }
 }
 
-/// The values needed to read a journal on another thread than the journal's own.
+/// The values needed to read a journal on a thread other than its own.
 public struct JournalSource: Sendable {
     /// The directory of the segments.
     public let directory: String

@@ -6,7 +6,7 @@ extension JournalReader {
         guard let segment else { return try openSegment() }
         let read = try segment.readBatch(at: offset, after: chain)
         if case .batch(let header) = read { return .batch(header) }
-        // The window may be older than the file, so decide on fresh bytes.
+        // The window may be older than the file, so the decision needs fresh bytes.
         segment.refresh()
         let (oldest, following) = try surroundings(of: segment)
         switch try segment.readBatch(at: offset, after: chain) {
@@ -26,8 +26,8 @@ extension JournalReader {
     /// Returns the first positions of the oldest relevant segment and of the segment after this
     /// one.
     ///
-    /// The directory is listed before the batch is read again, so that batches appended before a
-    /// rollover are seen.
+    /// The directory is listed before the batch is read again, so that no batch appended before a
+    /// rollover is missed.
     private func surroundings(
         of segment: SegmentFile
     ) throws(JournalError) -> (oldest: UInt64?, following: UInt64?) {
@@ -41,8 +41,8 @@ extension JournalReader {
 
     /// Returns the positions of the sealed segment that holds a position.
     ///
-    /// Returns nil if the indexes don't know the segment or its file no longer exists. Avoids
-    /// listing the directory.
+    /// Returns nil if the indexes don't know the segment, or if its file no longer exists. This
+    /// avoids listing the directory.
     private func known(holding position: UInt64) -> Range<UInt64>? {
         guard let known = indexes?.positions(holding: position), exists(known.lowerBound) else {
             return nil
@@ -54,7 +54,7 @@ extension JournalReader {
         fileSystem.exists(directory + "/" + JournalDirectory.name(of: segment))
     }
 
-    /// Opens the segment that holds the position, at the nearest known batch.
+    /// Opens the segment that contains the position, at the nearest known batch.
     private func openSegment() throws(JournalError) -> Step {
         if let known = known(holding: position) {
             return try open(known.lowerBound, following: known.upperBound)
@@ -82,7 +82,7 @@ extension JournalReader {
         }
     }
 
-    /// Moves to the batch that holds the position, or to one shortly before it.
+    /// Moves to the batch that contains the position, or to one shortly before it.
     private func start(in opened: SegmentFile) throws(JournalError) {
         let first = opened.header.firstPosition
         offset = UInt64(SegmentFormat.headerBytes)
@@ -143,7 +143,7 @@ extension JournalReader {
         return step
     }
 
-    /// Handles zeros in the last segment, which a lost write can leave too.
+    /// Handles zeros in the last segment, which may also be left by a lost write.
     private func endedLast(_ segment: SegmentFile) throws(JournalError) -> Step {
         reopened = false
         // A reader with a tail belongs to the daemon, whose recovery has already searched for lost
@@ -180,8 +180,7 @@ extension JournalReader {
             return .gap(gap(segment, start, reason, expected, found.header.firstPosition))
         }
         guard let following else {
-            // No whole batch follows: a batch is being written, or is torn, or the log ends
-            // cleanly.
+            // No whole batch follows: a batch is being written or is torn, or the log ends cleanly.
             if case .bad = again {
                 tailProblem = gap(segment, start, reason, expected, nil)
             } else {

@@ -2,12 +2,13 @@ public import TandemIO
 
 /// A reader of a journal's directory that needs no lock and changes nothing.
 ///
-/// It works beside a writer or offline. Damage is reported as a gap, and reading continues after
-/// it; the caller decides what a gap means. At the tail ``next()`` returns nil, and later calls
-/// return newly appended entries. Bound to one thread; any number of readers may share an index.
+/// It works next to a running writer or offline. Damage is reported as a gap, and reading continues
+/// after it; the caller decides what a gap means. At the tail ``next()`` returns nil, and later
+/// calls return newly appended entries. Bound to one thread; any number of readers may share an
+/// index.
 ///
-/// Without a ``CommittedTail``, a reader beside a running writer may return a batch that is written
-/// but not yet flushed. Such entries are suitable for display only.
+/// Without a ``CommittedTail``, a reader next to a running writer may return a batch that is
+/// written but not yet flushed. Such entries are suitable for display only.
 ///
 ///     let reader = try JournalReader(directory: path, fileSystem: RealFileSystem(), from: 1)
 ///     while let item = try reader.next() { show(item) }
@@ -26,7 +27,7 @@ public final class JournalReader {
         public var path: String
         /// The offset at which the section begins.
         public var offset: UInt64
-        /// The finding at the offset.
+        /// The problem found at the offset.
         public var reason: String
         /// The position expected at the offset.
         public var firstMissing: UInt64
@@ -59,7 +60,7 @@ public final class JournalReader {
     var reopened = false
     /// Whether the zeros after the end were already searched for lost batches.
     var searchedTail = false
-    /// The bytes found at the tail instead of a batch: one being written or a torn one.
+    /// The bytes found at the tail in place of a whole batch: a batch being written, or a torn one.
     ///
     /// Nil if the log ends cleanly.
     ///
@@ -70,7 +71,8 @@ public final class JournalReader {
     /// ``next()``.
     ///
     /// After ``next()`` has returned nil, all whole batches lie before the offset, so a copy up to
-    /// it is complete. Zeros don't show where a log ends, because batches may end in zeros.
+    /// that offset is complete. Trailing zeros don't show where a log ends, because batches may end
+    /// in zeros.
     public var end: (segment: UInt64, offset: UInt64)? {
         segment.map { ($0.header.firstPosition, offset) }
     }
@@ -78,11 +80,11 @@ public final class JournalReader {
     /// The identity in the header of the segment being read; nil before ``next()``.
     public var identity: LogIdentity? { segment?.header.identity }
 
-    /// The position after the last batch passed, whether or not its entries were requested; nil if
+    /// The position after the last batch passed, whether or not its entries were returned; nil if
     /// unknown.
     ///
     /// A reader that begins at the highest position and reads to the tail thus finds the end of the
-    /// log. This costs no more than finding the last batch.
+    /// log. Doing so costs no more than finding the last batch.
     public var following: UInt64? { chain?.position }
 
     /// Creates a reader that begins at a position.
@@ -104,8 +106,8 @@ public final class JournalReader {
 
     /// Skips to a later position; entries and gaps in between are not returned.
     ///
-    /// If an index has the location, nothing in between is read. A position that was already passed
-    /// has no effect.
+    /// If an index has the location, nothing in between is read. The call has no effect if the
+    /// position was already passed.
     public func pass(to target: UInt64) {
         guard target > position else { return }
         position = target
@@ -113,7 +115,7 @@ public final class JournalReader {
         batch = nil
         let place = indexes?.place(of: target)
         guard let segment, let place, place.segment == segment.header.firstPosition else {
-            // Without an index, reading over a few positions is cheaper than a search.
+            // Without an index, reading past a few positions is cheaper than a search.
             if place != nil || target - (chain?.position ?? 0) > Self.walkedPositions { leave() }
             return
         }
@@ -121,7 +123,7 @@ public final class JournalReader {
         (offset, chain) = (place.offset, nil)
     }
 
-    /// The number of positions that are read over rather than searched for.
+    /// The largest number of positions that are read through rather than skipped by a search.
     private static let walkedPositions: UInt64 = 1_024
 
     private func leave() {
@@ -173,8 +175,8 @@ public final class JournalReader {
         chain = Chain(after: header)
     }
 
-    /// Returns the next payload of the batch at or above `position`; at its end, returns nil and
-    /// clears the batch.
+    /// Returns the batch's next payload at or above `position`; at the batch's end, clears the
+    /// batch and returns nil.
     private func nextPayload(_ header: BatchHeader) throws(JournalError) -> Item? {
         guard let segment else {
             assertionFailure("A segment stays open while a batch of it is read.")
@@ -207,7 +209,8 @@ public final class JournalReader {
         return nil
     }
 
-    // The checksum matched, so this is a mistake of the writer or a forgery; it is not passed on.
+    // The checksum matched, so this is a writer's mistake or a forgery; the payload is not passed
+    // on.
     private func malformed(_ header: BatchHeader, _ path: String) -> Item {
         batch = nil
         let missing = payloadPosition

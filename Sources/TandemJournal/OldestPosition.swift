@@ -1,15 +1,16 @@
 package import TandemIO
 
-/// A record of the oldest position left by trimming, in a file beside the segments.
+/// A record of the oldest position left by trimming, stored in a file next to the segments.
 ///
-/// If a journal begins later, something other than trimming removed segments. The record is only an
-/// aid: a log without it is equally valid, so a record that can't be written is removed.
+/// If a journal begins at a later position, something other than trimming removed segments. The
+/// record is only an aid: a log without it is equally valid, so a record that can't be updated is
+/// removed.
 package struct OldestPosition {
     private let path: String
     private let directory: String
     private let fileSystem: any FileSystem
 
-    /// Creates an accessor of the record of the journal in a directory.
+    /// Creates an accessor for the record of the journal in a directory.
     package init(_ directory: String, _ fileSystem: any FileSystem) {
         self.directory = directory
         self.fileSystem = fileSystem

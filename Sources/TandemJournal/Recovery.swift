@@ -20,16 +20,16 @@ struct RecoveredLog {
 ///    batch numbers and checksums follow. Anything else is damage.
 /// 2. Only zeros follow the last batch of a segment. In a segment that is not the last, anything
 ///    else is damage, because a segment begins only after the previous one was flushed.
-/// 3. In the last segment, the bytes after the last whole batch are a torn batch, and are cut. If a
-///    later batch is whole, however, an acknowledged batch is damaged.
+/// 3. In the last segment, the bytes after the last whole batch are a torn batch, and are cut off.
+///    If a later batch is whole, however, an acknowledged batch is damaged.
 /// 4. The last remaining batch is written again and flushed, because the page cache may hold data
 ///    that a failed flush did not bring to the disk. After relaxed durability the whole last
-///    segment is written again. For the same reason, everything that was ever cut off the last
-///    segment is cut again.
-/// 5. Damage is refused, and nothing is changed.
+///    segment is written again. For the same reason, everything ever cut off the last segment is
+///    cut off again.
+/// 5. A damaged log is rejected, and nothing is changed.
 struct Recovery {
     let place: JournalLocation
-    /// Whether the log was last written with relaxed durability and not closed.
+    /// Whether the log was last written with relaxed durability and then not closed.
     let wasRelaxed: Bool
     let index = JournalIndex()
     var report = RecoveryReport()
@@ -127,7 +127,7 @@ struct Recovery {
                 + "with checksum \(chain.checksum)")
     }
 
-    // Rules 1 and 2, as far as the end of a segment shows.
+    // Rules 1 and 2, as far as the end of a segment can show a violation.
     private mutating func checkEnd(
         of segment: SegmentFile, before next: SegmentFile
     ) throws(JournalError) {
@@ -223,8 +223,8 @@ struct Recovery {
         if wasRelaxed { try rewriteAll(last, end: end) } else { try rewriteLastBatch(last) }
     }
 
-    /// Writes the segment again: with relaxed durability a failed flush may have lost any of its
-    /// batches.
+    /// Writes the whole segment again, because with relaxed durability a failed flush may have lost
+    /// any of its batches.
     private func rewriteAll(_ segment: SegmentFile, end: UInt64) throws(JournalError) {
         var offset: UInt64 = 0
         while offset < end, let range = try segment.loadSome(offset) {

@@ -1,13 +1,13 @@
 /// A policy that determines how much of the journal is kept.
 ///
-/// Whole segments are removed, oldest first. The last segment is never removed, nor one with a
+/// Whole segments are removed, oldest first. The last segment is never removed, nor is one with a
 /// transaction above the durable checkpoint. A segment is removed
 ///
 /// - if the journal is larger than ``keepBytes`` or the segment's last transaction is older than
 ///   ``keepSeconds``, *and* no registered consumer and no connected session still needs it;
 /// - if the journal is larger than ``capBytes``; readers that still need the segment are expired.
 ///
-/// Without any bound everything is kept, and the store can be rebuilt from the journal alone.
+/// Without bounds everything is kept, and the store can be rebuilt from the journal alone.
 ///
 ///     RetentionPolicy(keepBytes: 1 << 30, keepSeconds: 30 * 86_400, capBytes: 8 << 30)
 public struct RetentionPolicy: Hashable, Sendable {
@@ -27,8 +27,8 @@ public struct RetentionPolicy: Hashable, Sendable {
 
     /// The default policy: 7 days or 1 GiB, and at most 4 GiB for readers that lag.
     ///
-    /// The cap exceeds the size that is kept, so a consumer may lag beyond that. The cap is finite,
-    /// so a consumer that never returns can't fill the disk.
+    /// The cap is larger than the size that is kept, so a consumer may lag further. But it is
+    /// finite, so a consumer that never returns can't fill the disk.
     public static let standard = RetentionPolicy(
         keepBytes: 1 << 30, keepSeconds: 7 * 86_400, capBytes: 4 << 30)
 
@@ -36,13 +36,13 @@ public struct RetentionPolicy: Hashable, Sendable {
     public var keepsAll: Bool { keepBytes == nil && keepSeconds == nil && capBytes == nil }
 }
 
-/// The state on which retention decides.
+/// The state on which retention bases its decisions.
 package struct RetentionState {
     /// All segments, oldest first; the last one is being written.
     package var segments: [JournalSegment]
-    /// The durable checkpoint: the store does not have later transactions on the disk.
+    /// The durable checkpoint; later transactions of the store may not be on the disk yet.
     package var checkpoint: UInt64
-    /// The floors: the positions up to which consumers and sessions need nothing more.
+    /// The floors: the positions up to which consumers and sessions no longer need anything.
     package var floors: [UInt64]
     /// The time in microseconds since 1970.
     package var now: Int64
@@ -85,7 +85,7 @@ package struct RetentionPlan: Hashable {
         bytes += segment.bytes
     }
 
-    /// Asserts what holds for every plan, whatever its bounds.
+    /// Asserts the properties that every plan has, whatever its bounds.
     func checkInvariants(_ state: RetentionState) {
         assert(
             segments == 0 || segments < state.segments.count,
@@ -100,7 +100,7 @@ extension RetentionPolicy {
     /// Returns the segments to remove, at most `limit`.
     ///
     /// `time` returns the time of a segment's last transaction in microseconds since 1970; it is
-    /// called for as few segments as possible. A segment of unknown age is not old.
+    /// called for as few segments as possible. A segment of unknown age counts as new.
     package func plan(
         _ state: RetentionState, limit: Int = Int.max, time: (JournalSegment) -> Int64?
     ) -> RetentionPlan {
@@ -128,7 +128,8 @@ extension RetentionPolicy {
     ///
     /// Returns nil if no time makes it removable.
     ///
-    /// Floors are ignored: when a reader advances, a checkpoint or a later check follows.
+    /// Floors are ignored, because an advancing reader is followed by a checkpoint or a later
+    /// check.
     package func due(_ state: RetentionState, time: (JournalSegment) -> Int64?) -> Int64? {
         guard let keepSeconds, state.segments.count > 1, let oldest = state.segments.first,
             oldest.last <= state.checkpoint, let time = time(oldest)

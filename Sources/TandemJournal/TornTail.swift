@@ -16,7 +16,7 @@ struct TornTail {
         self.segment = segment
     }
 
-    /// Copies the range into a `.torn` file and fills it with zeros, both durably on return.
+    /// Copies the range into a `.torn` file and fills the range with zeros, both durably on return.
     ///
     /// Returns the copy's path.
     func cut(_ range: Range<UInt64>) throws(JournalError) -> String {
@@ -26,7 +26,7 @@ struct TornTail {
         do throws(IOError) {
             try copy(range, to: path)
         } catch {
-            // Nothing was cut, and an incomplete copy would only occupy the missing space.
+            // Nothing was cut, and an incomplete copy would only take up scarce space.
             try? place.fileSystem.remove(path)
             throw error.isOutOfSpace ? .noSpace(error) : .failed(error)
         }
@@ -38,9 +38,10 @@ struct TornTail {
     /// Fills the ranges that earlier recoveries cut after `end` with zeros again, durably on
     /// return.
     ///
-    /// A recovery may have failed at the flush of its zeros. The page cache then has the zeros, but
-    /// the disk may still have the torn batch, and no later flush would write them. Each cut has a
-    /// copy, which is durable before anything is erased, so the copies determine the ranges.
+    /// A recovery may have failed while flushing its zeros. In that case the page cache has the
+    /// zeros, but the disk may still have the torn batch, and no later flush would write the zeros.
+    /// Each cut has a copy, which is durable before anything is erased, so the copies determine the
+    /// ranges.
     func repeatErasures(from end: UInt64) throws(IOError) {
         let copies = try JournalDirectory.tornCopies(
             of: segment.header.firstPosition, in: place.directory, place.fileSystem)
@@ -77,7 +78,7 @@ struct TornTail {
         try place.fileSystem.syncDirectory(place.directory)
     }
 
-    // A power cut here leaves a torn batch again, and the copy is complete.
+    // A power cut at this point leaves a torn batch again, but the copy is complete.
     private func erase(_ range: Range<UInt64>) throws(IOError) {
         try writeZeros(range)
         try segment.file.sync()

@@ -1,18 +1,18 @@
-/// Bounds to which a journal is reduced once, as by `journalctl --vacuum-size`.
+/// Bounds to which a journal is reduced once, as with `journalctl --vacuum-size`.
 ///
 /// A segment is selected if it exceeds any bound. The selection ends at the first segment that
 /// exceeds none, and never includes the last segment.
 package struct Vacuum: Hashable, Sendable {
-    /// The size in bytes down to which the oldest segments are selected.
+    /// The size, in bytes, to which the journal is to shrink.
     package var keepBytes: UInt64?
-    /// The age in seconds of the last transaction beyond which segments are selected.
+    /// The age in seconds above which segments are selected, measured by their last transaction.
     package var keepSeconds: UInt64?
-    /// The bound by position: segments that end below it are selected.
+    /// The position below which segments have to end to be selected.
     package var before: UInt64?
     /// Whether segments that a reader still needs are also removed.
     package var isForced: Bool
 
-    /// Creates bounds; without any, nothing is selected.
+    /// Creates bounds; if all are nil, nothing is selected.
     package init(
         keepBytes: UInt64? = nil, keepSeconds: UInt64? = nil, before: UInt64? = nil,
         isForced: Bool = false
@@ -35,7 +35,7 @@ package struct VacuumPlan: Hashable {
 }
 
 extension Vacuum {
-    /// Returns the segments to remove, at most `limit`; for `time` see ``RetentionPolicy``.
+    /// Returns the segments to remove, at most `limit`; see ``RetentionPolicy`` for `time`.
     ///
     /// Readers that are already expired hold nothing back. Segments above the checkpoint are not
     /// selected.

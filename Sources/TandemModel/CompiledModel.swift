@@ -72,10 +72,10 @@ public final class CompiledModel: Sendable {
         self.byTag = byTag
     }
 
-    /// Returns a model of the same content that shares no storage with this one.
+    /// Returns a model with the same content that shares no storage with this one.
     ///
-    /// Threads that evaluate many rows by one model compete for the reference counts of its parts,
-    /// so each thread gets a copy. Cost: encoding and decoding the model.
+    /// Threads that evaluate many rows under one model contend for the reference counts of its
+    /// parts, so each thread gets a copy. Cost: encoding and decoding the model.
     package func copy() -> CompiledModel {
         var writer = ByteWriter()
         encode(into: &writer)
@@ -180,7 +180,7 @@ public final class CompiledEntity: Sendable {
     public let derivations: [CompiledDerivation]
     /// The derived attributes.
     public let derived: PropertyMask
-    /// The properties in the row that can be set: all but derived attributes and to-many
+    /// The properties in the row that can be set: all except derived attributes and to-many
     /// relationships.
     public let settable: PropertyMask
     /// The values of a new object: its defaults, and null for the rest.
@@ -300,7 +300,7 @@ public final class CompiledProperty: Sendable {
             // For a derived attribute, `optional: false` is guaranteed to readers but not enforced
             // on saves.
             allowsNull = attribute.optional || attribute.derived != nil
-            // A model with an unreadable pattern was rejected before.
+            // The pattern is readable: validation rejects a model with any other.
             pattern = attribute.pattern.flatMap { try? TextPattern($0) }
             let hasLength = [.string, .url, .data].contains(attribute.type)
             limitsValues =
@@ -316,7 +316,7 @@ public final class CompiledProperty: Sendable {
         }
     }
 
-    /// Whether the property is in the row and must not be null.
+    /// Whether the property is stored in the row and must not be null.
     public var needsValue: Bool { !allowsNull || (!isToMany && relationship?.isOptional == false) }
 
     /// Whether a non-null value, or the number of members, can be invalid.
@@ -348,7 +348,7 @@ public final class CompiledRelationship: Sendable {
     public let isOptional: Bool
     /// Whether the number of members is limited.
     public let limitsCount: Bool
-    /// The effect of the owner's deletion on the other end.
+    /// The effect of the owner's deletion on the objects at the other end.
     public let deleteRule: DeleteRule
 
     init(

@@ -1,15 +1,15 @@
 /// The way in which a derived attribute is computed from another property of the same object.
 ///
 /// The daemon computes the value with every save, after everything else is planned, and stores it
-/// in the row. It can therefore be sorted, filtered and indexed by like any other value, but not
-/// set. The printed form is that of Core Data.
+/// in the row. Requests can therefore sort and filter by it and indexes can contain it, as with any
+/// other value, but it can't be set. The printed form is Core Data's.
 ///
 ///     Attribute("playerCount", .int, derived: .count("players"))
 ///     Attribute("nameFolded", .string, derived: .folded("name"))
 public enum Derivation: Hashable, Sendable, CustomStringConvertible {
     /// The number of members of a to-many relationship: an int, never null.
     case count(String)
-    /// A text without differences of case and without diacritics; null if the source is null.
+    /// A text without case differences and diacritics; null if the source is null.
     case folded(String)
 
     /// The property from which the value is computed.
@@ -19,7 +19,7 @@ public enum Derivation: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Returns the same derivation of a property with another name.
+    /// Returns the derivation with its source property renamed.
     func renamed(_ name: String) -> Derivation {
         switch self {
         case .count: .count(name)
@@ -90,7 +90,7 @@ extension CompiledProperty {
     /// The derivation of a derived attribute; nil for any other property.
     public var derivation: Derivation? { attribute?.derived }
 
-    /// A message that says that a derived property can't be set; nil for any other property.
+    /// The message that a derived property can't be set; nil for any other property.
     public var settingProblem: String? {
         derivation.map { "the attribute is derived (\($0)) and cannot be set; leave it out" }
     }

@@ -2,10 +2,10 @@ import FoundationEssentials
 
 /// An encoder of tuples of values into bytes that sort like the tuples.
 ///
-/// Index keys in the store and sort keys in lists are encoded this way. Nil sorts before all
-/// values, and therefore last in descending order. Integers, doubles and dates sort by number,
-/// texts by code point, false before true, references by object number. In a descending component
-/// all bytes are inverted.
+/// Index keys in the store and sort keys in lists are encoded this way. Null sorts before all
+/// values, and therefore last in descending order. Integers, doubles and dates sort numerically,
+/// texts by code point, false before true, and references by object number. In a descending
+/// component all bytes are inverted.
 public struct KeyEncoder: Sendable {
     /// The key so far.
     public private(set) var bytes: [UInt8] = []
@@ -93,7 +93,8 @@ public struct KeyEncoder: Sendable {
         }
     }
 
-    /// Appends bytes and an end mark, so that a text sorts before its continuations.
+    /// Appends bytes and an end mark, so that a text sorts before any longer text that begins with
+    /// it.
     ///
     /// A zero byte is encoded as 00 FF, the end as 00 00.
     private mutating func appendEscaped(_ content: some Sequence<UInt8>) {
@@ -116,7 +117,8 @@ public struct KeyEncoder: Sendable {
         }
     }
 
-    /// Returns the bits of a double such that they sort like the numbers; both zeros are equal.
+    /// Returns the bits of a double, transformed so that they sort numerically; both zeros are
+    /// equal.
     private static func order(_ value: Double) -> UInt64 {
         let bits = (value == 0 ? 0.0 : value).bitPattern
         return bits >> 63 == 0 ? bits | (1 << 63) : ~bits

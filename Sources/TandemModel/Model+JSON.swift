@@ -1,6 +1,6 @@
 /// The JSON form of a model, as `tandem schema` prints it and the bridge accepts it.
 extension Model {
-    /// Reads a model from its JSON form; unknown keys are errors, so that typos are found.
+    /// Reads a model from its JSON form; unknown keys are errors, so that typos are detected.
     ///
     /// Throws ``ModelError`` with every problem found.
     public init(json: JSON) throws(ModelError) {
@@ -22,7 +22,7 @@ extension Model {
         try self.init(json: json)
     }
 
-    /// The JSON form without members that have their default.
+    /// The JSON form, without members that have their default value.
     public var json: JSON {
         .object(["entities": .object(entities.mapValues(\.json))])
     }

@@ -20,7 +20,7 @@
 public struct Model: Hashable, Sendable {
     /// The entities by name.
     public var entities: [String: Entity]
-    /// The names that occur several times, which ``CompiledModel`` rejects.
+    /// The names declared more than once, which ``CompiledModel`` rejects.
     private(set) var repeatedNames: Set<String> = []
 
     /// Creates a model of entities with distinct names.
@@ -56,7 +56,7 @@ public struct Entity: Hashable, Sendable {
     public var indexes: [[String]]
     /// The name this entity had in an earlier model.
     public var renamedFrom: String?
-    /// The names of several properties, which ``CompiledModel`` rejects.
+    /// The property names declared more than once, which ``CompiledModel`` rejects.
     private(set) var repeatedNames: Set<String> = []
 
     /// Creates an entity with the builder.

@@ -1,6 +1,6 @@
 /// Validation of rules that older versions accepted.
 ///
-/// Only newly declared models are checked, since stores may have stored models that break these
+/// Only newly declared models are checked, because stores may contain models that break these
 /// rules.
 extension ModelCheck {
     static func contradictions(in model: Model) -> [ModelProblem] {
@@ -28,7 +28,7 @@ extension ModelCheck {
         return problems
     }
 
-    /// Returns the names whose rename hint an earlier name has as well, with that name.
+    /// Returns each name that repeats the rename hint of an earlier name, with that earlier name.
     private static func doubled(_ hints: [(String, String?)]) -> [(String, String)] {
         var first: [String: String] = [:]
         var found: [(String, String)] = []
@@ -38,7 +38,8 @@ extension ModelCheck {
         return found
     }
 
-    /// Returns a conflict of an attribute's rules with its type, its default or its allowed values.
+    /// Returns a contradiction between an attribute's rules and its type, default value or allowed
+    /// values.
     private static func contradiction(in attribute: Attribute) -> String? {
         if attribute.minimum != nil || attribute.maximum != nil,
             [.bool, .uuid].contains(attribute.type)

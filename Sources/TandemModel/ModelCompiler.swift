@@ -7,7 +7,7 @@ struct ModelCompiler {
     let version: UInt16
     private(set) var identifiers: [String: UInt16]
     private var lastIdentifier: UInt16
-    /// Whether the numbers are used up, which makes the result unusable.
+    /// Whether the numbers were exhausted, which makes the result unusable.
     private(set) var isExhausted = false
 
     init(model: Model, version: UInt16, identifiers: [String: UInt16]) {

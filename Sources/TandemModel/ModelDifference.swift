@@ -1,13 +1,13 @@
 /// One difference between a model and the one before it, with the effect of applying it.
 ///
-/// The daemon's decisions, error messages, `tandem schema` and `tandem log` all use the same line
-/// of text.
+/// The daemon, its error messages, `tandem schema` and `tandem log` all describe it with the same
+/// line of text.
 public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
     /// The aspect that differs; raw values are the keys of a model's JSON form if it has one.
     public enum Aspect: String, Hashable, Sendable, CaseIterable {
         /// An entity or a property exists in only one of the models.
         case declaration
-        /// An entity or a property was renamed by a hint.
+        /// An entity or a property was renamed, according to a hint.
         case name
         /// The parent of the entity.
         case parent
@@ -35,7 +35,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         case toMany
         /// Whether the relationship is ordered.
         case ordered
-        /// The effect of a deletion on the other end.
+        /// The effect of a deletion on the objects at the other end.
         case deleteRule
         /// A uniqueness constraint.
         case uniqueness
@@ -86,7 +86,7 @@ public struct ModelDifference: Hashable, Sendable, CustomStringConvertible {
         self.why = why
     }
 
-    /// Whether the difference is applied without consent when an app declares it.
+    /// Whether the difference is applied without consent when an app declares the new model.
     public var isCompatible: Bool { effect == .compatible }
 
     /// The difference on one line, such as `Team.wins: max 10 → 20 (a relaxed rule)`.

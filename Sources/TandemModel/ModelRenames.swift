@@ -8,7 +8,7 @@ public struct ModelRenames: Hashable, Sendable {
     /// The new names of an entity's own properties by their old ones, by the entity's new name.
     public private(set) var properties: [String: [String: String]] = [:]
 
-    /// Finds the renames of names in `old` by the hints of `next`.
+    /// Finds the names in `old` that the hints of `next` rename.
     public init(from old: Model, to next: Model) {
         for entity in next.entities.values.sorted(by: { $0.name < $1.name }) {
             guard let from = entity.renamedFrom, entities[from] == nil,
@@ -65,7 +65,7 @@ public struct ModelRenames: Hashable, Sendable {
 
     // MARK: Applying
 
-    /// Returns the same model with the new names.
+    /// Returns the old model with the new names.
     public func applied(to old: Model) -> Model {
         if isEmpty { return old }
         return Model(entities: old.entities.values.map { applied(to: $0, of: old) })

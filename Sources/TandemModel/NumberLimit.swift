@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A limit for values or lengths, exact for 64-bit integers and decimal numbers.
+/// A limit on values or lengths, exact for 64-bit integers and decimal numbers.
 ///
 ///     Attribute("size", .int, min: 0, max: 9_007_199_254_740_993)
 public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerLiteral,
@@ -8,19 +8,19 @@ public struct NumberLimit: Hashable, Sendable, Comparable, ExpressibleByIntegerL
 {
     let measure: Measure
 
-    /// Creates a limit that is an integer.
+    /// Creates a limit from an integer.
     public init(_ value: Int64) { measure = .int(value) }
 
-    /// Creates a limit that is any number but NaN; a whole number equals the integer.
+    /// Creates a limit from any number except NaN; a whole number equals the integer limit.
     public init(_ value: Double) {
         precondition(!value.isNaN, "A limit must be a number.")
         measure = Int64(exactly: value).map { .int($0) } ?? .double(value)
     }
 
-    /// Creates a limit that is an integer.
+    /// Creates a limit from an integer.
     public init(integerLiteral value: Int64) { self.init(value) }
 
-    /// Creates a limit that is any number but NaN.
+    /// Creates a limit from any number except NaN.
     public init(floatLiteral value: Double) { self.init(value) }
 
     /// The limit as JSON, as in a model.

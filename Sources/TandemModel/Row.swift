@@ -3,9 +3,9 @@ import FoundationEssentials
 /// An object's attributes and to-one relationships as one immutable byte string.
 ///
 /// LMDB, the wire and the client's objects use the same bytes. A column is read in place; nothing
-/// is decoded in advance. Reading requires the object's ``CompiledEntity`` of the model under which
-/// the row was written: every installed model has its own version, and the journal keeps rows as
-/// they were written. ``value(_:in:)`` checks that.
+/// is decoded in advance. Reading requires the ``CompiledEntity`` of the model under which the row
+/// was written, which ``value(_:in:)`` checks. Every installed model has its own version, and the
+/// journal keeps rows as they were written.
 public struct Row: Hashable, Sendable {
     /// The bytes, in the layout of ``RowLayout``.
     public let bytes: [UInt8]
@@ -14,7 +14,7 @@ public struct Row: Hashable, Sendable {
     @inlinable
     public init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Creates a row from one value for each slot of the entity; those of to-many slots are
+    /// Creates a row from one value for each slot of the entity; the values of to-many slots are
     /// ignored.
     ///
     /// A value of the wrong type traps: check values from outside with
@@ -55,10 +55,11 @@ public struct Row: Hashable, Sendable {
 
     /// Returns the value of a slot; null for a to-many relationship.
     ///
-    /// Throws `schemaMismatch` if the row was written under another version of the model than that
-    /// of the entity. Throws `usage` if the row is of another entity, or if the entity has no such
-    /// slot. Throws `storage` if the bytes are not a row of the entity. A journal has its models in
-    /// `model` transactions (``ModelInstallation``); a row belongs to the last model before it.
+    /// Throws `schemaMismatch` if the row was written under another model version than the
+    /// entity's. Throws `usage` if the row belongs to another entity, or if the entity has no such
+    /// slot. Throws `storage` if the bytes are not a row of the entity. A journal contains its
+    /// models as `model` transactions (``ModelInstallation``); the last one before a row applies to
+    /// it.
     public func value(_ slot: Int, in entity: CompiledEntity) throws(TandemError) -> Value {
         guard entity.properties.indices.contains(slot) else {
             throw TandemError(.usage, "\(entity.name) has no slot \(slot)")
@@ -160,14 +161,14 @@ public struct Row: Hashable, Sendable {
         PropertyMask(entity.properties.indices.filter { !hasSameValue(as: other, $0, in: entity) })
     }
 
-    /// Returns the row with other values in some slots.
+    /// Returns the row with new values in some slots.
     package func replacing(_ changes: [(slot: Int, value: Value)], in entity: CompiledEntity) -> Row
     {
         let changes = changes.map { SlotValue(slot: $0.slot, value: $0.value) }
         return replacing(changes, in: entity, version: modelVersion)
     }
 
-    /// Returns the row with other values in some slots, written under a version of the model.
+    /// Returns the row with new values in some slots, under the given model version.
     ///
     /// Cost: copies the bytes; unchanged values are not decoded.
     package func replacing(

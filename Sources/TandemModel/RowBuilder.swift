@@ -23,9 +23,9 @@ enum RowBuilder {
         return bytes
     }
 
-    /// Returns the bytes of a row with other values in some slots.
+    /// Returns the bytes of a row with new values in some slots.
     ///
-    /// The result has the same bytes as a row built from all values.
+    /// The result is identical to a row built from all values.
     static func replace(
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
@@ -62,7 +62,8 @@ enum RowBuilder {
         return bytes
     }
 
-    /// Returns the changed bytes if no variable column changes, so that all offsets are kept.
+    /// Returns the changed bytes; only fixed-width columns may change, so that all offsets stay
+    /// valid.
     private static func replaceFixed(
         _ changes: [SlotValue], in row: Row, _ entity: CompiledEntity, _ version: UInt16
     ) -> [UInt8] {
@@ -145,8 +146,8 @@ extension CompiledProperty {
 }
 
 extension Value {
-    /// Returns whether a value is of a type and, for number types, not NaN or infinite where that
-    /// is not allowed.
+    /// Returns whether a value is of a type and, for number types, neither NaN nor a forbidden
+    /// infinity.
     ///
     /// The result is false for null and references.
     func fits(_ type: AttributeType) -> Bool {

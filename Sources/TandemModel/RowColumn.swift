@@ -1,6 +1,6 @@
 /// A column of an entity's rows, located once and then read in many rows.
 ///
-/// The content is read in place, without a ``Value`` around it:
+/// The content is read in place and not wrapped in a ``Value``:
 ///
 ///     guard let wins = entity.column(slot) else { return }
 ///     for row in rows { sum += row.withView { $0.int(wins) ?? 0 } }
@@ -77,7 +77,7 @@ extension RowView {
             number: fixed(at: Int(column.offset) + 2, UInt64.self))
     }
 
-    /// Returns a text; nil if there is none, or if it is too long for the row.
+    /// Returns the text; nil if there is none, or if it is stored outside the row.
     @inlinable @inline(__always)
     public func text(_ column: RowColumn) -> String? {
         guard has(.string, column) else { return nil }

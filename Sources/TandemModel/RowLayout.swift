@@ -12,7 +12,7 @@ public struct RowLayout: Sendable {
         case bool, int, double, date, uuid, reference
         case decimal, string, data, url
 
-        /// Whether content that is too long for a row is stored outside.
+        /// Whether content that is too long for a row is stored outside it.
         var mayBeLong: Bool { self == .data || self == .string }
 
         /// The width in the fixed part, 0 for a variable column.
@@ -38,9 +38,9 @@ public struct RowLayout: Sendable {
     }
 
     static let headerBytes = 4
-    /// The minimum size of a row: model version and tag.
+    /// The minimum size of a row: its model version and tag.
     public static let minimumRowBytes = headerBytes
-    /// The bit in a column's end that says that the column holds a reference to a blob.
+    /// The bit in a column's end that marks the column as a reference to a blob.
     @inlinable
     static var blobFlag: UInt32 { 1 << 31 }
 
@@ -56,10 +56,10 @@ public struct RowLayout: Sendable {
     let fixed: PropertyMask
     /// The columns that can hold a blob.
     let longColumns: [Column]
-    /// The variable columns in order; unlike in fixed-width columns, not all bytes are valid.
+    /// The variable columns in order; their bytes have to be checked, because not all are valid.
     let checkedColumns: [Column]
 
-    /// Whether rows never refer to content outside.
+    /// Whether rows never refer to content stored outside them.
     public var hasNoLongColumns: Bool { longColumns.isEmpty }
 
     /// The size of a row without the content of its variable columns.

@@ -6,7 +6,7 @@
 public struct RowPatch: Hashable, Sendable {
     private var bytes: [UInt8]
 
-    /// Creates a patch of a row, under a version of the model.
+    /// Creates a patch of a row under the given model version.
     ///
     /// Cost: copies the bytes, once for all values.
     public init(_ row: Row, version: UInt16) {

@@ -42,14 +42,14 @@ extension RowView {
 extension UnsafeRawBufferPointer {
     /// Whether the bytes are UTF-8.
     ///
-    /// ASCII is checked eight bytes at a time; only bytes after the first other one are decoded.
+    /// ASCII is checked eight bytes at a time; decoding begins at the first byte that is not ASCII.
     fileprivate var isUTF8: Bool {
         var at = 0
         while at + 8 <= count {
             guard isASCII(at) else { return isUTF8(from: at) }
             at += 8
         }
-        // The last eight bytes cover the rest, even if they overlap bytes that were checked before.
+        // The last eight bytes cover the rest; they may overlap bytes that are already checked.
         if at > 0, isASCII(count - 8) { return true }
         while at < count {
             guard self[at] < 0x80 else { return isUTF8(from: at) }

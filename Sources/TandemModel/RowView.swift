@@ -25,7 +25,7 @@ public struct RowView {
     /// Values may still be invalid.
     public func hasShape(of entity: CompiledEntity) -> Bool { has(RowShape(of: entity)) }
 
-    /// Returns the same as ``hasShape(of:)``, faster for many rows of one entity.
+    /// Returns the result of ``hasShape(of:)``, but faster for many rows of one entity.
     public func has(_ shape: RowShape) -> Bool {
         guard bytes.count >= shape.minimumBytes, tag == shape.tag else { return false }
         var last = shape.minimumBytes

@@ -1,4 +1,4 @@
-/// An object as it is in the store.
+/// An object with its row, as stored.
 public struct StoredObject: Hashable, Sendable {
     /// The object.
     public var object: ObjectReference

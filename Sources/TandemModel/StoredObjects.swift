@@ -1,9 +1,9 @@
 /// Many objects with their rows in one byte buffer, for answers with a hundred thousand objects.
 ///
 /// An array of ``StoredObject`` has an allocation for each row. Here the rows are contiguous, in
-/// their wire form, with an array of their offsets. Reading, writing and releasing all of them
-/// therefore takes a few steps, whatever their number. The subscript returns an object with its own
-/// copy of the row; ``withRow(at:_:)`` borrows the row in place.
+/// their wire form, with an array of their offsets. Reading, writing or releasing the whole
+/// collection therefore takes only a few steps, however many rows it has. The subscript returns an
+/// object with its own copy of the row; ``withRow(at:_:)`` borrows the row in place.
 ///
 ///     for index in objects.indices {
 ///         objects.withRow(at: index) { object, version, row in
@@ -14,8 +14,8 @@
 /// The order of the objects may differ from that of their bytes (``arranged(_:by:)``). Copies share
 /// the bytes.
 public struct StoredObjects: Sendable {
-    /// The binary forms of the objects in the order of their addition, possibly with other bytes
-    /// around them.
+    /// The binary forms of the objects in the order in which they were added, possibly between
+    /// other bytes.
     private var bytes: [UInt8]
     /// The offset of each object's binary form.
     private var starts: [Int] = []
@@ -95,7 +95,7 @@ public struct StoredObjects: Sendable {
 
     /// Reserves capacity for `objects` objects in all, assuming the average row size so far.
     ///
-    /// A few more are allowed for: unused capacity takes no memory, but growing the buffer copies
+    /// The reserve is generous: unused capacity takes no memory, but growing the buffer copies
     /// everything.
     package mutating func reserveCapacity(_ objects: Int) {
         starts.reserveCapacity(objects)
@@ -131,8 +131,8 @@ public struct StoredObjects: Sendable {
 
     /// Calls `body` with all rows, borrowed; they must not escape from `body`.
     ///
-    /// For many rows this is faster than ``withRow(at:_:)``: it costs as much as borrowing a single
-    /// one.
+    /// For many rows this is faster than ``withRow(at:_:)``: borrowing all rows costs as much as
+    /// borrowing one.
     @inline(__always)
     public func withRows<Result>(_ body: (BorrowedRows) throws -> Result) rethrows -> Result {
         try starts.withUnsafeBufferPointer { starts in
@@ -163,7 +163,7 @@ public struct StoredObjects: Sendable {
 
     /// Returns the range of the row of the object whose binary form begins at `start`.
     ///
-    /// The form was written here or checked while it was read.
+    /// The bytes were written by this type, or checked when they were read.
     @inline(__always)
     fileprivate static func row(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Range<Int> {
         var (at, length, shift) = (start + headBytes, 0, 0)
@@ -244,13 +244,13 @@ extension StoredObjects {
         }
     }
 
-    /// The number of scattered objects that are copied at once.
+    /// The number of scattered objects that are copied together.
     private static let gatheredAtOnce = 64
 
     /// Copies scattered objects into a contiguous range.
     ///
-    /// All lengths are read first, so that the memory of the next objects is being loaded while one
-    /// is copied.
+    /// All lengths are read first, so that the next objects are already being loaded while one is
+    /// copied.
     private static func gather(
         _ bytes: UnsafeRawBufferPointer, _ starts: ArraySlice<Int>, _ writer: inout ByteWriter
     ) {

@@ -6,16 +6,16 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Code: String, Hashable, Sendable, CaseIterable {
         /// The request contradicts itself or violates a rule, and has to be changed.
         case usage
-        /// There is no entity with that name.
+        /// No entity has that name.
         case unknownEntity
-        /// There is no property with that name.
+        /// No property has that name.
         case unknownProperty
         /// The predicate can't be parsed or does not fit the model.
         case invalidPredicate
         /// A sorted list was requested without a sort descriptor.
         case noSortDescriptors
-        /// A section name occurs again after another one: the sort order does not begin with the
-        /// sections.
+        /// A section name recurs after a different one: the sort order does not begin with the
+        /// section key.
         case outOfOrderSection
         /// Values violate the rules of the model.
         case validation
@@ -31,7 +31,8 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         case unknownController
         /// The client's model does not fit the store's.
         case schemaMismatch
-        /// The journal no longer has that position, or the position has another epoch or log.
+        /// The journal no longer contains that position, or the position belongs to another epoch
+        /// or log.
         case historyExpired
         /// The client's role does not allow the request.
         case denied
@@ -64,7 +65,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
     public var problems: [ValidationProblem] = []
     /// The conflicting objects, for ``Code/conflict``.
     public var conflicts: [MergeConflict] = []
-    /// The result of a batch up to its failure; nil for other errors.
+    /// The partial result of a failed batch; nil for other errors.
     public var done: BatchResult?
     /// The index of the row that made a batch insert fail, from 0; all rows before it were
     /// inserted.
@@ -77,7 +78,7 @@ public struct TandemError: Error, Hashable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// Creates an error from problems of objects; the message has the first ten.
+    /// Creates an error from problems of objects; the message lists the first ten.
     public init(_ code: Code, problems: [ValidationProblem]) {
         let shown = problems.prefix(10).map(\.description).joined(separator: "; ")
         let more = problems.count > 10 ? "; and \(problems.count - 10) more" : ""
@@ -145,7 +146,7 @@ public struct MergeConflict: Hashable, Sendable {
     }
 }
 
-/// The behaviour of a save if other clients have changed the same objects.
+/// The way in which a save treats objects that other clients have changed.
 public enum MergePolicy: UInt8, Hashable, Sendable, CaseIterable {
     /// The save fails and lists every conflict.
     case error

@@ -6,7 +6,7 @@ extension CompiledProperty {
     /// Returns what is wrong with an attribute's value and what is allowed, or nil if the value is
     /// valid.
     ///
-    /// Relationships have no rules for values. Characters of a text are only counted as far as the
+    /// Relationships have no value rules. The characters of a text are counted only as far as the
     /// limits require.
     /// - Parameters:
     ///   - value: A value of the attribute's type, or null.
@@ -43,7 +43,7 @@ extension CompiledProperty {
         return nil
     }
 
-    /// Lists the first values, each cut, so that the message about one row is bounded.
+    /// Lists the first values, each truncated, so that the message about one row is bounded.
     private static func list(_ values: [Value]) -> String {
         let shown = values.prefix(10).map { $0.excerpt(50) }.joined(separator: ", ")
         return values.count > 10 ? "\(shown) and \(values.count - 10) more" : shown

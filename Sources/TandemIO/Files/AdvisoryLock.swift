@@ -33,7 +33,7 @@ public final class AdvisoryLock: FileLock, Sendable {
                     return
                 }
             } catch {
-                // If the lock is taken, the file belongs to its holder.
+                // If someone else holds the lock, the file is theirs and must stay.
                 if isNew, !error.isLocked { _ = unlink(path) }
                 _ = Glibc.close(descriptor)
                 guard error.isNotFound else { throw error }

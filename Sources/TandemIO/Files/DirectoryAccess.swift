@@ -14,8 +14,8 @@ public struct DirectoryAccess: Hashable, Sendable {
     /// The permissions, such as 0o700.
     public let mode: UInt32
 
-    /// Reads the access to the file at a path; a symbolic link is followed unless `followsLinks` is
-    /// false.
+    /// Reads the kind, owner and permissions of the file at a path; a symbolic link is followed
+    /// unless `followsLinks` is false.
     public init(of path: String, followsLinks: Bool = true) throws(IOError) {
         var found = stat()
         try check(.inspect, path) { followsLinks ? stat(path, &found) : lstat(path, &found) }

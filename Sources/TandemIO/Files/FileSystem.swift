@@ -26,7 +26,7 @@ public protocol File: AnyObject {
     /// Writes all bytes at `offset`, with several calls to the kernel if necessary.
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(IOError)
 
-    /// Returns when everything written is on the disk (`fdatasync`).
+    /// Makes everything written durable (`fdatasync`).
     ///
     /// Never call it again after a failure: a second call may succeed although the data is lost.
     func sync() throws(IOError)
@@ -75,7 +75,7 @@ public protocol FileSystem: AnyObject {
     /// Creates a directory and its missing parents; an existing directory stays unchanged.
     func createDirectory(_ path: String, mode: UInt32) throws(IOError)
 
-    /// Returns when the names in a directory are on the disk.
+    /// Makes the names in a directory durable (`fsync`).
     func syncDirectory(_ path: String) throws(IOError)
 
     /// Returns the names in a directory, sorted, without `.` and `..`.

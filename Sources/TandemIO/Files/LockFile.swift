@@ -2,9 +2,9 @@ import Glibc
 
 /// An exclusive lock on a file of its own, held until this value is released or the process ends.
 ///
-/// The file contains the process id of the holder, so that an error can name the holder. Releasing
-/// the lock leaves the file in place: if it were removed, two processes could lock different files
-/// of the same name.
+/// The file contains the holder's process id, so that errors can name it. Releasing the lock leaves
+/// the file in place: if it were removed, two processes could lock different files of the same
+/// name.
 public final class LockFile: FileLock, Sendable {
     /// The lock file's path.
     public let path: String
@@ -60,8 +60,8 @@ public final class LockFile: FileLock, Sendable {
     /// An upper bound on the length of a process id with its newline.
     private static let holderBytes = 16
 
-    /// Whether the content can be the remainder of a process id: a power cut can leave a part of
-    /// it, or zeros.
+    /// Whether the content could be what is left of a process id: a power cut can leave part of
+    /// one, or zeros.
     private static func hasOnlyHolder(_ descriptor: Int32) -> Bool {
         var text = [UInt8](repeating: 0, count: holderBytes)
         let count = text.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
@@ -70,7 +70,7 @@ public final class LockFile: FileLock, Sendable {
 
     private func writeHolder() {
         let text = Array("\(getpid())\n".utf8)
-        // The process id only serves messages, so a failure to write it is ignored.
+        // The process id is only used in messages, so a failure to write it is ignored.
         _ = ftruncate(descriptor, 0)
         _ = text.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }

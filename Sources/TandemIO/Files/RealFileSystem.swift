@@ -58,7 +58,7 @@ public final class RealFileSystem: FileSystem, Sendable {
         }
     }
 
-    /// Returns when the names in a directory are on the disk.
+    /// Makes the names in a directory durable (`fsync`).
     public func syncDirectory(_ path: String) throws(IOError) {
         let descriptor = try check(.open, path) {
             Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file's content: the visible one, the durable one, and the unsynced changes.
+/// A file's visible content, its durable content, and its unsynced changes.
 final class SimulatedNode {
     enum Change {
         case write(offset: Int, bytes: [UInt8])
@@ -42,7 +42,8 @@ final class SimulatedNode {
         if content.count > size {
             content.removeLast(content.count - size)
         } else {
-            // Appending an array copies it at once; appending a sequence adds the zeros one by one.
+            // Appending an array is a single copy; appending any other sequence adds the zeros one
+            // by one.
             content += [UInt8](repeating: 0, count: size - content.count)
         }
     }

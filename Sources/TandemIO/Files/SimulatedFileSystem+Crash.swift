@@ -1,4 +1,4 @@
-/// The share of unsynced changes that a simulated crash keeps.
+/// The unsynced changes that a simulated crash keeps.
 public enum CrashSeverity: Hashable, Sendable, CaseIterable {
     /// No unsynced changes.
     case losesAll
@@ -9,8 +9,8 @@ public enum CrashSeverity: Hashable, Sendable, CaseIterable {
 }
 
 extension SimulatedFileSystem {
-    /// Simulates a power cut: unsynced bytes and names survive at random, and open files and locks
-    /// become invalid.
+    /// Simulates a power cut: unsynced bytes and names survive or vanish at random, and open files
+    /// and locks become invalid.
     ///
     /// The same seed and state always keep the same bytes.
     public func crash(seed: UInt64, severity: CrashSeverity = .tears) {
@@ -97,7 +97,7 @@ extension SimulatedFileSystem {
     private func crashContent(
         of node: SimulatedNode, _ severity: CrashSeverity, _ generator: inout SeededGenerator
     ) {
-        // The odds vary, so that most sectors survive in some crashes and few in others.
+        // The odds vary: most sectors survive some crashes, and few survive others.
         let odds = Int.random(in: 1...9, using: &generator)
         for change in node.pending {
             switch (severity, change) {

@@ -2,11 +2,11 @@ import Glibc
 
 /// An in-memory file system that simulates power cuts, for tests.
 ///
-/// Every file has a volatile content, which reads return, and a durable content, which
+/// Every file has volatile content, which reads return, and durable content, which
 /// ``crash(seed:severity:)`` restores. Writes since the last `sync` may survive a crash completely,
-/// partly (by sectors of 512 bytes, in any order) or not at all. Changes of names since the last
-/// `syncDirectory` survive up to a random point. All changes are recorded in ``operations``, and
-/// ``image(after:)`` rebuilds the state after any of them, so a test can crash at each one.
+/// partly (by sectors of 512 bytes, in any order) or not at all. Of the name changes since the last
+/// `syncDirectory`, those up to a random point survive. All changes are recorded in ``operations``,
+/// and ``image(after:)`` rebuilds the state after any of them, so a test can crash at each one.
 public final class SimulatedFileSystem: FileSystem {
     /// A change of the simulated disk.
     public enum Operation: Hashable, Sendable {
@@ -37,7 +37,7 @@ public final class SimulatedFileSystem: FileSystem {
     public private(set) var operations: [Operation] = []
     /// Whether operations are recorded; true by default.
     public var recordsOperations = true
-    /// The capacity for the content of all files, in bytes; writes beyond it throw `ENOSPC`.
+    /// The total capacity for file contents, in bytes; writes beyond it throw `ENOSPC`.
     ///
     /// Nil means no limit.
     public var capacityBytes: Int?
@@ -169,21 +169,19 @@ public final class SimulatedFileSystem: FileSystem {
     }
 }
 
-/// The opens, writes and syncs of a ``SimulatedFileSystem`` that fail, counted from 1 for the next
-/// one.
+/// The opens, writes and syncs of a ``SimulatedFileSystem`` that fail; the next call has number 1.
 public struct SimulatedFaults: Sendable {
     /// The number of the write that fails; nil for none.
     ///
-    /// Each call decrements it.
+    /// Each call counts it down by one.
     public var failingWrite: Int?
     /// The error of a failing write.
     public var writeErrno: Int32 = 5
-    /// The number of bytes that the failing write still writes.
+    /// The number of bytes written before the write fails.
     public var bytesKept = 0
     /// The number of the sync of a file or directory that fails; nil for none.
     ///
-    /// Each call decrements it.
-    /// them durable.
+    /// Each call counts it down by one.
     public var failingSync: Int?
     /// The error of a failing sync.
     public var syncErrno: Int32 = 5
@@ -193,7 +191,7 @@ public struct SimulatedFaults: Sendable {
     public var ignoresDirectorySyncs = false
     /// The number of the open that fails; nil for none.
     ///
-    /// Each call decrements it.
+    /// Each call counts it down by one.
     public var failingOpen: Int?
     /// The error of a failing open.
     public var openErrno: Int32 = 24

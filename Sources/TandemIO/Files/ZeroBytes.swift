@@ -18,7 +18,7 @@ extension UnsafeRawBufferPointer {
     /// Whether every byte is zero.
     public var isZero: Bool {
         guard let base = baseAddress, count > 0 else { return true }
-        // Each byte equals the one before, and the first is zero.
+        // The first byte is zero, and each byte equals the one before.
         return self[0] == 0 && memcmp(base, base + 1, count - 1) == 0
     }
 

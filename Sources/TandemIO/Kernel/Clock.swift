@@ -48,7 +48,7 @@ public final class ManualClock: Clock {
         state = Locked((monotonicNanoseconds, wallMicroseconds))
     }
 
-    /// Nanoseconds; changed by ``advance(byNanoseconds:)`` only.
+    /// Nanoseconds; changed only by ``advance(byNanoseconds:)``.
     public var monotonicNanoseconds: UInt64 { state.withLock { $0.monotonic } }
 
     /// Microseconds since 1970; changed by ``advance(byNanoseconds:)`` and

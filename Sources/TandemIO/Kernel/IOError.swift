@@ -66,7 +66,7 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the path is a directory or a device where a regular file is required.
     public var isNotRegular: Bool { errno == EISDIR || (operation == .lock && errno == EINVAL) }
 
-    /// Whether the file system has no locks, as some network file systems; the lock is then free.
+    /// Whether the file system has no locks, as is the case for some network file systems.
     public var lacksLocks: Bool {
         operation == .lock && [ENOLCK, EOPNOTSUPP, ENOSYS].contains(errno)
     }
@@ -105,7 +105,7 @@ struct Errno: Error {
     var number: Int32
 }
 
-/// Runs a call that returns a negative number on failure, and throws an `IOError` for that.
+/// Runs a call that returns a negative number on failure; throws an `IOError` in that case.
 @discardableResult
 func check(
     _ operation: IOError.Operation, _ path: @autoclosure () -> String, _ call: () -> Int32

@@ -40,7 +40,7 @@ public struct LocalTime: Hashable, Sendable {
 
     /// Returns the seconds since 1970 at which clocks show a date and time.
     ///
-    /// Days and hours out of range carry over into the next unit.
+    /// Out-of-range days and hours carry over into the next unit.
     ///
     /// A time that occurs twice, when summer time ends, means its first occurrence. A time that is
     /// skipped when summer time begins is read as standard time, so it denotes a moment after the

@@ -4,7 +4,7 @@ import Glibc
 ///
 /// The standard library's `Mutex` does the same and is slightly smaller. On Linux, however, the
 /// thread sanitizer can't see `Mutex` and reports every access to a value that it guards. This type
-/// uses a kernel mutex, which the sanitizer knows.
+/// uses a kernel mutex, which the sanitizer understands.
 ///
 ///     let count = Locked(0)
 ///     count.withLock { $0 += 1 }
@@ -14,7 +14,7 @@ public final class Locked<Value>: @unchecked Sendable {
     @usableFromInline let lock: KernelMutex
     @usableFromInline let value: UnsafeMutablePointer<Value>
 
-    /// Creates a lock around a value that is used nowhere else.
+    /// Creates a lock around a value that nothing else uses.
     public init(_ value: sending Value) {
         let alignment = max(MemoryLayout<Value>.alignment, MemoryLayout<pthread_mutex_t>.alignment)
         let offset = (MemoryLayout<pthread_mutex_t>.size + alignment - 1) & ~(alignment - 1)

@@ -5,8 +5,8 @@ public enum EndingSignals {
     /// Starts a thread that calls `body` on SIGINT, SIGTERM or SIGHUP, and then ends the process by
     /// that signal.
     ///
-    /// Call it on the main thread before any other thread starts. It blocks the signals there, and
-    /// new threads inherit the mask. A signal that is ignored, as under `nohup`, stays ignored.
+    /// Call this on the main thread before any other thread starts. The signals are blocked there,
+    /// and new threads inherit the mask. A signal that is ignored, as under `nohup`, stays ignored.
     public static func handle(_ body: @escaping @Sendable () -> Void) throws(IOError) {
         var set = sigset_t()
         sigemptyset(&set)

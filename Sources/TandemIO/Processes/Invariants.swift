@@ -1,6 +1,6 @@
-/// The limits within which debug builds verify invariants that take a walk over a whole structure.
+/// The limits within which debug builds verify invariants that require walking a whole structure.
 package enum Invariants {
-    /// The size up to which a structure is walked after each change.
+    /// The largest size at which a structure is walked after each change.
     private static let mostWalked = 1_000
 
     /// Whether `TANDEM_VERIFY=1` is set, as in all tests.

@@ -58,7 +58,7 @@ public final class StandardStream: Sendable {
 
     /// Checks whether the reader of a pipe has closed it, without writing.
     ///
-    /// For commands that may have nothing to write for a long time.
+    /// Useful for commands that may have nothing to write for a long time.
     public func noticeReader() {
         var entry = pollfd(fd: descriptor, events: 0, revents: 0)
         guard !isClosed, poll(&entry, 1, 0) > 0, entry.revents & Int16(POLLERR) != 0 else { return }

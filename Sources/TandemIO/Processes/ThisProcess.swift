@@ -8,7 +8,7 @@ public enum ThisProcess {
     /// The process id.
     public static var processID: Int32 { getpid() }
 
-    /// The number of cores of the machine; a process that is bound to some of them runs on fewer.
+    /// The number of cores in the machine; a process pinned to some of them may use fewer.
     public static var cores: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
     /// Returns freed memory to the system; takes milliseconds for a heap of a hundred megabytes.
@@ -16,8 +16,8 @@ public enum ThisProcess {
 
     /// Keeps up to `bytes` of freed memory for later allocations, until ``releaseMemory()``.
     ///
-    /// For programs that repeatedly allocate many megabytes. Memory returned to the system is
-    /// mapped and zeroed page by page when it is needed again. The setting applies to the whole
+    /// Useful for programs that repeatedly allocate many megabytes. Memory returned to the system
+    /// is mapped and zeroed page by page when it is needed again. The setting applies to the whole
     /// process, so libraries should not change it. It has no effect with C libraries other than
     /// glibc.
     public static func keepFreedMemory(bytes: Int32) {

@@ -48,7 +48,7 @@ extension Socket {
             }
             let number = errno
             if number == ENOPROTOOPT { return [] }
-            // The kernel's limit is 65,536 groups; ERANGE comes with the required size.
+            // The kernel allows 65,536 groups; on ERANGE it returns the required size.
             guard number == ERANGE, Int(length) / 4 > capacity else {
                 throw IOError(.configureSocket, name, errno: number)
             }

@@ -1,13 +1,13 @@
 /// A policy that decides whether a thread polls for a while (spins) before it sleeps.
 ///
 /// A sleeping thread lets its core become idle, and waking the core takes tens of microseconds.
-/// That is several times the duration of a short request. A thread whose answer arrives within that
-/// time gets it sooner by spinning.
+/// That is several times the duration of a short request. A thread whose answer arrives within this
+/// time receives it sooner by spinning.
 ///
 /// The policy adapts. After a spin without success, the next wait sleeps at once, then the next
-/// two, four, up to ``mostPaused``, until a spin succeeds. So a thread with long waits spends very
-/// little on spinning, and a thread that does not wait spends nothing. On a single core the policy
-/// never spins, because the awaited event could not happen meanwhile.
+/// two, four, up to ``mostPaused``, until a spin succeeds. A thread with long waits therefore
+/// spends very little time spinning, and a thread that never waits spends none. On a single core
+/// the policy never spins, because the awaited event could not happen in the meantime.
 ///
 ///     var policy = SpinPolicy(cores: ThisProcess.cores)
 ///     let budget = policy.budget                   // spin for this long, then sleep
@@ -15,13 +15,13 @@
 public struct SpinPolicy: Hashable, Sendable {
     /// The default limit of a spin: about the time to wake a core and receive a short answer.
     public static let longestNanoseconds: UInt64 = 50_000
-    /// The largest number of waits that sleep at once between two that spin.
+    /// The largest number of waits that sleep at once between two waits that spin.
     public static let mostPaused = 64
 
     private let longest: UInt64
     /// The number of waits that sleep at once after the last unsuccessful spin.
     private var pause = 0
-    /// The number of these waits that are left.
+    /// The number of these waits that remain.
     private var left = 0
 
     /// Creates a policy for a machine with the given number of cores.

@@ -62,8 +62,8 @@ public final class UnixListener {
         return UnixListener(descriptor: descriptor, path: path, lock: lock)
     }
 
-    /// Throws `EEXIST` if a path names anything but a socket or a link to one, which would be
-    /// overwritten.
+    /// Throws `EEXIST` if a path names anything but a socket or a link to one, so that no other
+    /// file is overwritten.
     private static func checkReplaceable(_ path: String) throws(IOError) {
         var (name, target) = (stat(), stat())
         guard lstat(path, &name) == 0 else { return }
@@ -96,7 +96,8 @@ public final class UnixListener {
         return descriptors
     }
 
-    /// Returns the descriptors in the two variables; empty if they are meant for another process.
+    /// Returns the descriptors given by the two variables; empty if they are meant for another
+    /// process.
     static func systemdDescriptors(owner: String?, count: String?) -> [Int32] {
         guard let owner = owner.flatMap({ Int32($0) }), owner == getpid(),
             let count = count.flatMap({ Int32($0) }), count > 0, count <= 64

@@ -23,7 +23,7 @@ public final class WakeUp: Sendable {
 
     /// Clears all signals so far.
     ///
-    /// Call it before reading the data that was signalled.
+    /// Call it before reading the data that the event announces.
     public func clear() {
         var count: UInt64 = 0
         _ = Glibc.read(descriptor, &count, 8)

@@ -4,13 +4,14 @@ import Glibc
 ///
 /// Nothing is sent if systemd did not start the process.
 public enum Notify {
-    /// Returns the message that the daemon is ready, with a line for `systemctl status`.
+    /// Returns the message announcing that the daemon is ready, with a status line for
+    /// `systemctl status`.
     public static func ready(_ status: String) -> String { "READY=1\n" + self.status(status) }
 
-    /// Returns the message that sets the line for `systemctl status`.
+    /// Returns the message that sets the status line for `systemctl status`.
     public static func status(_ text: String) -> String { "STATUS=\(oneLine(text))" }
 
-    /// The message that the daemon is stopping.
+    /// The message announcing that the daemon is stopping.
     public static let stopping = "STOPPING=1"
 
     /// The watchdog message, sent at least every half of ``watchdogMicroseconds`` while work
@@ -34,7 +35,8 @@ public enum Notify {
             timeout: ThisProcess.environment("WATCHDOG_USEC"))
     }
 
-    /// Returns the timeout in the two variables, or nil if they are meant for another process.
+    /// Returns the timeout given by the two variables, or nil if they are meant for another
+    /// process.
     static func watchdogMicroseconds(owner: String?, timeout: String?) -> UInt64? {
         if let owner { guard Int32(owner) == getpid() else { return nil } }
         guard let timeout = timeout.flatMap({ UInt64($0) }), timeout > 0 else { return nil }

@@ -1,4 +1,4 @@
-/// The times at which a watched daemon sends a watchdog message, and has to wake up for one.
+/// The times at which a watched daemon sends a watchdog message or has to wake up to send one.
 ///
 /// The schedule has no clock: its owner reports completed work. A message is due half a timeout
 /// after the last one, but only when work completes. A thread that hangs in a flush completes no
@@ -20,8 +20,7 @@ public struct WatchdogSchedule: Hashable, Sendable {
     /// Creates a schedule for a timeout of the service manager; the first message is due half of it
     /// after `now`.
     public init(timeoutMicroseconds: UInt64, now: UInt64) {
-        // Half of the timeout, in nanoseconds. A longer timeout than 2^50 µs (35 years) would
-        // overflow.
+        // Half of the timeout, in nanoseconds. A timeout above 2^50 µs (35 years) would overflow.
         interval = max(1, min(timeoutMicroseconds, 1 << 50) * 500)
         last = now
     }

@@ -11,7 +11,7 @@ package struct IndexCheck {
         self.fileSystem = fileSystem
     }
 
-    /// Returns the problem of a segment's index, or nil if there is none.
+    /// Returns the problem found in a segment's index, or nil if there is none.
     ///
     /// The segment begins at `first` and is sealed by the one at `next`. The result is a sentence
     /// without a full stop. It is also nil if the segment has no index.

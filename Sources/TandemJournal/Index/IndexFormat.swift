@@ -8,18 +8,18 @@ enum IndexFormat {
     static let magic: UInt64 = 0x3149_4D45_444E_4154
     /// The size of the header and of each page of the body, in bytes.
     static let pageBytes = 4_096
-    /// The part of a page that belongs to the body; the rest is its checksum.
+    /// The number of a page's bytes that belong to the body; the rest is the page's checksum.
     static let pageBody = pageBytes - 4
     /// The size of a record of the directory or the marks: two numbers.
     static let recordBytes: UInt64 = 16
-    /// The size at which a leaf ends: with the entry that reaches it.
+    /// The size at which a leaf is full: it ends with the entry that reaches this size.
     static let leafBytes = 512
-    /// The distance between marks in the segment in bytes, unless a batch is longer.
+    /// The distance between marks in the segment, in bytes, unless a batch is longer.
     static let markSpacing: UInt64 = 16_384
     /// The largest number of indexed members of one segment's payloads; building an index takes 16
-    /// bytes for each.
+    /// bytes of memory for each.
     ///
-    /// A segment with more is indexed by groups only.
+    /// A segment with more members is indexed by groups only.
     static let maximumPostings = 1 << 22
 
     /// The fields of the header.
@@ -49,8 +49,8 @@ enum IndexFormat {
 
     /// Returns the checksum of a page of the body.
     ///
-    /// It begins with the segment's salt and the page's number, so that a page of another index or
-    /// at another offset does not pass.
+    /// It begins with the segment's salt and the page's number, so that a page from another index
+    /// or at another offset fails the check.
     static func checksum(
         ofPage number: UInt64, _ page: UnsafeRawBufferPointer, salt: UInt32
     ) -> UInt32 {
@@ -60,14 +60,14 @@ enum IndexFormat {
     }
 }
 
-/// The identity of an indexed segment: all values that differ between segments.
+/// The identity of an indexed segment, consisting of all values that differ between segments.
 struct IndexedSegment: Hashable {
     var identity: LogIdentity
     var salt: UInt32
     var firstPosition: UInt64
-    /// The position after its last one.
+    /// The position after the segment's last one.
     var nextPosition: UInt64
-    /// The checksum of its last batch.
+    /// The checksum of the segment's last batch.
     var endChecksum: UInt32
 
     /// Creates the identity of a segment that is sealed by the next one.
@@ -102,7 +102,7 @@ struct IndexHeader: Hashable {
     var segment: IndexedSegment
     /// Whether the index has members.
     var hasMembers = true
-    /// The lowest and the highest stamp; nil if no payload has one.
+    /// The lowest and highest stamps; nil if no payload has one.
     var stamps: ClosedRange<Int64>?
     /// The number of records in the directory.
     var leaves: UInt64 = 0
@@ -177,7 +177,7 @@ struct IndexHeader: Hashable {
         }
     }
 
-    /// Returns the problem of a header page, or nil if it is valid.
+    /// Returns the problem found in a header page, or nil if the page is valid.
     private static func problem(_ page: UnsafeRawBufferPointer) -> String? {
         typealias Field = IndexFormat.Header
         guard page.get(UInt64.self, at: Field.magic) == IndexFormat.magic else {

@@ -1,5 +1,4 @@
-/// A key by which a ``SegmentIndex`` finds payloads: a group, of which there are few, or a member,
-/// of which there are many.
+/// A key by which a ``SegmentIndex`` finds payloads: one of a few groups, or one of many members.
 ///
 /// The journal does not interpret keys. In Tandem, groups are entities and members are objects.
 public struct IndexKey: Hashable, Comparable, Sendable {
@@ -8,7 +7,7 @@ public struct IndexKey: Hashable, Comparable, Sendable {
 
     private init(code: UInt64) { self.code = code }
 
-    /// Returns the key of a group; the code of 65535 is that of ``unread``.
+    /// Returns the key of a group; group 65535 has the same code as ``unread``.
     public static func group(_ number: UInt16) -> IndexKey {
         IndexKey(code: firstGroup + UInt64(number))
     }
@@ -16,7 +15,7 @@ public struct IndexKey: Hashable, Comparable, Sendable {
     /// Returns the key of a member.
     ///
     /// The last 65,536 numbers share their codes with groups. Payloads with such members are not
-    /// indexed, and a query for one of them may find too many payloads.
+    /// indexed, and a query for one of them may find payloads that don't match.
     public static func member(_ number: UInt64) -> IndexKey { IndexKey(code: number) }
 
     /// The key of payloads whose keys are unknown; every query includes them.
@@ -29,11 +28,11 @@ public struct IndexKey: Hashable, Comparable, Sendable {
 
 /// The keys of a payload.
 public struct PayloadKeys: Hashable, Sendable {
-    /// The groups, each once.
+    /// The groups, without duplicates.
     public var groups: [UInt16]
     /// The members, in any order.
     public var members: [UInt64]
-    /// A number that mostly rises; in Tandem the time.
+    /// A number that usually increases; in Tandem, the time.
     public var stamp: Int64
 
     /// Creates the keys of a payload.
@@ -43,7 +42,7 @@ public struct PayloadKeys: Hashable, Sendable {
         self.stamp = stamp
     }
 
-    /// Whether a key has the code of another one, so that an index can't distinguish the two.
+    /// Whether a key has the same code as another one, so that an index can't distinguish the two.
     var areAmbiguous: Bool {
         groups.contains(.max) || members.contains { IndexKey.member($0) >= .group(0) }
     }
@@ -54,14 +53,14 @@ public typealias PayloadReading = @Sendable (_ payload: [UInt8]) -> PayloadKeys?
 
 /// A query for payloads by key and stamp.
 public struct IndexQuery: Hashable, Sendable {
-    /// The keys of which payloads must have at least one; nil for any payload.
+    /// The keys, at least one of which a payload must have; nil for any payload.
     public var keys: [IndexKey]?
-    /// Further keys, whose payloads match with any stamp.
+    /// Further keys, whose payloads match whatever their stamp.
     public var always: [IndexKey]
-    /// The stamps that payloads must have.
+    /// The range in which the stamps of payloads must lie.
     public var stamps: ClosedRange<Int64>
 
-    /// The number of keys from which an index is not used and everything is read.
+    /// The number of keys at which the index is ignored and everything is read.
     static let maximumKeys = 1_024
 
     /// Creates a query.

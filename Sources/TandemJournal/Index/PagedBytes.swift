@@ -1,12 +1,13 @@
-/// The body of an index: bytes with addresses from 0, in pages with a checksum each.
+/// The body of an index: bytes addressed from 0, divided into pages that each have a checksum.
 ///
 /// A query reads only the pages it needs, and detects damage in any of them. The last pages read
 /// are cached.
 final class PagedBytes {
-    /// Returns the page with a number as it is in the file, or fewer bytes at its end.
+    /// Returns the page with the given number as stored in the file; returns fewer bytes at the end
+    /// of the file.
     typealias Source = (_ page: UInt64) throws(IndexDamage) -> [UInt8]
 
-    /// The capacity of the cache in pages.
+    /// The capacity of the cache, in pages.
     static let keptPages = 16
 
     let count: UInt64
@@ -50,7 +51,7 @@ final class PagedBytes {
         return (try cursor.number(), try cursor.number())
     }
 
-    /// A sequential reader from an address; holds one page.
+    /// A reader that starts at an address and reads sequentially; it holds one page.
     struct Cursor {
         private let body: PagedBytes
         private(set) var address: UInt64

@@ -1,8 +1,10 @@
-/// A compact encoder of ascending positions: runs, each by its distance from the previous one.
+/// A compact encoder of ascending positions: runs, each encoded by its distance from the previous
+/// one.
 ///
-/// An item is a varint of twice the number of skipped positions. One is added if a second varint
-/// follows, with the number of positions that follow the first, less one. So a position of a dense
-/// list costs nothing, and one of a sparse list costs one to three bytes.
+/// An item is a varint with twice the number of skipped positions, plus one if a second varint
+/// follows. The second varint has the number of positions that follow the first, minus one. A
+/// position in a dense list therefore costs nothing, and one in a sparse list costs one to three
+/// bytes.
 struct PositionListWriter {
     private(set) var bytes: [UInt8] = []
     /// The position of an item with distance 0.
@@ -44,8 +46,8 @@ struct PositionListWriter {
     }
 }
 
-/// Variable-length numbers: seven bits per byte, the lowest first; all bytes but the last have the
-/// eighth bit.
+/// Variable-length numbers: seven bits per byte, the lowest first; all bytes except the last have
+/// the eighth bit set.
 enum Varint {
     /// The largest size of a number in bytes.
     static let maximumBytes = 10
@@ -91,7 +93,8 @@ struct PositionCursor {
     private var base: UInt64
     private var run: ClosedRange<UInt64>?
 
-    /// Creates a cursor over the list in a range of a body, for a segment with these positions.
+    /// Creates a cursor over the list at a range of a body; `positions` are those of the whole
+    /// segment.
     init(_ body: PagedBytes, _ range: Range<UInt64>, positions: Range<UInt64>) {
         bytes = PagedBytes.Cursor(body, at: range.lowerBound)
         end = range.upperBound
@@ -101,7 +104,7 @@ struct PositionCursor {
 
     /// Returns the first position of the list at or above `position`, or nil if there is none.
     ///
-    /// The argument must not decrease from call to call.
+    /// `position` must not decrease from call to call.
     mutating func first(from position: UInt64) throws(IndexDamage) -> UInt64? {
         while true {
             if let run, run.upperBound >= position { return max(run.lowerBound, position) }

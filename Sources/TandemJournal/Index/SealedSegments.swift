@@ -17,7 +17,8 @@ struct SealedSegments {
         self.firsts = firsts
     }
 
-    /// Returns the positions of the sealed segment that holds a position, or nil if there is none.
+    /// Returns the positions of the sealed segment that contains a position, or nil if there is
+    /// none.
     func positions(holding position: UInt64) -> Range<UInt64>? {
         let next = firsts.partitioningIndex { $0 > position }
         guard next > 0, next < firsts.count else { return nil }

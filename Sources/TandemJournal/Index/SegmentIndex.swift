@@ -1,7 +1,8 @@
 /// The index of a sealed segment: the payloads that have a key, and the offsets of batches.
 ///
 /// A query reads the header, a page for each bisection step in the directory, and the pages of its
-/// lists. Its memory grows neither with the journal nor with the segment. Bound to one thread.
+/// lists. Its memory use depends neither on the journal's size nor on the segment's. Bound to one
+/// thread.
 final class SegmentIndex {
     let header: IndexHeader
     private let body: PagedBytes
@@ -69,7 +70,8 @@ final class SegmentIndex {
         }
         var cursor = PagedBytes.Cursor(body, at: address)
         var code = first
-        // A leaf ends with the entry that fills it; in any case, later entries have larger keys.
+        // The search may harmlessly run past the leaf's end, because later entries have larger
+        // keys.
         while cursor.address < header.leavesStart, code <= key.code {
             let start = cursor.address
             let step = try Varint.read { () throws(IndexDamage) in try cursor.next() }
@@ -113,7 +115,7 @@ struct PositionMerge {
 
     /// Returns the first position at or above `position`, or nil if there is none.
     ///
-    /// The argument must not decrease from call to call.
+    /// `position` must not decrease from call to call.
     mutating func first(from position: UInt64) throws(IndexDamage) -> UInt64? {
         var lowest: UInt64?
         for index in cursors.indices {

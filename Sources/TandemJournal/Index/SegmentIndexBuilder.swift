@@ -24,7 +24,8 @@ struct SegmentIndexBuilder {
         unread = PositionListWriter(first: segment.firstPosition)
     }
 
-    /// Adds the batch that begins with a position at an offset of the segment; call it in order.
+    /// Adds the batch that begins with a position at an offset in the segment; batches must be
+    /// added in order.
     mutating func mark(_ position: UInt64, at offset: UInt64) {
         assert(
             marks.last.map { $0.position < position && $0.offset < offset } ?? true,
@@ -35,7 +36,7 @@ struct SegmentIndexBuilder {
 
     /// Adds a payload, in order.
     ///
-    /// A payload without keys, or with ambiguous ones, may match any query.
+    /// A payload without keys, or with ambiguous keys, may match any query.
     mutating func add(_ position: UInt64, _ keys: PayloadKeys?) {
         guard let keys, !keys.areAmbiguous else { return unread.append(position) }
         let stamp = keys.stamp

@@ -2,8 +2,8 @@ import TandemIO
 
 /// Builds the index of one sealed segment by reading the segment, and writes the file.
 ///
-/// Bound to one thread. `rest` is called after about every megabyte read and every quarter of a
-/// megabyte written. It may pause, and throws to cancel.
+/// Bound to one thread. `rest` is called about once per megabyte read and once per quarter of a
+/// megabyte written. It may pause, and throws to cancel the work.
 struct SegmentIndexMaker {
     typealias Rest = () throws(JournalError) -> Void
 
@@ -107,7 +107,7 @@ struct SegmentIndexMaker {
         }
     }
 
-    /// Writes in pieces, because a flush of an append may have to wait for one.
+    /// Writes in pieces, because the flush of an append may have to wait for a piece to be written.
     private func write(
         _ bytes: [UInt8], to draft: String, _ rest: Rest
     ) throws(JournalError) {

@@ -13,9 +13,10 @@ public struct IndexingState: Hashable, Sendable {
 
 /// Builds an index for every sealed segment that has none, one at a time.
 ///
-/// On the real file system a thread builds them and ends when all are complete. It pauses as long
-/// as it works, and appends never wait for it. On other file systems the indexes are built
-/// immediately. A failure does not affect the journal: the segment is then read without an index.
+/// On the real file system a thread builds them and ends when all are complete. Its pauses are as
+/// long as its work, and appends never wait for it. On other file systems the indexes are built
+/// immediately. A failure does not affect the journal: the segment is then simply read without an
+/// index.
 final class SegmentIndexer {
     private let directory: String
     private let fileSystem: any FileSystem
@@ -31,7 +32,7 @@ final class SegmentIndexer {
     /// The progress of index building.
     var state: IndexingState { work?.state ?? IndexingState() }
 
-    /// Queues segments, and again those whose indexes failed for another reason than damage.
+    /// Queues segments, and queues again those whose indexes failed for a reason other than damage.
     func add(_ segments: [JournalSegment]) { begin { $0.add(segments) } }
 
     /// Queues segments whose indexes are to be rebuilt.
@@ -113,7 +114,7 @@ final class IndexWork: Sendable {
         }
     }
 
-    /// Queues segments with unusable indexes at the front; the result is that of ``add(_:)``.
+    /// Queues segments with unusable indexes at the front; returns the same as ``add(_:)``.
     func renew(_ segments: [JournalSegment]) -> Bool {
         guarded.withLock { state in
             state.queue.insert(contentsOf: segments.filter { !state.queue.contains($0) }, at: 0)
@@ -175,12 +176,12 @@ final class IndexWork: Sendable {
 
     /// Builds the index of a segment.
     ///
-    /// Returns false if there is a valid one or the segment no longer exists.
+    /// Returns false if the segment already has a valid index or no longer exists.
     private func make(
         _ segment: JournalSegment, _ fileSystem: any FileSystem, _ isPaced: Bool
     ) throws(JournalError) -> Bool {
         let (first, next) = (segment.first, segment.last + 1)
-        // Segments are removed oldest first, so the next segment exists as well.
+        // Segments are removed oldest first, so the next segment exists too.
         guard fileSystem.exists(directory + "/" + JournalDirectory.name(of: first)) else {
             return false
         }
@@ -219,7 +220,7 @@ final class IndexWork: Sendable {
     }
 }
 
-/// A throttle that pauses for as long as the work took.
+/// A throttle whose pauses are as long as the work before them.
 struct BackgroundThrottle {
     private let isPaced: Bool
     private let longestPause: UInt64

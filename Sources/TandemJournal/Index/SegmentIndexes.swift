@@ -2,10 +2,10 @@ public import TandemIO
 
 /// The indexes of a journal's sealed segments, for queries about their payloads.
 ///
-/// They are only a cache: if an index is missing, damaged or of another segment, the query reads
-/// the segment. Nothing is ever written. At most one index is open at a time, and the directory is
-/// listed at most once. Bound to one thread. Use an instance for one query or one reader only,
-/// because it never notices that further segments were sealed.
+/// They are only a cache: if an index is missing, damaged or belongs to another segment, the query
+/// reads the segment. Nothing is ever written. At most one index is open at a time, and the
+/// directory is listed at most once. Bound to one thread. Use an instance for one query or one
+/// reader only, because it never notices newly sealed segments.
 ///
 ///     let indexes = SegmentIndexes(directory: path, fileSystem: RealFileSystem())
 ///     let walk = indexes.walk(IndexQuery(keys: [.member(33)]))
@@ -18,10 +18,11 @@ public final class SegmentIndexes {
     private var sealed: SealedSegments?
     /// The work of closed indexes.
     private var closedWork = 0
-    /// The first positions of segments whose indexes were found damaged or of another segment.
+    /// The first positions of segments whose indexes were found to be damaged or to belong to
+    /// another segment.
     public private(set) var damaged: [UInt64] = []
 
-    /// The work of opening an index, in transactions read: three files, and a page of each.
+    /// The work of opening an index, measured in transactions read: three files and a page of each.
     static let openingWork = 8
 
     /// Creates the indexes of a directory of segments; opens no file.
@@ -36,10 +37,10 @@ public final class SegmentIndexes {
         self.sealed = sealed
     }
 
-    /// The work of all queries so far, for callers that answer in slices; 1 is about the cost of
-    /// reading a transaction.
+    /// The work of all queries so far, for callers that answer in slices; a unit is about the cost
+    /// of reading a transaction.
     ///
-    /// Counts opened indexes, looked-up keys and pages read; never decreases.
+    /// Opened indexes, looked-up keys and pages read are counted; the number never decreases.
     public var work: Int { closedWork + (current?.index?.work ?? 0) }
 
     /// Returns an iterator over the positions that may match a query.
@@ -50,7 +51,7 @@ public final class SegmentIndexes {
 
     /// Returns the location of a batch at or shortly before the one that holds a position.
     ///
-    /// Returns nil if no index has it.
+    /// Returns nil if no index has the location.
     func place(of position: UInt64) -> (segment: UInt64, offset: UInt64)? {
         guard let index = index(for: position) else { return nil }
         let first = index.header.segment.firstPosition
@@ -70,7 +71,8 @@ public final class SegmentIndexes {
         return index
     }
 
-    /// Returns the positions of the sealed segment that holds a position, or nil if there is none.
+    /// Returns the positions of the sealed segment that contains a position, or nil if there is
+    /// none.
     func positions(holding position: UInt64) -> Range<UInt64>? {
         if sealed == nil {
             let firsts = try? JournalDirectory.segments(in: directory, fileSystem)
@@ -124,10 +126,10 @@ public final class IndexedPositions {
 
     /// Returns the first position at or above `position` that may match, or nil if none is known.
     ///
-    /// If it is nil, the payload at `position` has to be read. If nothing in the segment matches,
-    /// it is the position after the segment.
+    /// If the result is nil, the payload at `position` has to be read. If nothing in the segment
+    /// matches, the result is the position after the segment.
     ///
-    /// Cost: a few pages for each key at the first position of a segment, then almost nothing.
+    /// Cost: a few pages per key at the first position of a segment, and almost nothing afterwards.
     public func next(from position: UInt64) -> UInt64? {
         guard query.isSelective, let index = indexes.index(for: position) else { return nil }
         let found = indexes.attempt { () throws(IndexDamage) -> UInt64? in

@@ -1,6 +1,7 @@
 /// A reusable buffer that collects the payloads of one batch.
 ///
-/// Space for the frame's header is reserved at the front, so an append copies nothing.
+/// Space for the frame's header is reserved at the front, so an append does not have to copy the
+/// payloads.
 ///
 ///     var batch = BatchBuilder()
 ///     batch.append([1, 2, 3])
@@ -24,7 +25,7 @@ public struct BatchBuilder: Sendable {
     /// Whether the batch has no payloads.
     public var isEmpty: Bool { ends.isEmpty }
 
-    /// The size of the batch in a segment in bytes, header and padding included.
+    /// The size of the batch in a segment, in bytes, including header and padding.
     public var frameBytes: Int {
         SegmentFormat.frameBytes(body: bodyEnd - SegmentFormat.Batch.body)
     }

@@ -1,12 +1,12 @@
 import CChecksum
 
-/// The log's checksum: CRC-32C (Castagnoli), eight bytes per step.
+/// The log's checksum: CRC-32C (Castagnoli), computed eight bytes per step.
 ///
-/// It uses the processor's instruction if there is one: ten gigabytes a second, in debug builds
-/// too. The fallback with tables reaches two gigabytes a second, and a third of one in a debug
-/// build.
+/// It uses the processor's instruction if there is one, which reaches ten gigabytes per second even
+/// in debug builds. The table-based fallback reaches two gigabytes per second, and a third of a
+/// gigabyte in a debug build.
 package enum CRC32C {
-    /// The polynomial 0x1EDC6F41, bits reversed.
+    /// The polynomial 0x1EDC6F41 with its bits reversed.
     static let polynomial: UInt32 = 0x82F6_3B78
 
     /// Eight tables of 256 entries: table k has the effect of a byte followed by k zero bytes.
@@ -18,7 +18,7 @@ package enum CRC32C {
         return ~crc32c_by_instruction(~salt, bytes.baseAddress, bytes.count)
     }
 
-    /// Returns the same checksum without the instruction.
+    /// Returns the same checksum, computed without the instruction.
     static func checksumByTables(_ bytes: UnsafeRawBufferPointer, salt: UInt32 = 0) -> UInt32 {
         tables.withUnsafeBufferPointer { ~advance(~salt, over: bytes, $0) }
     }

@@ -1,10 +1,11 @@
-/// The identity of a log: a permanent id, and an epoch that rises when history may have changed.
+/// The identity of a log: a permanent id, and an epoch that increases when history may have
+/// changed.
 public struct LogIdentity: Hashable, Sendable {
     /// The first eight bytes of the id.
     public var high: UInt64
     /// The last eight bytes of the id.
     public var low: UInt64
-    /// The epoch; it rises when transactions that others have seen may be missing.
+    /// The epoch; it increases when transactions that others have seen may be missing.
     public var epoch: UInt32
 
     /// Creates an identity from the two halves of an id.
@@ -31,11 +32,12 @@ public struct LogIdentity: Hashable, Sendable {
     }
 }
 
-/// The guarantee under which an append returns.
+/// The guarantee that an append gives when it returns.
 public enum Durability: Hashable, Sendable {
-    /// The append returns after the data is on the disk; it survives a power cut.
+    /// The append returns after the data is on the disk, where it survives a power cut.
     case full
-    /// The append returns after the kernel has the data; it survives only the death of processes.
+    /// The append returns after the kernel has the data, which then survives only the death of
+    /// processes.
     case relaxed
 }
 
@@ -63,8 +65,8 @@ public enum AppendOutcome: Hashable, Sendable {
     /// Another writer appended first, and nothing was written; the value is the log's last
     /// position.
     case conflict(last: UInt64)
-    /// The batch may or may not be in the log; read on to find out. Segment files never return
-    /// this.
+    /// The batch may or may not be in the log; read on to find out. Segment files never have this
+    /// outcome.
     case unknown
 }
 
@@ -93,7 +95,7 @@ public protocol ChangeCursor: AnyObject {
 
 /// An append-only sequence of payloads, which establishes the order of a store's transactions.
 ///
-/// ``Journal`` is the first implementation; a replicated log may become another. Bound to one
+/// ``Journal`` is the first implementation; a replicated log may be added later. Bound to one
 /// thread.
 public protocol ChangeLog: AnyObject {
     /// The identity of the log.
@@ -112,6 +114,6 @@ public protocol ChangeLog: AnyObject {
     /// Returns a cursor that begins at a position; throws `expired` if the position was removed.
     func read(from position: UInt64) throws(JournalError) -> any ChangeCursor
 
-    /// Removes positions below the given one, as far as the log's units allow.
+    /// Removes positions below the given one, as far as the log's unit of removal allows.
     func trim(below position: UInt64) throws(JournalError)
 }

@@ -4,7 +4,8 @@ public import TandemIO
 public struct JournalError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kinds of errors.
     public enum Code: String, Hashable, Sendable {
-        /// A write or sync failed. Final: the log accepts nothing more until it is opened again.
+        /// A write or sync failed. This is final: the log accepts nothing more until it is opened
+        /// again.
         case failed
         /// There is no space for the next batch, or no segment could be created for it.
         ///

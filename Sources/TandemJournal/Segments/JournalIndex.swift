@@ -5,8 +5,8 @@ import TandemIO
 /// A sparse cache of the offsets of batches: about one mark per 64 KiB of each segment.
 ///
 /// Shared by a journal and its readers on any thread; the first reader to pass a batch adds its
-/// mark. If it has no mark, a reader locates a position by bisection, with a few reads in a
-/// segment. Holds the marks of the last ``maximumSegments`` segments, at most 16 KiB for each.
+/// mark. Without a mark, a reader locates a position by bisection, with a few reads in a segment.
+/// The cache holds the marks of the last ``maximumSegments`` segments, at most 16 KiB for each.
 public final class JournalIndex: Sendable {
     /// The position and offset of a batch in a segment.
     struct Mark: Hashable {
@@ -24,7 +24,7 @@ public final class JournalIndex: Sendable {
     /// Creates an empty cache.
     public init() {}
 
-    /// Adds a mark for a batch if the last mark is far enough before it.
+    /// Adds a mark for a batch, unless the last mark is close before it.
     func note(segment: UInt64, position: UInt64, offset: UInt64) {
         marks.withLock { marks in
             if let last = marks[segment]?.last, offset < last.offset + Self.spacingBytes { return }

@@ -4,10 +4,10 @@ import TandemIO
 public struct JournalOptions: Sendable {
     /// The size of a segment in bytes, 64 MiB by default.
     ///
-    /// A segment should be so large that creating one is rare, and so small that retention, which
-    /// removes whole segments, stays fine-grained.
+    /// A segment should be large enough that segments are rarely created, and small enough that
+    /// retention, which removes whole segments, stays fine-grained.
     public var segmentBytes: Int = 64 << 20
-    /// The guarantee under which an append returns.
+    /// The guarantee that an append gives when it returns.
     public var durability: Durability = .full
     /// The extent of verification when the journal is opened.
     public var verification: Verification = .tail
@@ -19,7 +19,7 @@ public struct JournalOptions: Sendable {
     public var payloadReading: PayloadReading?
     /// Returns the number with which a segment's checksums begin.
     ///
-    /// The number prevents anyone who only supplies payloads from forging a batch.
+    /// The number prevents anyone who merely supplies payloads from forging a batch.
     ///
     /// Random by default.
     public var makeSalt: @Sendable () -> UInt32 = {
@@ -28,14 +28,14 @@ public struct JournalOptions: Sendable {
 
     /// The extent of verification when a journal is opened.
     public enum Verification: Hashable, Sendable {
-        /// Every byte of all segments is checked; takes a second or two per gigabyte.
+        /// Every byte of every segment is checked, which takes a second or two per gigabyte.
         case full
         /// Every byte of the last segment is checked.
         ///
-        /// For other segments, the header and the last batch are checked, and that the next segment
-        /// continues it.
+        /// For other segments, the header, the last batch and the continuation by the next segment
+        /// are checked.
         ///
-        /// Other damage is found when it is read.
+        /// Other damage is found when the damaged data is read.
         case tail
     }
 
@@ -43,7 +43,7 @@ public struct JournalOptions: Sendable {
     public init() {}
 }
 
-/// The findings and actions of opening a journal.
+/// The findings and actions when a journal was opened.
 public struct RecoveryReport: Hashable, Sendable {
     /// Whether the log was created.
     public var created = false
@@ -56,8 +56,8 @@ public struct RecoveryReport: Hashable, Sendable {
     /// Whether the epoch was raised, because transactions acknowledged with relaxed durability may
     /// be missing.
     public var raisedEpoch = false
-    /// A message about segments missing before the first one that retention did not remove; nil if
-    /// there are none.
+    /// A message about segments that are missing at the beginning although retention did not remove
+    /// them; nil if there are none.
     ///
     /// It includes the remedy.
     public var missing: String?

@@ -1,6 +1,6 @@
 import TandemIO
 
-/// Searches for batches in a segment without reading all of it.
+/// Searches for batches without reading the whole segment.
 ///
 /// The checksum, which begins with the segment's salt, distinguishes a batch from a payload that
 /// looks like one.
@@ -27,7 +27,8 @@ extension SegmentFile {
         while let range = try loadSome(offset) {
             let bytes = bytes(range.lowerBound, range.count)
             if let hit = bytes.firstMagic { return offset + UInt64(hit) }
-            // The window may end inside a step of eight; the next window begins at that step.
+            // The window may end within a step of eight bytes; the next window begins with that
+            // step.
             offset += UInt64(max(8, range.count / 8 * 8))
         }
         return nil
@@ -57,7 +58,7 @@ extension SegmentFile {
         return best
     }
 
-    /// Whether the window at an offset has only zeros.
+    /// Whether the window at an offset contains only zeros.
     private func isZero(at offset: UInt64) throws(JournalError) -> Bool {
         refresh()
         guard let range = try loadSome(offset) else { return true }
@@ -113,7 +114,7 @@ extension SegmentFile {
 extension UnsafeRawBufferPointer {
     /// The first multiple of eight with a batch's magic.
     fileprivate var firstMagic: Int? {
-        // Zeros are skipped at once.
+        // Zeros are skipped in one step.
         if isZero { return nil }
         return stride(from: 0, to: count - 3, by: SegmentFormat.alignment).first {
             get(UInt32.self, at: $0) == SegmentFormat.batchMagic

@@ -12,7 +12,7 @@ enum BatchRead {
 
 /// A segment opened for reading through a window of bytes.
 ///
-/// It reports damage and leaves decisions to its callers.
+/// The type reports damage and leaves decisions to its callers.
 final class SegmentFile {
     /// The read-ahead of readers, in bytes.
     static let readerWindow = 65_536

@@ -1,10 +1,10 @@
 import TandemIO
 
-/// A file being filled with zeros, by the thread that calls ``run(_:)``.
+/// A file that the thread calling ``run(_:)`` fills with zeros.
 ///
-/// Each chunk is flushed separately, followed by a pause as long as the chunk took. So a flush of
-/// an append waits for at most one chunk. Chunk size and pause were chosen by measuring concurrent
-/// appends (`Tests/Benchmarks/run.sh journal`).
+/// Each chunk is flushed separately, followed by a pause of the same duration. The flush of an
+/// append thus waits for at most one chunk. Chunk size and pause were chosen by measuring
+/// concurrent appends (`Tests/Benchmarks/run.sh journal`).
 final class SegmentFill: Sendable {
     private struct State {
         var isUrgent: Bool
@@ -55,7 +55,7 @@ final class SegmentFill: Sendable {
             try file.reserve(UInt64(bytes))
             try fill(file)
         } catch {
-            // The incomplete file must not occupy the space that is missing.
+            // The incomplete file must not take up the scarce space.
             try? fileSystem.remove(path)
             failure = error
         }

@@ -124,8 +124,8 @@ struct SegmentHeader: Hashable {
 }
 
 extension SegmentHeader {
-    /// Returns the header of the segment at a position; nil if it is unreadable or of another
-    /// segment.
+    /// Returns the header of the segment at a position; nil if it is unreadable or belongs to
+    /// another segment.
     static func read(
         _ directory: String, first: UInt64, _ fileSystem: any FileSystem
     ) -> SegmentHeader? {
@@ -206,7 +206,7 @@ struct BatchHeader: Hashable {
         return checksum
     }
 
-    /// Returns the checksum that a whole frame, padding included, should have.
+    /// Returns the checksum that a whole frame, including padding, should have.
     static func checksum(of frame: UnsafeRawBufferPointer, salt: UInt32) -> UInt32 {
         CRC32C.checksum(
             UnsafeRawBufferPointer(rebasing: frame[SegmentFormat.Batch.length...]), salt: salt)

@@ -2,9 +2,9 @@ import TandemIO
 
 /// Creates the next segment, filled with zeros, before it is needed.
 ///
-/// A write into a file's zeros changes no metadata, so its flush is a single write. A full disk is
+/// A write into existing zeros changes no metadata, so its flush is a single write. A full disk is
 /// detected before a batch is accepted. On the real file system a thread creates the file, at a
-/// pace that leaves half of the disk's time to appends (see ``SegmentFill``). A failure does not
+/// pace that leaves half of the disk's time for appends (see ``SegmentFill``). A failure does not
 /// affect the log: the spare is removed and created again later.
 final class SegmentMaker {
     private enum State {
@@ -13,7 +13,7 @@ final class SegmentMaker {
         case ready(bytes: Int)
     }
 
-    /// The number of calls of `prepare` that do nothing after a failure.
+    /// The number of calls to `prepare` that do nothing after a failure.
     private static let callsBetweenAttempts = 1_024
 
     private let path: String
@@ -29,9 +29,9 @@ final class SegmentMaker {
         self.fileSystem = fileSystem
     }
 
-    /// Starts to create a spare segment unless there is one; with `inHaste`, without pauses.
+    /// Starts creating a spare segment unless there is one; with `inHaste`, without pauses.
     ///
-    /// Cheap, to be called after every append. `failure` and `claim` report failures.
+    /// The call is cheap and made after every append. `failure` and `claim` report failures.
     func prepare(bytes: Int, inHaste: Bool = false) {
         switch state {
         case .ready: return
@@ -46,8 +46,8 @@ final class SegmentMaker {
     /// Returns the path of a zero-filled, synced file of at least `bytes`, which the caller
     /// renames.
     ///
-    /// Waits for the thread. If none runs, the file is created immediately. After a failure,
-    /// however, the thread tries again, and the failure is thrown until it has succeeded.
+    /// Waits for the thread, or creates the file immediately if no thread is running. After a
+    /// failure, however, a thread tries again, and the failure is thrown until it has succeeded.
     func claim(bytes: Int) throws(IOError) -> String {
         join()
         assert(isIdle || failure == nil, "A spare that is ready has no failure.")

@@ -35,7 +35,7 @@ public struct ByteReader: Sendable {
         end = bytes.count
     }
 
-    /// Creates a reader of a part of a byte string; the range is clamped to it.
+    /// Creates a reader of part of a byte string; the range is clamped to its bounds.
     public init(_ bytes: [UInt8], in range: Range<Int>) {
         self.bytes = bytes
         let part = range.clamped(to: 0..<bytes.count)
@@ -43,7 +43,7 @@ public struct ByteReader: Sendable {
         end = part.upperBound
     }
 
-    /// The number of bytes that remain.
+    /// The number of remaining bytes.
     @inlinable public var remaining: Int { end - offset }
 
     /// Whether everything has been read.

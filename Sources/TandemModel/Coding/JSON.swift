@@ -70,7 +70,8 @@ public enum JSON: Hashable, Sendable {
 extension JSON: Codable {
     /// Decodes any JSON value.
     public init(from decoder: any Decoder) throws {
-        // Each attempt that fails costs an error with a path, so the frequent types are first.
+        // A failed attempt creates an error with a coding path, so the most frequent types come
+        // first.
         let container = try decoder.singleValueContainer()
         if let value = try? container.decode(String.self) {
             self = .string(value)
@@ -92,7 +93,7 @@ extension JSON: Codable {
 
     private static func scalar(_ container: any SingleValueDecodingContainer) throws -> JSON {
         if let value = try? container.decode(Int64.self) {
-            // Integers have one zero; negative zero has to be a double.
+            // Integers have no negative zero, so it is parsed as a double.
             let double = value == 0 ? try? container.decode(Double.self) : nil
             return double?.sign == .minus ? .double(-0.0) : .int(value)
         }
@@ -132,7 +133,7 @@ extension JSON: CustomStringConvertible {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same as ``text``.
+    /// The one-line JSON text; see ``text``.
     public var description: String { text }
 
     /// Appends the one-line text.
@@ -148,7 +149,7 @@ extension JSON: CustomStringConvertible {
         }
     }
 
-    /// Returns the text of a number, or `null` for infinities and NaN, which JSON does not have.
+    /// Returns the text of a number, or `null` for infinities and NaN, which JSON lacks.
     ///
     /// Browsers do the same. ``Value/json`` has names for these numbers instead.
     package static func number(_ value: Double) -> String {

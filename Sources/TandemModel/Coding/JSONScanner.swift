@@ -1,8 +1,8 @@
 /// A parser for common JSON texts, many times faster than Foundation's decoder.
 ///
-/// ``scan(_:)`` returns either the value that Foundation's decoder returns, or nil if the decoder
-/// has to decide. That is the case if the text is not JSON, or if it has one of the rare forms.
-/// These are deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a
+/// ``scan(_:)`` returns either the value that Foundation's decoder would return, or nil if the text
+/// has to be passed to the decoder. It is nil if the text is not JSON or has a rare form. Rare
+/// forms are deep nesting, repeated keys, integers beyond 64 bits, and large numbers with a
 /// fraction or an exponent.
 struct JSONScanner {
     /// The deepest nesting that is parsed here; the decoder, with its own limit, handles deeper
@@ -38,7 +38,7 @@ struct JSONScanner {
         }
     }
 
-    /// Consumes a byte after any space if it is the expected one.
+    /// Skips white space, and consumes the next byte if it is the expected one.
     private mutating func consume(_ byte: UInt8) -> Bool {
         skipSpace()
         guard next == byte else { return false }
@@ -134,7 +134,8 @@ struct JSONScanner {
         return nil
     }
 
-    /// Appends the character of an escape whose backslash is consumed; false if it has none.
+    /// Appends the character of an escape whose backslash is already consumed; returns false if the
+    /// escape is invalid.
     private mutating func unescape(into bytes: inout [UInt8]) -> Bool {
         guard let byte = next else { return false }
         index += 1
@@ -203,7 +204,7 @@ struct JSONScanner {
             guard skipDigits() else { return nil }
         }
         if isWhole {
-            // Integers have one zero; negative zero has to be a double.
+            // Integers have no negative zero, so it is parsed as a double.
             if isNegative, magnitude == 0 { return .double(-0.0) }
             return magnitude.map { .int(isNegative ? -$0 : $0) }
         }

@@ -1,8 +1,8 @@
 /// The rule for foreign text that is shown to people: names, values, paths, and messages that quote
 /// them.
 ///
-/// It prevents a client with the right to save from moving a reader's cursor, forging a line,
-/// changing the direction of text, or hiding text.
+/// The rule prevents a client that may save from moving a reader's cursor, forging a line, changing
+/// the direction of text, or hiding text.
 extension Unicode.Scalar {
     /// Whether a terminal shows the scalar as a character of its own.
     ///

@@ -1,9 +1,9 @@
 /// SHA-256 according to FIPS 180-4, the collision-resistant hash of blobs.
 ///
 /// Blobs are found by their hash, and a client that may write to a store must not be able to
-/// replace one content by another, so ``StableHash`` is not sufficient. The implementation is here,
-/// not in a package, because it is a page of arithmetic with published test vectors. The packages
-/// that have it build a whole cryptographic library.
+/// substitute one content for another, so ``StableHash`` is not sufficient. It is implemented here
+/// because it is a page of arithmetic with published test vectors; the packages that offer it build
+/// a whole cryptographic library.
 struct SHA256 {
     private typealias Words = UnsafeMutablePointer<UInt32>
     private static let firstState: [UInt32] = [

@@ -6,10 +6,10 @@ public struct MigrationReport: Hashable, Sendable {
         public var difference: ModelDifference
         /// The number of objects concerned.
         public var objects: Int
-        /// The number of values, or objects of a dropped entity, that are lost.
+        /// The number of values that are lost or, for a dropped entity, of objects.
         public var lost: Int
 
-        /// Creates an item of a difference and its cost.
+        /// Creates an item from a difference and its cost.
         public init(_ difference: ModelDifference, objects: Int = 0, lost: Int = 0) {
             self.difference = difference
             self.objects = objects
@@ -56,7 +56,7 @@ public struct MigrationReport: Hashable, Sendable {
 
     /// The differences, in the order of names.
     public var items: [Item] = []
-    /// The rules that can't be installed because stored objects violate them.
+    /// The new rules that stored objects violate, which prevents the change.
     public var problems: [Problem] = []
     /// The number of objects that are rewritten.
     public var rewritten = 0

@@ -1,9 +1,9 @@
 extension Model {
     /// Returns this model with all declarations of `declared`, and keeps what `declared` lacks.
     ///
-    /// An app that knows only a part of the model therefore does not remove the rest. If both
-    /// models declare something, `declared` takes precedence; ``differences(to:hasObjects:)``
-    /// determines whether that is allowed.
+    /// An app that knows only part of the model therefore does not remove the rest. If both models
+    /// declare something, `declared` takes precedence; ``differences(to:hasObjects:)`` determines
+    /// whether that is allowed.
     public func adopting(_ declared: Model) -> Model {
         let renames = ModelRenames(from: self, to: declared)
         var model = renames.applied(to: self)
@@ -13,7 +13,8 @@ extension Model {
         return model
     }
 
-    /// Returns the declarations of this model that `store` does not have (any more).
+    /// Returns the declarations of this model that `store` lacks, for example because they were
+    /// dropped.
     ///
     /// Rules, defaults and delete rules may differ, but every declared entity and property has to
     /// exist with the same type.

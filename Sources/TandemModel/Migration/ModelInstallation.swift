@@ -8,7 +8,7 @@ public struct ModelInstallation: Sendable {
     /// The differences from the previous model, for readers of the journal.
     public var differences: [ModelDifference] = []
 
-    /// Creates the installation of a model for an app that declared a part of it or all of it.
+    /// Creates the installation of a model for an app that declared all or part of it.
     public init(
         _ model: CompiledModel, declared: StableHash? = nil, differences: [ModelDifference] = []
     ) {

@@ -1,9 +1,9 @@
-/// The source of each value of a row when the model changes; a pure function, as replay requires
-/// (law 6).
+/// Maps each value of a row to its source when the model changes; a pure function, as replay
+/// requires (law 6).
 ///
-/// Values are matched by name, or by the hint of a rename. A value whose type changes is converted,
-/// and a reference to a dropped entity becomes null. A required value that would be null becomes
-/// the default.
+/// Values are matched by name or rename hint. A value whose type changes is converted, and a
+/// reference to a dropped entity becomes null. A required value that would be null becomes the
+/// default.
 public struct RowMigration: Sendable {
     private struct Source {
         let slot: Int
@@ -44,12 +44,12 @@ public struct RowMigration: Sendable {
 
     private static func sources(of new: CompiledEntity, _ old: CompiledEntity) -> [Source?] {
         var sources = new.properties.map { source(of: $0, old) }
-        // An attribute that is derived in another way has no source in the old row.
+        // An attribute whose derivation changed has no source in the old row.
         for derivation in new.derivations {
             guard let slot = sources[derivation.slot]?.slot else { continue }
             let before = old.derivations.first { $0.slot == slot }
             let source = sources[derivation.source]?.slot
-            // A relationship of the same name may have other links.
+            // A relationship of the same name may have a different kind of link.
             let isSame = source.map { slot in
                 old.properties[slot].relationship?.linkID
                     == new.properties[derivation.source].relationship?.linkID

@@ -1,9 +1,9 @@
-/// The progress of a batch as of one of its transactions; a repeated batch resumes from it.
+/// The progress of a batch up to one of its transactions; a repeated batch resumes from it.
 ///
-/// A batch processes its objects in the order of their references, each once, so one object
-/// describes its progress. The progress is part of the transaction: everything that has the
-/// transaction knows it, also a store that is rebuilt from the journal. For a batch insert, the
-/// progress is the number of rows, and the transaction's content hash identifies these rows.
+/// A batch processes each object once, in the order of references, so the last object describes its
+/// progress. The progress is part of the transaction, so even a store rebuilt from the journal has
+/// it. For a batch insert, the progress is the number of rows, and the transaction's content hash
+/// identifies these rows.
 public struct BatchProgress: Hashable, Sendable {
     /// The last object that was processed; a repeated batch continues with the next one.
     ///

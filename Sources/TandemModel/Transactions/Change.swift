@@ -1,7 +1,7 @@
 /// The effect of a transaction on one object.
 ///
-/// A change holds everything needed to merge it, to show it, to undo it, and to evaluate a
-/// predicate on the object's own values before and after.
+/// A change holds everything needed to merge, show or undo it, and to evaluate a predicate on the
+/// object's own values before and after it.
 public struct Change: Hashable, Sendable {
     /// The kind of a change.
     public enum Kind: UInt8, Hashable, Sendable {
@@ -11,7 +11,8 @@ public struct Change: Hashable, Sendable {
         case update
         /// The object was deleted.
         case delete
-        /// Only to-many relationships changed, because the other ends did; the row is unchanged.
+        /// Only to-many relationships changed, because objects at their other ends did; the row is
+        /// unchanged.
         case touch
     }
 
@@ -19,7 +20,7 @@ public struct Change: Hashable, Sendable {
     public var kind: Kind
     /// The object.
     public var object: ObjectReference
-    /// The properties that changed; for an insert or delete, all that have a value or links.
+    /// The properties that changed; for an insert or delete, those with a value or links.
     public var changed: PropertyMask
     /// The whole row after an insert or update.
     public var row: Row?
@@ -119,7 +120,7 @@ extension Change {
         row?.hasBlobs(in: entity) ?? false || before.contains { $0.value.isOutside }
     }
 
-    /// Returns whether a change from outside fits the entity in all its parts.
+    /// Returns whether every part of a change from outside fits the entity.
     public func isValid(for entity: CompiledEntity) -> Bool {
         let count = entity.properties.count
         guard entity.tag == object.tag, changed.isWithin(count),

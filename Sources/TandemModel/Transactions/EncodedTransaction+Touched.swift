@@ -1,7 +1,7 @@
 extension EncodedTransaction {
     /// The keys of a transaction in the journal's indexes: its entities, its objects and its time.
     public struct Touched: Hashable, Sendable {
-        /// The tags of the changed entities, each once; 0 for a model.
+        /// The tags of the changed entities, without duplicates; 0 for a model.
         public var entities: [EntityTag]
         /// The numbers of the changed objects, in the order of their entities.
         public var objects: [ObjectNumber]

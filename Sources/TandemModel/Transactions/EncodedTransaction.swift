@@ -2,7 +2,7 @@
 ///
 /// The form is a header, a directory of chunks, and one self-contained chunk for each entity. A
 /// session that subscribes to some of the entities therefore gets a selection of chunks
-/// (``filtered(_:)``), without a new encoding.
+/// (``filtered(_:)``), without being encoded again.
 ///
 ///     header    := length of header and directory (4) format (1) kind (1) position (8) time (8)
 ///                  uid (4) gid (4) pid (4) author context host unit save-id content-hash (16)
@@ -47,7 +47,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
     }
 
-    /// Wall clock time of the save, microseconds since 1970.
+    /// The wall-clock time of the save, in microseconds since 1970.
     public var time: Int64 {
         bytes.withUnsafeBytes {
             Int64(littleEndian: $0.loadUnaligned(fromByteOffset: Self.timeOffset, as: Int64.self))
@@ -114,7 +114,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         self.chunks = chunks
     }
 
-    /// Returns the transaction with its position and time, which are assigned last.
+    /// Returns the transaction with its position and time, which are assigned after encoding.
     public func placed(at position: UInt64, time: Int64) -> EncodedTransaction {
         var copy = bytes
         withUnsafeBytes(of: position.littleEndian) {
@@ -140,7 +140,7 @@ public struct EncodedTransaction: Hashable, Sendable {
         let wanted = chunks.filter {
             $0.tag == 0 || ($0.tag != Self.blobsTag && isWanted($0.tag))
         }
-        // The end of a batch has no changes and concerns no session.
+        // The transaction that ends a batch has no changes and concerns no session.
         if wanted.isEmpty { return nil }
         if wanted.count == chunks.count { return self }
         var body: [UInt8] = []

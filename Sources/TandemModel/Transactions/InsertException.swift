@@ -1,8 +1,8 @@
-/// An insert of a save that did not result in a new object of its own.
+/// An insert in a save that did not create a new object of its own.
 public struct InsertException: Hashable, Sendable {
     /// The index of the insert among those of the save, from 0.
     public var index: Int
-    /// The object that the insert resulted in; nil if the same save deleted it.
+    /// The resulting object; nil if the same save deleted it.
     public var object: ObjectReference?
 
     /// Creates an exception: the insert `index` resulted in `object`.
@@ -18,13 +18,14 @@ extension Transaction {
         changes.filter { $0.kind == .insert }.map(\.object).sorted()
     }
 
-    /// The object that each of the save's inserts resulted in, in order, or nil if there is none.
+    /// The object that results from each of the save's inserts, in order, or nil if there is none.
     ///
-    /// New objects fill the indexes between the exceptions in the order of their numbers. A save of
-    /// only new objects has no exceptions.
+    /// New objects, in the order of their numbers, fill the indexes between the exceptions. A save
+    /// that inserts only new objects has no exceptions.
     public var outcomes: [ObjectReference?] { outcomes(inserted: insertedObjects) }
 
-    /// Returns ``outcomes`` from the inserted objects, by number, if the content is not available.
+    /// Returns ``outcomes``, given the inserted objects by number, for a transaction decoded
+    /// without its content.
     public func outcomes(inserted: [ObjectReference]) -> [ObjectReference?] {
         if exceptions.isEmpty { return inserted }
         let named = Set(exceptions.compactMap(\.object))
@@ -37,7 +38,7 @@ extension Transaction {
         }
     }
 
-    /// Returns the same transaction with the exceptions from which ``outcomes`` follow.
+    /// Returns the same transaction with the exceptions that result in these ``outcomes``.
     public func withOutcomes(_ outcomes: [ObjectReference?]) -> Transaction {
         if outcomes.isEmpty, exceptions.isEmpty { return self }
         let inserted = Set(insertedObjects)

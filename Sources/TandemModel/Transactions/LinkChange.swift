@@ -21,8 +21,8 @@ public struct LinkChange: Hashable, Sendable {
     public var action: Action
     /// The rank in an ordered relationship; nil in an unordered one.
     ///
-    /// It is the new rank, or for a removed member the old one. In a save request, a member without
-    /// a rank is appended.
+    /// For a removed member this is the old rank, otherwise the new one. In a save request, a
+    /// member without a rank is appended.
     public var rank: Rank?
 
     /// Creates a change of the member `target`.
@@ -56,7 +56,7 @@ public struct LinkChange: Hashable, Sendable {
 extension LinkChange {
     /// The minimum size of an encoded link change in bytes.
     public static let minimumBytes = 12
-    /// The bit, beside the action, that says that a rank follows.
+    /// The bit next to the action that indicates that a rank follows.
     private static let hasRank: UInt8 = 4
 
     /// Appends the binary form: slot, action, tag, number, and the rank if there is one.

@@ -62,7 +62,7 @@ extension Transaction {
 
     // MARK: Chunks
 
-    /// The chunks in their order before encoding; their ranges are of changes, not of bytes.
+    /// The chunks in order, before encoding; their ranges count changes, not bytes.
     private var parts: [EncodedTransaction.Chunk] {
         var parts: [EncodedTransaction.Chunk] = []
         switch content {
@@ -83,7 +83,7 @@ extension Transaction {
         case .model(let bytes): writer.raw(bytes)
         case .objects(let changes):
             writer.count(part.range.count)
-            // Changes are borrowed, because copying one costs a dozen reference counts.
+            // Changes are borrowed, because copying one updates a dozen reference counts.
             let span = changes.span
             for index in part.range { span[index].encode(into: &writer) }
         }

@@ -1,5 +1,4 @@
-/// The origin of a transaction: the kernel's data about the client, and the client's own
-/// declarations.
+/// The origin of a transaction, as reported by the kernel and declared by the client.
 public struct Principal: Hashable, Sendable {
     /// The self-declared name, as shown by `tandem log`.
     public var author: String
@@ -38,7 +37,7 @@ public struct Principal: Hashable, Sendable {
 public struct Transaction: Hashable, Sendable {
     /// The content of a transaction.
     public enum Content: Hashable, Sendable {
-        /// Changes of objects, by entity tag, then number.
+        /// Changes of objects, sorted by entity tag, then number.
         case objects([Change])
         /// A newly installed model, in the binary form of ``ModelInstallation``.
         case model([UInt8])
@@ -46,7 +45,7 @@ public struct Transaction: Hashable, Sendable {
 
     /// The position in the journal; 0 before it is assigned.
     public var position: UInt64
-    /// Wall clock time of the save, microseconds since 1970.
+    /// The wall-clock time of the save, in microseconds since 1970.
     ///
     /// The order of transactions never depends on it.
     public var time: Int64
@@ -58,10 +57,10 @@ public struct Transaction: Hashable, Sendable {
     public var saveID: [UInt8]
     /// The hash of the content that the client sent, without the numbers of new objects.
     public var contentHash: StableHash
-    /// The inserts that did not become new objects in the order of their numbers.
+    /// The inserts that did not create new objects in the order of their numbers.
     public var exceptions: [InsertException]
-    /// The progress of the batch that the transaction belongs to, whose id is ``saveID``; nil for a
-    /// save.
+    /// The progress of the batch to which the transaction belongs, whose id is ``saveID``; nil for
+    /// a save.
     public var batch: BatchProgress?
     /// The content.
     public var content: Content

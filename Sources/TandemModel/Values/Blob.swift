@@ -1,5 +1,5 @@
-/// A reference to bytes that are too many for a row; the store has the content once, under its
-/// hash.
+/// A reference to data or text that is too long for a row; the store has the content once, under
+/// its hash.
 ///
 /// Rows, transactions and keys hold the reference instead of the content, which is fetched on
 /// demand. A reference begins with the first 64 bytes of the content, then the hash. Two references
@@ -19,7 +19,7 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
     /// The reference as it is stored in rows and keys.
     public let bytes: [UInt8]
 
-    /// Creates the reference to a content of more than ``inlineLimit`` bytes.
+    /// Creates the reference to content of more than ``inlineLimit`` bytes.
     ///
     /// Cost: a SHA-256 of the content.
     public init(of content: [UInt8]) {
@@ -61,9 +61,9 @@ public struct BlobReference: Hashable, Sendable, CustomStringConvertible {
         bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// Returns whether the length and the first bytes of a content match.
+    /// Returns whether the length and the first bytes of the content match.
     ///
-    /// A content that matches and has the right hash is the content of this reference.
+    /// Content that matches and has the right hash is the content of this reference.
     public func fits(_ content: UnsafeRawBufferPointer) -> Bool {
         content.count == length && content.starts(with: bytes[..<Self.prefixBytes])
     }
@@ -91,7 +91,7 @@ public struct Blob: Hashable, Sendable {
     /// The content.
     public let content: [UInt8]
 
-    /// Creates the blob of a content, which is hashed.
+    /// Creates a blob from its content, which is hashed.
     public init(_ content: [UInt8]) {
         reference = BlobReference(of: content)
         self.content = content

@@ -23,7 +23,7 @@ public struct ObjectReference: Hashable, Sendable, Comparable {
     public static func < (a: ObjectReference, b: ObjectReference) -> Bool { a.number < b.number }
 }
 
-/// The permanent identity of an object, final from its insertion.
+/// The permanent identity of an object, fixed when the object is inserted.
 ///
 /// Ids are values that can be passed between contexts, processes and files. They print as
 /// `Team/33`.
@@ -72,7 +72,8 @@ public struct ObjectID: Hashable, Sendable, Comparable, LosslessStringConvertibl
     /// Compares by number, which breaks ties in every list.
     public static func < (a: ObjectID, b: ObjectID) -> Bool { a.number < b.number }
 
-    /// Returns whether the numbers are equal, which is sufficient: a number exists once in a store.
+    /// Returns whether the numbers are equal, which is sufficient: a number occurs only once in a
+    /// store.
     public static func == (a: ObjectID, b: ObjectID) -> Bool { a.number == b.number }
 
     /// Hashes only the number, which is unique.

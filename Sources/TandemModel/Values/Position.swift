@@ -11,11 +11,11 @@
 public struct Position: Hashable, Sendable, Comparable, LosslessStringConvertible {
     /// The log's random id.
     public var log: LogID
-    /// The epoch, which increases if transactions that were seen may be missing.
+    /// The epoch, which increases when transactions that clients have seen may have been lost.
     ///
-    /// That happens on a restore and on some recoveries.
+    /// That can happen in a restore or a recovery.
     public var epoch: UInt32
-    /// The number of the last transaction included; 0 is before the first.
+    /// The number of the last transaction included; 0 means before the first.
     public var number: UInt64
 
     /// Creates the position after transaction `number` of the given log and epoch.

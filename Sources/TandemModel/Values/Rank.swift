@@ -42,7 +42,7 @@ extension Rank: CustomStringConvertible {
 // MARK: Choosing
 
 extension Rank {
-    /// The distance of ranks at the ends of a list, in their first four bytes.
+    /// The distance between ranks at the ends of a list, as a number in their first four bytes.
     private static let step: UInt64 = 16
 
     /// Returns ranks in ascending order, evenly spread strictly between two others.
@@ -62,7 +62,8 @@ extension Rank {
         return nil
     }
 
-    /// Returns ranks that continue an end of the list in steps; nil if there is no end or no room.
+    /// Returns ranks that extend an end of the list in steps; nil if neither end is open or there
+    /// is no room.
     private static func counted(_ low: Rank?, _ high: Rank?, _ count: Int) -> [Rank]? {
         guard low == nil || high == nil, let count = UInt32(exactly: count) else { return nil }
         let all = UInt64(count) * step

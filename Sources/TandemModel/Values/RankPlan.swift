@@ -1,9 +1,10 @@
 import Algorithms
 
-/// An assignment of ranks to members of an ordered relationship that results in a wanted order.
+/// An assignment of ranks to members of an ordered relationship that results in the requested
+/// order.
 ///
 /// A longest run of members that are already in order keeps its ranks; the others get new ones in
-/// between. If those would be long, neighbours get new ranks, too. The result depends only on the
+/// between. If these would be long, neighbours get new ranks too. The result depends only on the
 /// members and their ranks.
 ///
 ///     let plan = RankPlan([(a, rankOfA), (c, nil), (b, rankOfB)])
@@ -18,9 +19,9 @@ public struct RankPlan: Sendable {
     /// The members, by index, that keep their ranks.
     private var keeps: [Bool]
 
-    /// Creates a plan for distinct members in the wanted order.
+    /// Creates a plan for distinct members in the requested order.
     ///
-    /// Cost: O(n log n), and little for a part that is already in order.
+    /// Cost: O(n log n); parts that are already in order cost little.
     public init(_ places: [Place]) {
         self.places = places
         keeps = Self.longestRun(places)

@@ -162,7 +162,7 @@ struct PatternParser {
         }
     }
 
-    /// Reads a set up to and with its closing bracket.
+    /// Reads a set up to and including its closing bracket.
     private mutating func set() throws(PatternError) -> ScalarSet {
         let isInverted = take("^")
         var set = ScalarSet()
@@ -205,7 +205,7 @@ extension ScalarSet {
     /// Letters, digits and `_`.
     fileprivate static let word = ScalarSet(class: "w") ?? ScalarSet()
 
-    /// The number of the only character, or nil if there are several.
+    /// The number of the only character, or nil if there are more.
     fileprivate var single: UInt32? {
         guard ranges.count == 1, ranges[0].lowerBound == ranges[0].upperBound else { return nil }
         return ranges[0].lowerBound

@@ -1,9 +1,10 @@
 /// A regular expression that matches whole texts, in time linear in the text.
 ///
 /// Matching is by Unicode scalar. Characters can be letters, `.` (anything but a line feed),
-/// `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`, or a backslash before any mark.
-/// Operators are groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`, `$`. Unsupported
-/// syntax (lookaround, backreferences, `\b`, `\p`) is rejected by name, never misinterpreted.
+/// `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S` (of ASCII), `\n \r \t`, or a backslash before any
+/// punctuation mark. Operators are groups `(…)` and `(?:…)`, `|`, `* + ? {2} {2,} {2,4}`, and `^`,
+/// `$`. Unsupported syntax (lookaround, backreferences, `\b`, `\p`) is rejected by name, never
+/// misinterpreted.
 ///
 ///     let pattern = try TextPattern("[A-Z]{3}-\\d+")
 ///     pattern.matches("CMR-9")    // true
@@ -12,7 +13,7 @@ public struct TextPattern: Hashable, Sendable {
     public static let lengthLimit = 1_000
     /// The maximum number of instructions of a pattern, with all repetitions unrolled.
     public static let sizeLimit = 2_000
-    /// The maximum number of steps to match a text, which take tens of milliseconds.
+    /// The maximum number of steps for matching a text; they take tens of milliseconds.
     public static let stepLimit = 4_000_000
 
     enum Instruction: Hashable, Sendable {
@@ -27,7 +28,7 @@ public struct TextPattern: Hashable, Sendable {
     public let text: String
     private let program: [Instruction]
 
-    /// Parses a pattern; the error has the problem and the number of the character.
+    /// Parses a pattern; the error gives the problem and the number of the character.
     public init(_ text: String) throws(PatternError) {
         self.text = text
         var parser = PatternParser(text)
@@ -36,7 +37,7 @@ public struct TextPattern: Hashable, Sendable {
         program = builder.program + [.match]
     }
 
-    /// Returns whether the whole text matches; nil if that took more than ``stepLimit`` steps.
+    /// Returns whether the whole text matches; nil if matching took more than ``stepLimit`` steps.
     ///
     /// Cost: at most the number of characters of the text times the size of the pattern.
     public func matches(_ text: String) -> Bool? { matches(text, steps: Self.stepLimit) }
@@ -127,7 +128,7 @@ struct ScalarSet: Hashable, Sendable {
 
     init(_ scalar: Unicode.Scalar) { insert(scalar, scalar) }
 
-    /// Creates the set of an escape such as `\d`; returns nil if the letter is not one.
+    /// Creates the set for an escape such as `\d`; returns nil if the letter is not a known escape.
     init?(class name: Unicode.Scalar) {
         switch name {
         case "d", "D": insert("0", "9")

@@ -54,9 +54,9 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The length of the text in bytes.
     public var length: Int { bytes.suffix(4).reversed().reduce(0) { $0 << 8 | Int($1) } }
 
-    /// Returns whether the length and the first bytes of a content match.
+    /// Returns whether the length and the first bytes of the content match.
     ///
-    /// A content that matches and has the right hash is the text of this reference.
+    /// Content that matches and has the right hash is the text of this reference.
     public func fits(_ content: [UInt8]) -> Bool {
         content.count == length && content.starts(with: beginning)
     }
@@ -64,7 +64,7 @@ public struct TextReference: Hashable, Sendable, CustomStringConvertible {
     /// The hash in hexadecimal, as tools print it.
     public var description: String { blob.description }
 
-    /// The beginning up to the last whole code point, and the hash; unique among texts.
+    /// The beginning up to the last whole code point, followed by the hash; unique to the text.
     public var name: String {
         var end = Self.beginningBytes
         while end > 0, bytes[end - 1] & 0xc0 == 0x80 { end -= 1 }

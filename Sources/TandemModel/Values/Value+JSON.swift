@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Attribute values as JSON, by the rules of the bridge, which are used for all JSON in Tandem.
+/// Attribute values as JSON, by the rules of the bridge, which apply to all JSON in Tandem.
 extension Value {
     /// Reads a value of `type`; returns nil if the JSON does not fit.
     ///
@@ -90,7 +90,7 @@ extension Double {
         }
     }
 
-    /// The number as JSON, or its name if JSON does not have the number.
+    /// The number as JSON, or its name if JSON can't represent the number.
     fileprivate var json: JSON {
         if isFinite { return .double(self) }
         return .string(isNaN ? "NaN" : self < 0 ? "-Infinity" : "Infinity")

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// The value of an attribute or of a to-one relationship.
 ///
 /// Dates are seconds since 1970; urls and decimals are held as their text. Values are compared as
-/// they are stored, so that daemon and clients agree to the bit.
+/// stored, so that the daemon and the clients agree bit for bit.
 public enum Value: Hashable, Sendable {
     /// No value.
     case null
@@ -21,7 +21,7 @@ public enum Value: Hashable, Sendable {
     case date(Double)
     /// Bytes.
     case data([UInt8])
-    /// A reference to bytes that are too many for a row.
+    /// A reference to data that is too long for a row.
     case blob(BlobReference)
     /// A reference to a text that is too long for a row.
     case longText(TextReference)
@@ -91,13 +91,13 @@ public enum Value: Hashable, Sendable {
         }
     }
 
-    /// Returns the value with the content that was fetched from ``outside``.
+    /// Returns the value with the content that was fetched through ``outside``.
     public func whole(_ content: [UInt8]) -> Value {
         if case .longText = self { return .string(String(decoding: content, as: UTF8.self)) }
         return .data(content)
     }
 
-    /// The bytes by which data is compared: the content, or the reference if a row would hold that.
+    /// The bytes by which data is compared: the content, or the reference if a row would hold one.
     public var dataBytes: [UInt8]? {
         switch inRow {
         case .data(let bytes): bytes
@@ -200,7 +200,7 @@ extension Value {
 }
 
 extension UUID {
-    /// Creates the UUID of exactly 16 bytes.
+    /// Creates a UUID from exactly 16 bytes.
     init(bytes: [UInt8]) {
         precondition(bytes.count == 16, "A UUID has 16 bytes.")
         self = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }

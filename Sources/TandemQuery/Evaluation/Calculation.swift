@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TandemModel
 
-/// Arithmetic over values: integers stay integers, decimals stay decimals, other numbers become
+/// Arithmetic on values: integers stay integers, decimals stay decimals, and other numbers become
 /// doubles.
 enum Calculation {
     static func apply(_ op: Arithmetic, _ a: Value, _ b: Value) -> Value {
@@ -30,7 +30,7 @@ enum Calculation {
 
     private static func apply(_ op: Arithmetic, _ a: Decimal, _ b: Decimal) -> Value {
         if op == .divide, b == 0 { return .null }
-        // Foundation adds the exponents in eight bits, and traps on overflow.
+        // Foundation adds the exponents as eight-bit integers, and traps on overflow.
         if op == .multiply, !(-128...127).contains(a.exponent + b.exponent) { return .null }
         let result =
             switch op {

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// The aggregation of a value fetch: makes rows from the objects, which are added in the request's
+/// The aggregation of a value fetch, which makes rows from objects that are added in the request's
 /// order.
 ///
 ///     var fold = ColumnFold(columns)
@@ -8,11 +8,11 @@ public import TandemModel
 ///     let rows = fold.rows(reader)
 ///
 /// Values are equal if they sort equally: 0.0 equals -0.0; 1 and 1.0 never occur in one column.
-/// Sums do not depend on the order of objects. Cost: each object is visited once; memory for the
-/// rows, and for the numbers that are summed.
+/// Sums do not depend on the order of objects. Cost: each object is visited once; memory is needed
+/// for the rows, and for the numbers that are summed.
 public struct ColumnFold {
     private let columns: CompiledColumns
-    /// The rows of objects, or the groups as known so far.
+    /// The rows of objects, or the groups found so far.
     private var groups: [Group] = []
     /// The indexes of groups or distinct rows, by their encoded values.
     private var known: [[UInt8]: Int] = [:]
@@ -72,8 +72,8 @@ public struct ColumnFold {
             if columns.columns.isDistinct { rows = Self.distinct(rows) }
         } else {
             rows = groups.map { $0.cells.map(\.whole) }
-            // Without groups and distinct rows, the fetch of the objects has applied offset and
-            // limit.
+            // Without groups and distinct rows, offset and limit were applied when the objects were
+            // fetched.
             guard columns.columns.isDistinct else { return rows }
         }
         let rest = rows.dropFirst(max(0, columns.request.offset))
@@ -158,7 +158,7 @@ extension ColumnFold.Cell {
             self = .extreme(aggregate, Calculation.aggregate(aggregate, [best, value]))
         case .numbers(let aggregate, var numbers):
             guard let value, !value.isNull else { return }
-            // Otherwise the array would have two owners and be copied for each number.
+            // Otherwise the array would have two owners and be copied for each added number.
             self = .count(0)
             numbers.append(value)
             self = .numbers(aggregate, numbers)

@@ -4,7 +4,8 @@ public import TandemModel
 public struct CompiledColumns: Sendable {
     /// The columns as declared.
     public let columns: FetchColumns
-    /// The request for the objects; its refresh key paths are those that columns and groups read.
+    /// The request for the objects; its refresh key paths are the ones that columns and groups
+    /// read.
     public let objects: CompiledRequest
     let request: FetchRequest
     /// The index of each column's value among the key paths; nil for the number of objects.
@@ -23,11 +24,11 @@ public struct CompiledColumns: Sendable {
     /// Throws ``TandemError``:
     /// - everything that ``CompiledRequest`` throws
     /// - `usage` for no columns, too many columns, or a column that occurs twice
-    /// - `usage` for a column that is neither grouped by nor an aggregate, a sum of anything but
-    ///   numbers, or a key path to many objects
-    /// - `usage` for groups sorted by something else than a column, or a condition on groups if
-    ///   there are none
-    /// - `invalidPredicate` for a condition on groups over something else than columns
+    /// - `usage` for a column that is neither an aggregate nor one of the grouping key paths, a sum
+    ///   of anything but numbers, or a key path to many objects
+    /// - `usage` for groups sorted by something other than a column, or for a condition on groups
+    ///   without groups
+    /// - `invalidPredicate` for a condition on groups over something other than columns
     public init(
         _ columns: FetchColumns, of request: FetchRequest, in model: CompiledModel
     ) throws(TandemError) {

@@ -7,8 +7,8 @@ import TandemModel
 /// code.
 struct CompiledHaving: Sendable {
     private let exact: GroupForm
-    /// The condition with sums of integers as doubles, for groups with a sum that overflows an
-    /// integer; nil without such columns.
+    /// The condition with integer sums as doubles, for groups whose sum overflows an integer; nil
+    /// without such columns.
     private let wide: GroupForm?
     private let sums: [Int]
 
@@ -163,7 +163,7 @@ extension OperandType {
 
 extension Value {
     /// Returns the value converted to a column's type: an empty sum is an integer, whatever the
-    /// type.
+    /// column's type.
     fileprivate func asColumn(_ type: AttributeType) -> Value {
         switch (self, type) {
         case (.int(let number), .double): .double(Double(number))

@@ -2,7 +2,7 @@ import FoundationEssentials
 public import TandemModel
 
 extension CompiledRequest {
-    /// Returns the encoded sort keys without the object's number; nil if the reader lacks an
+    /// Returns the encoded sort keys, without the object's number; nil if the reader lacks an
     /// object.
     ///
     /// Byte order is sort order: nil sorts first, descending keys are inverted. Append the number
@@ -53,11 +53,11 @@ extension CompiledRequest {
         }
     }
 
-    /// Returns bytes that are equal if the refresh key paths have the same values; nil if the
-    /// reader lacks an object.
+    /// Returns bytes that are equal if the refresh key paths have equal values; nil if the reader
+    /// lacks an object.
     ///
-    /// A path that ends in a relationship has its members as values, in any order. The result has
-    /// at most 64 bytes: a longer one is replaced by its hash.
+    /// The values of a path that ends in a relationship are its members, in any order. The result
+    /// has at most 64 bytes: a longer one is replaced by its hash.
     public func refreshValues<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: Row, _ reader: borrowing R
     ) -> [UInt8]? {
@@ -114,8 +114,8 @@ extension Value {
         return text.map(selector.key)
     }
 
-    /// The value as a section name: whole numbers without point or exponent (below 2^127), dates in
-    /// seconds.
+    /// The value as a section name: whole numbers without decimal point or exponent (below 2^127),
+    /// dates in seconds.
     package var sectionName: String {
         switch self {
         case .null, .data, .blob, .reference: ""

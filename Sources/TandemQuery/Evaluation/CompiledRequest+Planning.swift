@@ -39,8 +39,8 @@ extension CompiledRequest {
     /// The constraints of the alternatives of each `OR` at the top level of the predicate.
     ///
     /// Every matching object satisfies the constraints of at least one alternative. Each
-    /// alternative includes the constraints of the rest of the predicate. An `OR` is left out if
-    /// one of its alternatives has no constraints of its own.
+    /// alternative includes the constraints of the rest of the predicate. An `OR` is omitted if one
+    /// of its alternatives has no constraints of its own.
     public var alternatives: [[[SlotConstraint]]] {
         predicate.map { ConstraintFinder.alternatives($0, of: entity) } ?? []
     }
@@ -59,9 +59,9 @@ extension CompiledRequest {
 }
 
 extension SlotConstraint {
-    /// Whether an index over the slot has exactly the matching objects between two keys.
+    /// Whether the matching objects are exactly those between two keys of an index over the slot.
     ///
-    /// Contents of blobs, NaN and decimals are left to the predicate.
+    /// Blob contents, NaN and decimals are left to the predicate.
     public var isExact: Bool {
         switch condition {
         case .equals(let value): value.isNull || value.hasExactKey

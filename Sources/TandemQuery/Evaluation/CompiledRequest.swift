@@ -4,7 +4,7 @@ public import TandemModel
 ///
 /// A compiled request is immutable: compile it once and evaluate it for every row. A row must be
 /// valid for its entity in the same model. If a reader lacks something on which the answer depends,
-/// the answer is unknown, which is nil.
+/// the result is nil, which means unknown.
 public struct CompiledRequest: Sendable {
     /// The request as declared.
     public let request: FetchRequest
@@ -28,14 +28,14 @@ public struct CompiledRequest: Sendable {
     public let predicateReadsTexts: Bool
     /// Whether sort keys or sections depend on related objects, through to-one relationships.
     public let keysUseRelated: Bool
-    /// Whether any path has a to-many relationship.
+    /// Whether any path contains a to-many relationship.
     public let usesToMany: Bool
 
     let predicate: PredicateNode?
     let sort: [(path: CompiledPath, key: SortKey)]
     let sectionPath: CompiledPath?
     let refreshPaths: [CompiledPath]
-    /// The first to-one relationship over which a sort key or the sections have a path of one hop.
+    /// The first to-one relationship that begins a one-hop path of a sort key or of the sections.
     let placingSlot: Int?
 
     /// Returns the same request compiled in another model, or in a copy of the model.
@@ -112,7 +112,7 @@ public struct CompiledRequest: Sendable {
     ) -> Bool? {
         guard includes(tag: row.tag), let evaluation = evaluation(object, row) else { return false }
         guard let predicate else { return true }
-        // For the row itself, the reader is only needed for texts that are stored outside.
+        // If only the row matters, the reader is needed only for texts that are stored outside it.
         if !predicateUsesRelated, let known = evaluation.holds(predicate, EmptyReader()) {
             return known
         }

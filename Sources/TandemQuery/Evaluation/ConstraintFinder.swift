@@ -26,8 +26,8 @@ enum ConstraintFinder {
 
     /// Returns the constraints of the alternatives of each required disjunction.
     ///
-    /// Each alternative includes the constraints of the whole predicate. A disjunction is left out
-    /// if one of its alternatives has no constraint: no index finds the objects of that
+    /// Each alternative includes the constraints of the whole predicate. A disjunction is omitted
+    /// if one of its alternatives has no constraint, because no index finds the objects of that
     /// alternative.
     static func alternatives(
         _ node: PredicateNode, of entity: CompiledEntity
@@ -111,7 +111,7 @@ enum ConstraintFinder {
     }
 
     /// Returns the constant as a value of the column's type; nil if the conversion would lose
-    /// something.
+    /// information.
     private static func column(_ value: Value, _ type: OperandType) -> Value? {
         switch (type, value) {
         case (_, .null): return nil

@@ -63,7 +63,7 @@ extension Evaluation {
 
     // MARK: Many values
 
-    /// Returns all values of an operand, one for each path to it; null for a path with an empty
+    /// Returns all values of an operand, one per path to it; null for a path with an empty
     /// relationship.
     func values<R: GraphReader & ~Copyable>(
         _ operand: Operand, _ reader: borrowing R
@@ -84,7 +84,7 @@ extension Evaluation {
     }
 
     /// Appends the values of a path that continues from a scope at hop `index`; returns false if
-    /// something isn't held.
+    /// the reader lacks something.
     private func collect<R: GraphReader & ~Copyable>(
         _ path: CompiledPath, _ index: Int, from scope: Scope, _ reader: borrowing R,
         _ reached: inout [Value]

@@ -1,7 +1,7 @@
 import TandemModel
 
-/// Comparison of texts outside their rows: by their beginning if that is sufficient, otherwise by
-/// the content that the reader fetches.
+/// Comparison of texts outside their rows: by their beginnings if these suffice, otherwise by the
+/// content that the reader fetches.
 extension Evaluation {
     func holds<R: GraphReader & ~Copyable>(
         _ text: TextReference, _ test: TextTest, _ reader: borrowing R

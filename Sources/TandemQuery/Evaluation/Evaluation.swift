@@ -4,7 +4,7 @@ import TandemModel
 ///
 /// Rows are read in place, so an evaluation must not outlive the closures that borrow them;
 /// returned values are copies. Results are optional: nil means that the result depends on something
-/// that the reader does not hold. False and unknown is false; true or unknown is true.
+/// that the reader does not hold. `false AND unknown` is false; `true OR unknown` is true.
 struct Evaluation {
     /// An object at which paths begin.
     struct Scope {
@@ -28,7 +28,8 @@ struct Evaluation {
         }
     }
 
-    /// Evaluates `AND` for true, `OR` for false: the first part that differs decides.
+    /// Evaluates `AND` if `expected` is true and `OR` if it is false: the first part with another
+    /// result decides.
     private func all<R: GraphReader & ~Copyable>(
         _ parts: [PredicateNode], are expected: Bool, _ reader: borrowing R
     ) -> Bool? {

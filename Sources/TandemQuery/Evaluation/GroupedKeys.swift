@@ -1,22 +1,22 @@
 public import TandemModel
 
-/// A maker of sort keys in two parts: a prefix that depends on a related object and is shared, and
-/// the rest of each object's key.
+/// A builder of sort keys in two parts: a shared prefix that depends on a related object, and the
+/// rest of each object's key.
 ///
 /// In a list by `bucket.name`, then by date, all objects of a bucket share the prefix. It is
 /// encoded and stored once, and found by the bucket's number. Sorting the objects then means
-/// sorting the few prefixes, and the rests within each group. The prefix is the longest run of
-/// leading components with a path of one hop over the same to-one relationship. A request without
-/// any such component has one group, with an empty prefix.
+/// sorting the few prefixes, and the remaining keys within each group. The prefix is the longest
+/// run of leading components with a path of one hop over the same to-one relationship. A request
+/// without any such component has one group, with an empty prefix.
 ///
 ///     let keys = GroupedKeys(of: request)
 ///     if let place = keys.place(of: object, row, reader) {
 ///         arena.add(object, keys.rest.bytes, in: place.group)
 ///     }
 ///
-/// Both parts together are ``CompiledRequest/sortKey(_:_:_:)``. Call ``forgetRelated()`` after rows
-/// may have changed. Cost: two lookups for an object whose related object is known. Bound to one
-/// thread.
+/// Both parts together are ``CompiledRequest/sortKey(_:_:_:)``. Call ``forgetRelated()`` whenever
+/// rows may have changed. Cost: two lookups for an object whose related object is known. Bound to
+/// one thread.
 public final class GroupedKeys {
     /// The placement of an object, besides ``rest``.
     public struct Place {
@@ -43,16 +43,16 @@ public final class GroupedKeys {
     }
 
     private let request: CompiledRequest
-    /// The relationship by slot; nil if neither the order nor the sections have a path over one.
+    /// The relationship's slot; nil if neither the order nor the sections have a path through one.
     public let slot: Int?
     private let leading: Int
     private let parts: [Part]
     private let naming: Naming
-    // These properties are only changed here, never by code that is called meanwhile.
+    // These properties are changed only here, never by code that is called in the meantime.
     @exclusivity(unchecked) private var cache = RelatedKeyCache()
     @exclusivity(unchecked) private var withoutRelated: RelatedKeyCache.Known?
-    /// The components after the prefix that come from related objects, at their index plus one; 0
-    /// is no object.
+    /// The components after the prefix that come from related objects, at the object's index plus
+    /// one; index 0 stands for no object.
     ///
     /// Empty if there are no such components.
     @exclusivity(unchecked) private var later: [[[UInt8]]] = []
@@ -68,7 +68,7 @@ public final class GroupedKeys {
     /// names.
     @exclusivity(unchecked) public private(set) var bytes = 0
 
-    /// The part of ``bytes`` that the entries of related objects take.
+    /// The part of ``bytes`` taken up by the entries of related objects.
     @exclusivity(unchecked) private var relatedBytes = 0
 
     /// Creates the keys of a request; with `sections`, section names are determined as well.
@@ -173,8 +173,8 @@ public final class GroupedKeys {
 
     // MARK: Related objects
 
-    /// Returns the entry of the object to which a row's relationship refers, or that of no object,
-    /// with its index.
+    /// Returns the entry of the object to which a row's relationship refers, or the entry for no
+    /// object, with its index.
     @inline(__always)
     private func related<R: GraphReader & ~Copyable>(
         _ object: ObjectReference, _ row: RowView, _ entity: CompiledEntity, _ reader: borrowing R
@@ -191,7 +191,7 @@ public final class GroupedKeys {
         return (cache.add(known, of: target.number), known)
     }
 
-    /// Reads, through `object`, the values of its related object, whose entry will have the index
+    /// Reads the related object of `object`, and returns its entry, which is to be added at index
     /// `place`.
     private func learn<R: GraphReader & ~Copyable>(
         _ place: Int, _ object: ObjectReference, _ row: RowView, _ reader: borrowing R

@@ -2,7 +2,7 @@ import TandemModel
 
 /// A resolver for the key paths of sort orders, sections and refreshes.
 enum KeyPaths {
-    /// The maximum number of names of a key path; following each of them takes a stack frame.
+    /// The maximum number of names in a key path; following each of them takes a stack frame.
     static let maximumHops = 64
 
     static func sort(

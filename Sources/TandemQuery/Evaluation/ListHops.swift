@@ -4,13 +4,13 @@ public import TandemModel
 public struct ListHops: Hashable, Sendable {
     /// For each hop, the slots of the path from the object.
     let slots: [[Int]]
-    /// The number of objects up to which rows are requested instead of placements.
+    /// The largest number of objects for which rows are requested instead of placements.
     public let rowsUpTo: Int
 
     /// The number of hops.
     public var count: Int { slots.count }
 
-    /// Returns the index of the hop that consists only of the relationship of a slot; nil if there
+    /// Returns the index of the hop that consists only of the relationship in a slot; nil if there
     /// is none.
     public func direct(_ slot: Int) -> Int? { slots.firstIndex(of: [slot]) }
 
@@ -44,7 +44,7 @@ public struct ListHops: Hashable, Sendable {
 
     /// Appends the object at the end of each hop of a row to `found`.
     ///
-    /// Returns false if the reader does not hold an object in between.
+    /// Returns false if the reader lacks an object on the way.
     public func follow<R: GraphReader & ~Copyable>(
         _ row: RowView, _ request: CompiledRequest, _ reader: borrowing R,
         into found: inout [ObjectReference?]
@@ -58,7 +58,7 @@ public struct ListHops: Hashable, Sendable {
 
     private struct End { var target: ObjectReference? }
 
-    /// Returns the end of a path; nil if the reader does not hold an object in between.
+    /// Returns the object at the end of a path; nil if the reader lacks an object on the way.
     private func end<R: GraphReader & ~Copyable>(
         of path: ArraySlice<Int>, _ row: RowView, _ model: CompiledModel, _ reader: borrowing R
     ) -> End? {

@@ -3,8 +3,8 @@ public import TandemModel
 /// A key path on which a request depends, with slots instead of names.
 ///
 /// All paths of predicate, sort order, section and refresh key paths are observed, including those
-/// inside `ANY`, `SUBQUERY` and aggregates. A path that is used several times occurs once, with all
-/// its uses.
+/// inside `ANY`, `SUBQUERY` and aggregates. A path that is used several times is listed once, with
+/// all its uses.
 public struct ObservedPath: Hashable, Sendable {
     /// The purposes of a path.
     public struct Usage: OptionSet, Hashable, Sendable {
@@ -24,8 +24,8 @@ public struct ObservedPath: Hashable, Sendable {
 
     /// The relationships in path order; none for an attribute of the object itself.
     public var hops: [ObservedHop]
-    /// The attribute at the end; nil if the path ends in a relationship, whose members are observed
-    /// then.
+    /// The attribute at the end; nil if the path ends in a relationship, whose members are then
+    /// observed.
     public var final: ObservedProperty?
     /// The purposes of the path.
     public var usage: Usage

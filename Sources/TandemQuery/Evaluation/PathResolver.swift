@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A resolver of key paths that records every path that is used.
+/// A resolver of key paths that records every path used.
 struct PathResolver {
     /// An object at which a path can begin: the object itself, or a variable over a collection.
     struct Scope {

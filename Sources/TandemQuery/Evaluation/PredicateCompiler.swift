@@ -4,7 +4,7 @@ import TandemModel
 struct PredicateCompiler {
     var resolver: PathResolver
     let usage: ObservedPath.Usage = .predicate
-    /// The whole predicate; offsets in errors refer to its text, which is only made for them.
+    /// The whole predicate; offsets in errors refer to its text, which is created only for them.
     private let whole: ObjectPredicate
 
     init(_ resolver: PathResolver, _ predicate: ObjectPredicate) throws(TandemError) {
@@ -41,7 +41,7 @@ struct PredicateCompiler {
         guard error.code == .invalidPredicate, error.offset == nil else { return error }
         let part = Array(predicate.format.utf8)
         let text = Array(self.whole.format.utf8)
-        // A text that would take long to search has its error at its beginning.
+        // In a text that would take long to search, the error is reported at the beginning.
         let whole = text.count <= 16_384 ? text : []
         var result = error
         result.message += " (in `\(predicate.format.prefix(200))`)"
@@ -185,7 +185,8 @@ struct PredicateCompiler {
         return operand
     }
 
-    /// Returns an operand, with a hint for an unknown name next to text: its quotes may be missing.
+    /// Returns an operand; the error for an unknown name next to text suggests that its quotes may
+    /// be missing.
     private mutating func operand(
         _ expression: QueryExpression, beside type: OperandType
     ) throws(TandemError) -> (Operand, OperandType) {
@@ -238,7 +239,7 @@ struct PredicateCompiler {
 }
 
 extension Comparison {
-    /// The comparison with a constant on the left moved to the right, so that it takes the path's
+    /// The comparison with a left-hand constant moved to the right, so that it takes the path's
     /// type.
     var constantLast: Comparison {
         guard quantifier == .direct, !left.isPath, right.isPath, let mirrored = op.mirrored else {

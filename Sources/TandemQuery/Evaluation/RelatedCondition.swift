@@ -1,10 +1,10 @@
 public import TandemModel
 
-/// A condition on a related object that every matching object implies, for a planner.
+/// A condition on a related object that follows from every match, for a planner.
 ///
 /// The predicate `team.zone == "Africa" AND team.wins > 3` implies that `team` is a Team with
 /// `zone == "Africa" AND wins > 3`; `ANY contents.size > 3` implies that one of `contents` has
-/// `size > 3`. The inverse of the relationship leads from those objects to all that match.
+/// `size > 3`. The inverse of the relationship leads from those objects to all matching ones.
 /// Conditions that are true for an empty relationship (`== nil`, `!=`) imply nothing of this kind.
 public struct RelatedCondition: Sendable {
     /// The relationship's slot.
@@ -15,7 +15,7 @@ public struct RelatedCondition: Sendable {
     public let relationship: CompiledRelationship
     /// A request for the related objects.
     public let target: FetchRequest
-    /// The part of the predicate that the condition comes from.
+    /// The part of the predicate from which the condition follows.
     public let part: ObjectPredicate
 
     /// Returns the conditions at the top level of a predicate, by slot.
@@ -73,7 +73,7 @@ extension ObjectPredicate {
 }
 
 extension Comparison {
-    /// Whether the comparison is false if a relationship of its path is empty or the value is nil.
+    /// Whether the comparison is false if a relationship on its path is empty or the value is nil.
     fileprivate var failsForNothing: Bool {
         guard op != .notEqual, quantifier == .direct || quantifier == .any else { return false }
         switch right {
@@ -84,8 +84,8 @@ extension Comparison {
         }
     }
 
-    /// Returns the comparison as seen from the object after the first hop; nil if the path does not
-    /// exist.
+    /// Returns the comparison rewritten for the object after the first hop; nil if the path does
+    /// not exist.
     fileprivate func behindFirstHop(_ resolver: PathResolver) -> Comparison? {
         guard case .keyPath(let names) = left else { return nil }
         let rest = Array(names.dropFirst())

@@ -3,8 +3,8 @@ import TandemModel
 /// A cache of related objects' key data, by object number.
 ///
 /// The cache is a hash table with open addressing, which is searched once for each row of a list. A
-/// dictionary, which is protected against hostile keys, takes five times as long. Numbers are
-/// assigned sequentially by the daemon, so a multiplication is enough to spread them.
+/// dictionary, which is protected against hostile keys, would take five times as long. The daemon
+/// assigns numbers sequentially, so a multiplication is enough to spread them.
 struct RelatedKeyCache {
     struct Known {
         /// The index of the key's prefix.

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// An object that a to-many relationship of every matching object contains, for a planner.
+/// An object that must be in a to-many relationship of every matching object, for a planner.
 ///
 /// The predicate `ANY labels == %@` implies that the label is one of `labels`, so the label's
 /// inverse relationship contains all matching objects.
@@ -40,7 +40,7 @@ public struct RequiredMember: Sendable {
 }
 
 extension QueryExpression {
-    /// Returns the object of an expression, if it is one.
+    /// Returns the object that an expression denotes; nil for any other expression.
     fileprivate func object(in model: CompiledModel) -> ObjectReference? {
         switch self {
         case .object(let id): model.reference(to: id)

@@ -2,7 +2,7 @@ public import TandemModel
 
 /// A condition on a slot that every matching object satisfies, for a planner.
 ///
-/// Values are of the column's type. All constraints together are necessary, not sufficient.
+/// Values have the column's type. The constraints together are necessary, but not sufficient.
 public struct SlotConstraint: Hashable, Sendable {
     /// One bound of a range.
     public struct Bound: Hashable, Sendable {
@@ -24,7 +24,7 @@ public struct SlotConstraint: Hashable, Sendable {
         case equals(Value)
         /// The slot has one of these values, which are distinct and not null.
         case anyOf([Value])
-        /// The slot has a value, not null, between these bounds.
+        /// The slot has a value between these bounds, and not null.
         case range(lower: Bound?, upper: Bound?)
         /// The slot has a text with this prefix.
         case prefix(String)

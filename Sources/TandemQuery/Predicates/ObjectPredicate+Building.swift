@@ -21,7 +21,7 @@ extension ObjectPredicate {
         .comparison(Comparison(path(keyPath), op, .object(object), quantifier: quantifier))
     }
 
-    /// Returns a predicate that is true if the object itself is one of these.
+    /// Returns a predicate that is true if the object itself is one of the given objects.
     public static func isOne(of objects: [ObjectID]) -> ObjectPredicate {
         .comparison(Comparison(.selfObject, .in, .list(objects.map { .object($0) })))
     }

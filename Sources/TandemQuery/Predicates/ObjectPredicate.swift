@@ -3,8 +3,8 @@ public import TandemModel
 /// A condition on an object, the counterpart of Core Data's `NSPredicate`.
 ///
 /// Write a predicate as text (``init(format:arguments:)``) or build the tree. Logic is two-valued:
-/// nil `==` nil and nil `!=` a value are true, every other comparison with nil is false. Without
-/// values, `ALL` and `NONE` are true, `ANY` is false.
+/// nil `==` nil and nil `!=` a value are true, and every other comparison with nil is false.
+/// Without values, `ALL` and `NONE` are true, and `ANY` is false.
 ///
 ///     let predicate = try ObjectPredicate(
 ///         format: "wins > %d AND ANY players.name BEGINSWITH[c] %@",
@@ -35,25 +35,26 @@ public struct Comparison: Hashable, Sendable {
         case equal = "=="
         /// Not ``equal``.
         case notEqual = "!="
-        /// Left is smaller.
+        /// The left side is less than the right side.
         case less = "<"
-        /// Left is smaller or equal.
+        /// The left side is less than or equal to the right side.
         case lessOrEqual = "<="
-        /// Left is larger.
+        /// The left side is greater than the right side.
         case greater = ">"
-        /// Left is larger or equal.
+        /// The left side is greater than or equal to the right side.
         case greaterOrEqual = ">="
-        /// Left is between the two elements of a list, both included.
+        /// The left side is between the two elements of a list, inclusive.
         case between = "BETWEEN"
-        /// Left is in a list or collection.
+        /// The left side is in a list or collection.
         case `in` = "IN"
-        /// Left begins with right.
+        /// The left side begins with the right side.
         case beginsWith = "BEGINSWITH"
-        /// Left, a text or collection, contains right.
+        /// The left side, a text or collection, contains the right side.
         case contains = "CONTAINS"
-        /// Left ends with right.
+        /// The left side ends with the right side.
         case endsWith = "ENDSWITH"
-        /// Left matches right, where `?` is any one character and `*` any number of them.
+        /// The left side matches the right side, where `?` stands for one character and `*` for any
+        /// number.
         case like = "LIKE"
     }
 
@@ -123,7 +124,7 @@ public indirect enum QueryExpression: Hashable, Sendable {
     case variable(String, path: [String])
     /// An aggregate, `collection.@sum.path`; for ``Aggregate/count`` the path is empty.
     ///
-    /// With an empty key path as collection it is an aggregate of a group, `@sum.path`, which is
+    /// If the collection is an empty key path, it is an aggregate of a group, `@sum.path`, which is
     /// only allowed in ``FetchColumns/having``.
     case aggregate(Aggregate, of: QueryExpression, path: [String])
     /// The objects of a collection that satisfy a predicate over the variable.

@@ -36,8 +36,8 @@ enum PredicateCast {
 }
 
 extension Value {
-    /// Returns the value converted to another type; nil if that would lose something or is
-    /// impossible.
+    /// Returns the value converted to another type; nil if that is impossible or would lose
+    /// information.
     ///
     /// A text is parsed.
     func coerced(to type: AttributeType) -> Value? {
@@ -50,8 +50,7 @@ extension Value {
         case (.decimal(let number), .date): return Double(number.description).map { .date($0) }
         case (.int(let number), .decimal): return .decimal(Decimal(number))
         case (.double(let number), .decimal):
-            // Converted through the shortest text, so that `price == 0.1` compares with the decimal
-            // 0.1.
+            // The shortest text is converted, so that `price == 0.1` compares with the decimal 0.1.
             return Decimal(string: number.description).map { .decimal($0) }
         case (.int(0), .bool): return .bool(false)
         case (.int(1), .bool): return .bool(true)

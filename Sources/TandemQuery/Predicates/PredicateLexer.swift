@@ -7,7 +7,7 @@ struct PredicateLexer {
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// Returns the next token; after the last one, always `.end`.
+    /// Returns the next token, or `.end` after the last one.
     mutating func next() throws(TandemError) -> PredicateToken {
         while let byte = peek(), [0x20, 0x09, 0x0a, 0x0d].contains(byte) { offset += 1 }
         let start = offset

@@ -76,7 +76,7 @@ extension PredicateParser {
         }
     }
 
-    /// Returns the expression of a key path that is an argument.
+    /// Returns the expression for a key path given as an argument.
     private func keyPath(_ text: String) throws(TandemError) -> QueryExpression {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         var result = QueryExpression.keyPath([])

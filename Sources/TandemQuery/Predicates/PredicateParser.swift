@@ -5,8 +5,8 @@ extension ObjectPredicate {
     /// order.
     ///
     /// Throws ``TandemError`` with `invalidPredicate`, what was expected, and the offset in the
-    /// text's UTF-8. Throws `limitExceeded` beyond ``maximumDepth`` or ``maximumNodes``. Cost:
-    /// linear in the text.
+    /// text's UTF-8 bytes. Throws `limitExceeded` beyond ``maximumDepth`` or ``maximumNodes``.
+    /// Cost: linear in the text.
     ///
     ///     let nearby = try ObjectPredicate(
     ///         format: "team.name ==[c] %@ AND SUBQUERY(games, $g, $g.goals > 2).@count > 0",
@@ -23,9 +23,9 @@ extension ObjectPredicate {
 /// A recursive-descent parser with these levels: `OR`, `AND`, `NOT`, comparison, `+ -`, `* /`,
 /// primary.
 ///
-/// Parentheses can contain a predicate or an expression, which is only known at the closing one.
-/// Every level therefore returns an ``Item``, and the level above checks which of them it needs, so
-/// that nothing is parsed twice.
+/// Parentheses can contain a predicate or an expression; only the closing one reveals which. Every
+/// level therefore returns an ``Item``, and the level above checks that it is of the kind needed,
+/// so nothing is parsed twice.
 struct PredicateParser {
     enum Item {
         case predicate(ObjectPredicate)
@@ -164,7 +164,7 @@ struct PredicateParser {
         token.kind == .sign(sign) || token.keyword == keyword
     }
 
-    /// Increases the depth before nesting; the caller has to decrease it.
+    /// Increases the depth before a nested part; the caller has to decrease it afterwards.
     mutating func enter() throws(TandemError) {
         depth += 1
         guard depth <= ObjectPredicate.maximumDepth else { throw PredicateLimits.tooDeep }
@@ -180,7 +180,7 @@ struct PredicateParser {
 
     /// Returns the predicate of an item, or throws if the item is an expression.
     ///
-    /// This is mutating so that in `try asPredicate(try or())` the token in the message is the one
+    /// The method is mutating so that, in `try asPredicate(try or())`, the message names the token
     /// after `or`.
     mutating func asPredicate(_ item: Item) throws(TandemError) -> ObjectPredicate {
         guard case .predicate(let predicate) = item else {

@@ -4,8 +4,8 @@ import TandemModel
 extension ObjectPredicate: CustomStringConvertible {
     /// The text that parses to this predicate, without arguments.
     ///
-    /// An `AND` or `OR` of one part prints as the part, one without parts as a constant. Values
-    /// without a literal print as `CAST`: dates in seconds since 1970, objects as
+    /// An `AND` or `OR` with one part prints as that part, and one without parts as a constant.
+    /// Values without a literal print as `CAST`: dates in seconds since 1970, objects as
     /// `CAST("Team/3", "Object")`.
     public var format: String {
         switch self {
@@ -17,7 +17,7 @@ extension ObjectPredicate: CustomStringConvertible {
         }
     }
 
-    /// The same as ``format``.
+    /// The text that parses to this predicate; see ``format``.
     public var description: String { format }
 
     private static func join(

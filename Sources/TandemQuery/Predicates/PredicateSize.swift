@@ -4,7 +4,7 @@ import TandemModel
 public struct PredicateSize: Hashable, Sendable {
     /// The number of comparisons, including those of subqueries.
     public private(set) var comparisons = 0
-    /// The number of comparisons that search texts, or fold them first.
+    /// The number of comparisons that search or fold texts.
     public private(set) var textSearches = 0
     /// The size of the longest text or data constant in bytes.
     public private(set) var constantBytes = 0

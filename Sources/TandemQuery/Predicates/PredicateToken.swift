@@ -11,7 +11,7 @@ struct PredicateToken: Equatable {
         case number(String)
         /// A quoted text, unescaped.
         case text(String)
-        /// An argument such as `%@`: the letter after the sign.
+        /// An argument such as `%@`, represented by the character after `%`.
         case argument(UInt8)
         /// Punctuation and operators.
         case sign(String)

@@ -1,15 +1,15 @@
 public import TandemModel
 
-/// The columns of a fetch that returns values instead of objects: values of each object, or
-/// aggregates of groups.
+/// The columns of a fetch that returns values of objects, or aggregates of groups, instead of
+/// objects.
 ///
 ///     FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"])
 ///
 /// Without groups and aggregates, there is one row per object, in the request's order. Otherwise
 /// there is one row per group of objects with the same values of the ``groupBy`` key paths. Without
 /// ``groupBy``, all objects form one group, even if there are none. The request's sort keys are
-/// then names of columns; groups without another order are sorted by their group values. ``having``
-/// filters the groups. Offset and limit of the request apply to rows.
+/// then column names; without sort keys, groups are sorted by their group values. ``having``
+/// filters the groups. The request's offset and limit apply to rows.
 public struct FetchColumns: Hashable, Sendable {
     /// The columns of a row, in order.
     public var columns: [FetchColumn]
@@ -76,7 +76,7 @@ public struct FetchColumn: Hashable, Sendable {
 
     /// Creates a column with an aggregate over a group.
     ///
-    /// Without a key path, `count` is the number of objects, otherwise that of values.
+    /// Without a key path, `count` is the number of objects, otherwise the number of values.
     public init(_ aggregate: Aggregate, of keyPath: String? = nil) {
         self.aggregate = aggregate
         self.keyPath = keyPath
@@ -141,7 +141,8 @@ extension FetchColumns {
         having?.encode(into: &writer)
     }
 
-    /// Reads the binary form or throws `CodingError`, also for more than ``maximumColumns``.
+    /// Reads the binary form; throws `CodingError` for invalid bytes or more than
+    /// ``maximumColumns`` columns.
     public init(from reader: inout ByteReader) throws(CodingError) {
         var columns: [FetchColumn] = []
         for _ in 0..<(try FetchColumns.count(from: &reader)) {

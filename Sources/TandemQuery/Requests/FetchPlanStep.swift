@@ -1,8 +1,8 @@
 /// One access path of a fetch plan, as `tandem explain` shows it.
 ///
 /// The steps of a plan are its tree in preorder: the parts of a step follow it, one level deeper
-/// (``depth``). A union has several parts. A step over the inverse of a relationship has one: the
-/// plan that finds the objects at the other end.
+/// (``depth``). A union has several parts. A step over the inverse of a relationship has one part:
+/// the plan that finds the objects at the other end.
 public struct FetchPlanStep: Hashable, Sendable {
     /// The source of the candidates.
     public enum Access: String, Hashable, Sendable, CaseIterable {
@@ -14,7 +14,7 @@ public struct FetchPlanStep: Hashable, Sendable {
         case unique
         /// The members of a to-many relationship: the inverse of a relationship in the predicate.
         case inverse
-        /// The objects whose relationship refers to an object that the part finds.
+        /// The objects whose relationship refers to an object found by the part.
         case related
         /// The distinct objects that any of the parts finds.
         case union

@@ -25,8 +25,8 @@ extension FetchRequest {
 
     /// Reads the binary form.
     ///
-    /// Throws ``CodingError``, also if a predicate is deeper than ``ObjectPredicate/maximumDepth``
-    /// or larger than ``ObjectPredicate/maximumNodes``, or if limit or offset are negative.
+    /// Throws ``CodingError`` for invalid bytes, a negative limit or offset, or a predicate deeper
+    /// than ``ObjectPredicate/maximumDepth`` or larger than ``ObjectPredicate/maximumNodes``.
     public init(from reader: inout ByteReader) throws(CodingError) {
         let start = reader.offset
         guard try reader.uint8() == FetchRequest.format else {

@@ -1,17 +1,17 @@
-/// A request for the objects of an entity that match a predicate, in an order.
+/// A request for the objects of an entity that match a predicate, in a given order.
 ///
-/// Ties are ordered by object number, and so are all objects if there are no sort keys.
+/// Ties are broken by object number, which also determines the order if there are no sort keys.
 public struct FetchRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
     /// The condition; nil matches everything.
     public var predicate: ObjectPredicate?
-    /// The order.
+    /// The sort order.
     public var sort: [SortKey]
     /// The maximum number of objects; nil for all.
     ///
-    /// A results controller with a limit or an offset takes O(limit + offset) for every merge that
-    /// changes its list.
+    /// A results controller with a limit or an offset does O(limit + offset) work for every merge
+    /// that changes its list.
     public var limit: Int?
     /// The number of objects to skip.
     public var offset: Int

@@ -1,6 +1,6 @@
 extension ListPlacements {
     /// Returns a slice of the objects, without section names and reached objects, which only the
-    /// whole has.
+    /// complete list has.
     ///
     ///     var rest = ListPlacements(
     ///         sections: places.sections, reached: places.reached, hops: places.hops)

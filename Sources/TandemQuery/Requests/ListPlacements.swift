@@ -4,10 +4,10 @@ public import TandemModel
 /// The placements of a list's objects, without their values: sort key, section, and the objects at
 /// the ends of its to-one key paths.
 ///
-/// A list of many rows only needs placements to be held and kept in order; rows would need fifty
-/// times as many allocations. All placements are arrays of numbers and bytes, with one element for
-/// each object in the list's order, or for each run of objects with the same value. In a sectioned
-/// list, sections and links come in such runs.
+/// Placements are enough to hold a list of many rows and keep it in order; the rows themselves
+/// would need fifty times as many allocations. All placements are arrays of numbers and bytes, with
+/// one element for each object in the list's order, or for each run of objects with the same value.
+/// In a sectioned list, sections and links come in such runs.
 ///
 ///     places.withKeys { keys, ends in … }     // contiguous keys, and the end of each
 ///     for run in places.sectionRuns { … }     // the end of the run, and its section
@@ -30,7 +30,7 @@ public struct ListPlacements: Hashable, Sendable {
     public package(set) var numbers: [ObjectNumber] = []
     /// The tags of their entities.
     public package(set) var tagRuns: [Run] = []
-    /// The contiguous sort keys.
+    /// The sort keys, contiguous.
     package var keys: [UInt8] = []
     /// The end of each sort key.
     package var keyEnds: [UInt32] = []
@@ -50,7 +50,7 @@ public struct ListPlacements: Hashable, Sendable {
         linkRuns = [[Run]](repeating: [], count: hops)
     }
 
-    /// Returns the same placements, without hops and links if these reach more than `count`
+    /// Returns the same placements, but without hops and links if these reach more than `count`
     /// objects.
     public func withLinks(upTo count: Int) -> ListPlacements {
         guard reached.count > count else { return self }
@@ -77,8 +77,8 @@ public struct ListPlacements: Hashable, Sendable {
 
     /// Appends an object with the two parts of its key, one of which may be empty.
     ///
-    /// Its links are appended separately (``append(link:hop:)``). All keys together must have less
-    /// than 4 GiB, otherwise this traps.
+    /// Its links are appended separately (``append(link:hop:)``). Traps if all keys together reach
+    /// 4 GiB.
     public mutating func append(
         _ object: ObjectReference, key: UnsafeRawBufferPointer,
         _ rest: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
@@ -99,7 +99,7 @@ public struct ListPlacements: Hashable, Sendable {
         package var rest: UnsafeRawBufferPointer
         /// The index of the section's name.
         package var section: UInt32
-        /// The object at the end of the hop, of which there is at most one.
+        /// The object at the end of the hop; a list has at most one hop here.
         package var link: UInt32
 
         @inlinable @inline(__always)
@@ -112,9 +112,9 @@ public struct ListPlacements: Hashable, Sendable {
 
     /// Appends objects whose keys have a common prefix.
     ///
-    /// The effect is the same as appending them one by one, but column by column, so that each
-    /// takes a few nanoseconds. With `givesKeys` false, they have no keys. The list has at most one
-    /// hop.
+    /// The effect is the same as appending them one by one, but they are written column by column,
+    /// so each takes a few nanoseconds. If `givesKeys` is false, no keys are stored. The list has
+    /// at most one hop.
     package mutating func append(
         _ placed: UnsafeBufferPointer<Placed>, prefix: UnsafeRawBufferPointer, givesKeys: Bool
     ) {
@@ -227,15 +227,15 @@ extension UnsafeMutableRawPointer {
     }
 }
 
-/// The details that a list needs of its objects, besides their order.
+/// The details of its objects that a list needs besides their order.
 public struct ListDetails: Hashable, Sendable {
     /// The key path of section names; nil for none.
     public var sectionKeyPath: String?
     /// The key paths whose values refresh a row.
     public var refreshKeyPaths: [String]
-    /// To-one key paths of the objects, by relationship names; each is a hop of ``ListPlacements``.
+    /// To-one key paths of the objects, as relationship names; each is a hop of ``ListPlacements``.
     public var hops: [[String]]
-    /// The number of objects up to which rows are requested; for more objects, placements are.
+    /// The number of objects up to which rows are requested; above it, placements are requested.
     public var rowsUpTo: UInt32
 
     /// Creates details.

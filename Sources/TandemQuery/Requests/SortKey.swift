@@ -15,8 +15,8 @@ public struct SortKey: Hashable, Sendable {
         /// The name in the form of a method, `naturalCompare:`.
         public var name: String { "\(self):" }
 
-        /// Creates the selector with a name, with or without the final colon; returns nil if there
-        /// is none.
+        /// Creates the selector with this name, with or without the final colon; returns nil for an
+        /// unknown name.
         public init?(name: String) {
             guard let found = Selector.allCases.first(where: { $0.name == name || "\($0)" == name })
             else { return nil }
@@ -29,7 +29,7 @@ public struct SortKey: Hashable, Sendable {
 
     /// The attribute to compare, optionally through to-one relationships.
     public var keyPath: String
-    /// Whether the order is ascending; nil is smaller than everything.
+    /// Whether the order is ascending; nil sorts before all values.
     public var ascending: Bool
     /// The way in which two values are compared.
     public var selector: Selector

@@ -5,10 +5,10 @@ public import TandemModel
 /// Comparisons with `[cd]` use the same folding: two texts are equal under `[cd]` if their folded
 /// texts are equal.
 extension CompiledDerivation {
-    /// Returns the folded form of the source's value; null if that is null.
+    /// Returns the folded form of the source's value, or null if the source is null.
     ///
     /// The content of a long text is requested from `content`; without it, the result is null. The
-    /// result is never a reference, however long it is. Cost: as for ``TextFolding``.
+    /// result is never a reference, however long the text is. Cost: as for ``TextFolding``.
     public static func folded<Failure: Error>(
         _ value: Value, content: (BlobReference) throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Value {
@@ -21,14 +21,14 @@ extension CompiledDerivation {
         }
     }
 
-    /// Returns the folded form of a value that is not outside its row.
+    /// Returns the folded form of a value that is stored in its row.
     public static func folded(_ value: Value) -> Value {
         folded(value) { (_) -> [UInt8]? in nil }
     }
 }
 
 extension TextFolding {
-    /// Returns the text without diacritics and differences of case, as a string.
+    /// Returns the text without case differences and diacritics, as a string.
     public static func foldedText(_ text: String) -> String {
         String(decoding: folded(text), as: UTF8.self)
     }

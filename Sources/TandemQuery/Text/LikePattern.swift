@@ -1,9 +1,9 @@
-/// A pattern of `LIKE`: `?` is one character (code point), `*` any number; a backslash escapes the
-/// next character.
+/// A pattern for `LIKE`: `?` stands for one character (code point), `*` for any number; a backslash
+/// escapes the next character.
 ///
 /// The parts between stars are searched in order, each at its first occurrence, so matching never
-/// backtracks. Parts without `?` are found in time linear in the lengths. A part with `?` may have
-/// ``maximumWildPart`` characters; with a longer one, nothing matches.
+/// backtracks. Parts without `?` are found in linear time. A part with `?` may have at most
+/// ``maximumWildPart`` characters; a pattern with a longer one matches nothing.
 struct LikePattern: Sendable {
     /// The maximum length of a part between stars that has a `?`.
     static let maximumWildPart = 64
@@ -23,12 +23,13 @@ struct LikePattern: Sendable {
         parts.allSatisfy { !$0.isWild || $0.elements.count <= Self.maximumWildPart }
     }
 
-    /// Parses a pattern; every text is a pattern.
+    /// Parses a pattern; every text is a valid pattern.
     init(_ pattern: [UInt8]) {
         var place = 0
         while place < pattern.count {
             switch pattern[place] {
-            // A star after another star is ignored: its empty part would be searched in every text.
+            // A star after another star is ignored, because the empty part between them would be
+            // searched in every text.
             case UInt8(ascii: "*") where parts.count > 1 && parts[parts.count - 1].elements.isEmpty:
                 break
             case UInt8(ascii: "*"): parts.append(Part())

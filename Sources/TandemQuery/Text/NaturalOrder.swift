@@ -1,13 +1,15 @@
-/// Natural order of texts, in which digits sort by their number: "File 2" before "File 10".
+/// The natural order of texts, in which digits sort by the number they form: "File 2" before "File
+/// 10".
 ///
 /// Other characters are compared after full Unicode case folding, by code point. Digits can be
 /// those of any decimal script, in runs of any length; relative to other characters they sort like
 /// ASCII digits. Leading zeros are ignored unless everything else is equal; then fewer zeros sort
-/// first. There is no sign and no decimal point: "-2" is a hyphen and a number.
+/// first. Signs and decimal points are not recognised: "-2" is a hyphen and a number.
 ///
 ///     names.sorted { NaturalOrder.key($0).lexicographicallyPrecedes(NaturalOrder.key($1)) }
 public enum NaturalOrder {
-    /// Returns bytes that sort like the texts; equal if only case or script of digits differ.
+    /// Returns bytes that sort like the texts; they are equal if only the case or the script of
+    /// digits differs.
     ///
     /// Cost: a few nanoseconds per byte of ASCII.
     public static func key(_ text: String) -> [UInt8] {
@@ -67,8 +69,8 @@ private struct NaturalKey {
         if digits.isEmpty, digit == 0x30 { zeros += 1 } else { digits.append(digit) }
     }
 
-    /// Appends a byte that is not a digit; zero, which ends the text, and one are escaped with a
-    /// one.
+    /// Appends a byte that is not a digit; the byte 0, which ends the text, and the byte 1 are
+    /// escaped with a 1.
     mutating func append(_ byte: UInt8) {
         endRun()
         if byte <= 1 { bytes.append(1) }
@@ -80,13 +82,13 @@ private struct NaturalKey {
         bytes.append(0x30)
         append(count: digits.count)
         bytes += digits
-        // In a run of only zeros, the last one is the number.
+        // In a run of zeros only, the last zero is the number.
         counts.append(digits.isEmpty ? zeros - 1 : zeros)
         digits.removeAll(keepingCapacity: true)
         zeros = 0
     }
 
-    /// Appends a number of any size, such that smaller ones sort first, without a zero byte.
+    /// Appends a number of any size without a zero byte, so that smaller ones sort first.
     private mutating func append(count: Int) {
         var rest = count
         while rest >= 254 {

@@ -3,10 +3,11 @@
 /// Folding of text for comparisons that ignore case or diacritics.
 ///
 /// Case folding is Unicode's full folding, the same in every locale. Diacritics are removed by
-/// canonical decomposition without nonspacing marks. The results are UTF-8, to be compared byte by
-/// byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other character.
+/// dropping nonspacing marks after canonical decomposition. The results are UTF-8 bytes, to be
+/// compared byte by byte. Cost: about a nanosecond per byte of ASCII, up to a hundred per other
+/// character.
 public enum TextFolding {
-    /// Returns the text without differences of case.
+    /// Returns the text without case differences.
     public static func caseFolded(_ text: String) -> [UInt8] { fold(text, .caseInsensitive) }
 
     /// Returns the text without diacritics.
@@ -14,12 +15,12 @@ public enum TextFolding {
         fold(text, .diacriticInsensitive)
     }
 
-    /// Returns the text without diacritics and differences of case.
+    /// Returns the text without case differences and diacritics.
     public static func folded(_ text: String) -> [UInt8] {
         fold(text, [.caseInsensitive, .diacriticInsensitive])
     }
 
-    /// Returns the UTF-8 of a text without differences of case.
+    /// Returns the UTF-8 of a text without case differences.
     public static func caseFolded(utf8 bytes: UnsafeRawBufferPointer) -> [UInt8] {
         fold(utf8: bytes, .caseInsensitive)
     }
@@ -67,7 +68,7 @@ public enum TextFolding {
 
     /// Appends the full case folding of a scalar.
     ///
-    /// The folding is the lower case of the upper case, except for the scalars named here.
+    /// The folding is the lower case of the upper-case form, except for the scalars listed here.
     private static func appendFolding(of scalar: Unicode.Scalar, _ result: inout [UInt8]) {
         switch scalar.value {
         case 0x131:  // Dotless i stays itself.

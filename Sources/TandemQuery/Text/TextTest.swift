@@ -62,7 +62,7 @@ struct TextTest: Sendable {
         ValueOrder.compare(bytes: bytes, needle)
     }
 
-    /// The needle's length from which a search in linear time is used.
+    /// The minimum length of a needle for which the linear-time search is used.
     private static let longNeedle = 32
 
     private func contains(_ bytes: UnsafeRawBufferPointer) -> Bool {

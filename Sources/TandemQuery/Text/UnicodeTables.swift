@@ -1,9 +1,9 @@
-/// The Unicode tables by which this program folds and orders texts: those of the Swift version it
+/// The Unicode tables with which this program folds and orders texts: those of the Swift version it
 /// was built with.
 ///
 /// Persistent data with folded texts is stamped with the version, and rebuilt by a program with
-/// other tables. Two versions only differ in characters that the older one does not have: folding
-/// and digits of all others are stable by Unicode's rules.
+/// other tables. Two versions differ only in characters that the older one lacks: for all others,
+/// Unicode guarantees stable folding and digits.
 public enum UnicodeTables {
     /// The version, such as `16.0`: the newest age of any character.
     ///
@@ -12,8 +12,8 @@ public enum UnicodeTables {
     public static let version: String = {
         var newest: (major: Int, minor: Int) = (0, 0)
         for plane in planes {
-            // Not a `for` loop: without optimization, a range's iterator costs more than the
-            // lookup.
+            // Not a `for` loop, because a range's iterator costs more than the lookup in
+            // unoptimized builds.
             var value = plane.lowerBound
             while value <= plane.upperBound {
                 if let age = Unicode.Scalar(value)?.properties.age,
@@ -28,6 +28,6 @@ public enum UnicodeTables {
         return "\(newest.major).\(newest.minor)"
     }()
 
-    /// The planes to scan; private-use and empty planes are left out.
+    /// The planes to scan; private-use and empty planes are omitted.
     private static let planes: [ClosedRange<UInt32>] = [0...0x3_ffff, 0xe_0000...0xe_0fff]
 }

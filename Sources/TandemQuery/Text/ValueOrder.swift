@@ -1,10 +1,10 @@
 import FoundationEssentials
 import TandemModel
 
-/// Comparison of values: numbers by value whatever their types, texts by code point.
+/// Comparison of values: numbers by value, whatever their types, and texts by code point.
 enum ValueOrder {
-    /// Returns a negative number, zero or a positive one; nil if either is null or if they can't be
-    /// compared.
+    /// Returns a negative number, zero or a positive number; nil if a value is null or the two
+    /// can't be compared.
     static func compare(_ a: Value, _ b: Value) -> Int? {
         switch (a, b) {
         case (.int(let a), .int(let b)): order(a, b)

@@ -3,9 +3,8 @@ public import TandemModel
 
 /// A cache of the last rank of ordered relationships, by relationship and owner.
 ///
-/// It spares an append at the end of a relationship a scan of all its members. The cached ranks are
-/// exact: every applied link change updates them, and an entry is removed if its new last rank is
-/// unknown.
+/// With it, appending to a relationship needs no scan of all members. The cached ranks are exact:
+/// every applied link change updates them, and an entry is removed if its new last rank is unknown.
 struct LastRankCache {
     /// The maximum number of cached owners; a full cache is emptied.
     private static let capacity = 4_096

@@ -3,8 +3,8 @@ public import TandemModel
 extension Store {
     /// Returns what installing a model would do to the stored objects, without writing anything.
     ///
-    /// Cost: reads the rows of every entity of which values are lost, converted or checked against
-    /// a new rule. A new uniqueness constraint needs 24 bytes of memory per object.
+    /// Cost: reads the rows of every entity whose values are lost, converted or checked against a
+    /// new rule. A new uniqueness constraint needs 24 bytes of memory per object.
     public func preview(of next: CompiledModel) throws(StoreError) -> MigrationReport {
         guard let model else { return MigrationReport() }
         let differences = try model.model.differences(to: next.model) {
@@ -18,7 +18,8 @@ extension Store {
     }
 }
 
-/// Scans the stored rows, and counts the losses, conversions and broken rules of a model change.
+/// Scans the stored rows, and counts the values that a model change loses or converts, and those
+/// that break its rules.
 private final class MigrationPreview {
     private let store: Store
     private let old: CompiledModel
@@ -52,7 +53,7 @@ private final class MigrationPreview {
         report.problems.sort { ($0.entity, $0.property) < ($1.entity, $1.property) }
     }
 
-    /// Adds counts to the report item of a difference; `entity` is the one that declares the
+    /// Adds counts to the report item of a difference; `entity` is the entity that declares the
     /// property.
     private func note(
         _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
@@ -100,7 +101,7 @@ private final class MigrationPreview {
         }
         for property in lost {
             let count = losses[property.slot]
-            // A property that still exists has become a derived one.
+            // A property that still exists here has become a derived one.
             let isThere = new.property(named: property.name) != nil
             note(
                 owner(of: property, new, old), property.name, isThere ? .derived : .declaration,
@@ -234,7 +235,7 @@ private final class MigrationPreview {
 }
 
 extension Attribute {
-    /// Whether the rules of `next` allow every value that the rules of this attribute allow.
+    /// Whether the rules of `next` allow every value that this attribute's rules allow.
     fileprivate func allows(_ next: Attribute) -> Bool {
         if optional && !next.optional && next.defaultValue.isNull { return false }
         if let values = next.allowedValues {
@@ -251,7 +252,7 @@ extension Attribute {
 }
 
 extension Relationship {
-    /// Whether relationships that satisfy `before` may violate this one.
+    /// Whether stored relationships that satisfy `before` may violate this declaration.
     fileprivate func isStricter(than before: Relationship) -> Bool {
         (before.optional && !optional)
             || (minimum ?? 0) > (before.minimum ?? 0)

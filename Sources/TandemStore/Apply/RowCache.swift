@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A cache of recently written rows, so that repeated changes of an object needn't read LMDB.
+/// A cache of recently written rows, so that repeated changes of an object don't read from LMDB.
 ///
 /// The cache is direct-mapped: each object number has one slot, and a newer row evicts the older
 /// one. Only small rows are cached, a few megabytes in total (``StoreLimits/cachedRows``,

@@ -1,7 +1,7 @@
-/// Distinguishes writes of ascending save ids from writes of scattered ones.
+/// Distinguishes writes with ascending save ids from writes with scattered ids.
 ///
-/// Tandem's own ids ascend within a context, so that many of them share a page. The ids of other
-/// clients may be random, and each write then dirties a page of its own. A bounded number of
+/// Tandem's own ids ascend within a context, so consecutive ids often share a page. The ids of
+/// other clients may be random, and each write then dirties a page of its own. A bounded number of
 /// ascending runs is tracked; an id of an evicted run counts as scattered.
 struct SequentialIDDetector {
     /// The number of runs tracked at a time.

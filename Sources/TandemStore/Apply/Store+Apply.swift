@@ -1,6 +1,7 @@
 public import TandemModel
 
-/// Applying transactions, a pure function of the store and the transaction (law 6).
+/// The application of transactions, which is a pure function of the store and the transaction (law
+/// 6).
 ///
 /// Nothing here depends on a clock, a random number, a locale or a hash order. Transactions were
 /// planned before they are applied, so a failure is caused by the store or the disk, never by a
@@ -8,9 +9,9 @@ public import TandemModel
 extension Store {
     /// Applies the next transaction to the open write transaction.
     ///
-    /// Throws ``StoreError``: `overQuota` if the memory map is full, `damaged` if the transaction
-    /// doesn't fit the store. After an error, ``revert()`` must be called before the store is used
-    /// again. Cost: a few microseconds per object.
+    /// Throws ``StoreError``: `overQuota` if the memory map is full, or `damaged` if the
+    /// transaction doesn't fit the store. After an error, ``revert()`` must be called before the
+    /// store is used again. Cost: a few microseconds per object.
     public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
         guard !encoded.isModel else {
             return try apply(decoding(encoded) { e throws(CodingError) in try e.decoded() })
@@ -27,7 +28,7 @@ extension Store {
             encoded, { _ throws(CodingError) in try reader.next() })
         {
             // Bytes from the journal have to be checked; a transaction that was just planned is
-            // valid.
+            // known to be valid.
             guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
             else { throw misfit(change.object, transaction.position) }
             try apply(change, transaction.position, entity, open)
@@ -73,7 +74,7 @@ extension Store {
         let model = try begin(transaction)
         let open = try current
         var applied = AppliedChanges()
-        // Borrowed in place: a copy of a change costs a dozen reference counts.
+        // Changes are borrowed, because copying one updates a dozen reference counts.
         let changes = transaction.changes
         let span = changes.span
         for index in span.indices {
@@ -96,7 +97,8 @@ extension Store {
         }
     }
 
-    /// Carries out the steps before a transaction's changes, and returns the model of the changes.
+    /// Carries out the steps before a transaction's changes, and returns the model under which they
+    /// apply.
     private func begin(_ transaction: Transaction) throws(StoreError) -> CompiledModel {
         try checkIsNext(transaction)
         guard let model else {
@@ -142,8 +144,8 @@ extension Store {
         case .delete where try isLost(object): break
         case .update:
             let version = try version(of: change, position, entity)
-            // The old row is needed only if an indexed property changes, or a value stored outside
-            // the row.
+            // The old row is needed only if an indexed property or a value stored outside the row
+            // changes.
             guard
                 !change.changed.intersection(entity.keyed).isEmpty || change.hasBlobs(in: entity)
             else {
@@ -175,7 +177,7 @@ extension Store {
         try write(row, of: object, entity, position, open)
     }
 
-    /// Whether the row of an object is missing from a store that may have lost objects.
+    /// Whether an object's row is missing from a store that may have lost objects.
     private func isLost(_ object: ObjectReference) throws(StoreError) -> Bool {
         guard options.acceptsLosses else { return false }
         return try stored(object) == nil
@@ -242,7 +244,8 @@ extension Store {
         UnsafeMutableRawBufferPointer(rebasing: value[8...]).copyBytes(from: row.bytes)
     }
 
-    /// Adds a row to its indexes and unique keys, except those for which `old` has the same values.
+    /// Adds a row to its indexes and unique keys, except to those for which `old` has the same
+    /// values.
     func index(
         _ row: Row, _ object: ObjectReference, _ entity: CompiledEntity, unlessSameAs old: Row?,
         _ open: LMDBTransaction
@@ -258,7 +261,7 @@ extension Store {
         }
     }
 
-    /// Removes a row from the indexes for which `new` has other values, or from all if `new` is
+    /// Removes a row from the indexes for which `new` has different values, or from all if `new` is
     /// nil.
     private func unindex(
         _ old: Row?, _ object: ObjectReference, _ entity: CompiledEntity, replacedBy new: Row?,
@@ -271,7 +274,7 @@ extension Store {
         }
         for index in entity.uniqueness where !isSame(old, new, index, entity) {
             guard let key = StoreKey.unique(index, old, entity) else { continue }
-            // Another object may have taken the key over earlier in the same transaction.
+            // Another object may have taken over the key earlier in the same transaction.
             let owner = try open.get(tables.unique, key).map { value throws(StoreError) in
                 try holder(value).number
             }

@@ -1,15 +1,15 @@
 import TandemModel
 
-/// Contents of values that are too long for rows, each stored once with its use count.
+/// The contents of values that are too long for rows, each stored once with its use count.
 ///
-/// An unused content is kept until ``sweepBlobs(below:)``, because a read of the past may still
-/// need it. Unused contents are operational state: ``dump(_:)`` shows only those in use.
+/// Unused content is kept until ``sweepBlobs(below:)``, because a read of the past may still need
+/// it. Unused contents are operational state: ``dump(_:)`` shows only contents in use.
 extension Store {
-    /// Removes the contents that have been unused since before a position, and returns their
+    /// Removes the contents that have not been used since before a position, and returns their
     /// number.
     ///
-    /// Pass the first position that the journal still has: older states can't be read anyway. Cost:
-    /// proportional to the number of removed contents.
+    /// Pass the first position that the journal still has, because older states can't be read
+    /// anyway. Cost: proportional to the number of removed contents.
     @discardableResult
     public func sweepBlobs(below position: UInt64) throws(StoreError) -> Int {
         let open = try current
@@ -39,7 +39,7 @@ extension Store {
         for blob in blobs where try !holds(blob.reference) {
             try open.put(tables.blobs, blob.reference.hash, blob.content)
             try write(BlobUses(count: 0, since: position), of: blob.reference, open)
-            // One content dirties as many pages as some hundred changes.
+            // One content dirties as many pages as several hundred changes.
             uncommittedChanges += blob.content.count >> 10
         }
     }

@@ -5,14 +5,14 @@ import TandemQuery
 ///
 /// The Unicode tables are part of the program. A new store is stamped with the collation of the
 /// program that creates it. A program with another stamp rebuilds all index entries when it opens
-/// the store, before the first read. Today's keys are ordered by code point, and don't depend on
-/// the tables. The stamp exists so that the order of a store's keys is never unknown.
+/// the store, before the first read. The present keys are ordered by code point and don't depend on
+/// the tables. The stamp ensures that the order of a store's keys is always known.
 extension Store {
-    /// Rebuilds all index entries if they have another stamp; durable on return.
+    /// Rebuilds all index entries if their stamp differs; durable on return.
     ///
     /// A store with unreadable rows keeps its entries and its stamp until it is repaired. Throws
-    /// ``StoreError``, among others `overQuota` if the map is too small. Cost: usually none;
-    /// otherwise a read of all rows and a write of all entries in one transaction.
+    /// ``StoreError``, for example `overQuota` if the map is too small. Cost: usually none;
+    /// otherwise all rows are read and all entries written in one transaction.
     func renewIndexes() throws(StoreError) {
         let stamp = Array(options.collation.utf8)
         let found = try current.get(tables.meta, MetaKey.collation.key).map { Array($0) }

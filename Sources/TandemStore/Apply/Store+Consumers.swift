@@ -40,12 +40,12 @@ public struct Consumer: Hashable, Sendable {
 /// The table of consumers, which is operational state and not part of the dump (law 6).
 ///
 /// Changes go into the open write transaction, and are durable after the next checkpoint. The
-/// daemon writes them only right before a checkpoint, so that the positions it reads here are
+/// daemon writes them only right before a checkpoint, so the positions that it reads here are
 /// durable. Retention relies on that.
 extension Store {
     /// Returns all consumers, sorted by name.
     ///
-    /// Throws `damaged` if one can't be read, so that no segment is removed that it may need.
+    /// Throws `damaged` if any can't be read, so that no segment that it may need is removed.
     public func consumers() throws(StoreError) -> [Consumer] {
         var found: [Consumer] = []
         try current.scan(tables.consumers, from: []) { (key, value) throws(StoreError) -> Bool in
@@ -82,7 +82,7 @@ extension Store {
         try current.put(tables.consumers, Array(consumer.name.utf8), consumer.value)
     }
 
-    /// Removes a consumer; returns false if there is none with the name.
+    /// Removes a consumer; returns false if there is none with that name.
     @discardableResult
     public func removeConsumer(named name: String) throws(StoreError) -> Bool {
         try current.delete(tables.consumers, Array(name.utf8))

@@ -2,17 +2,17 @@ import Glibc
 import TandemIO
 import TandemModel
 
-/// Atomic creation of a new store.
+/// The atomic creation of a new store.
 ///
 /// LMDB writes the first pages of a new file without a sync, and never syncs the directory entry.
-/// The file is therefore created in a directory of its own, and renamed when it is durable. After a
-/// power cut there is neither a partial file that LMDB rejects, nor a second file with another log
-/// id than the journal's.
+/// The file is therefore created in a directory of its own, and renamed when it is durable. A power
+/// cut can thus leave neither a partial file that LMDB rejects, nor a file whose log id differs
+/// from the journal's.
 extension Store {
     private static let file = "data.mdb"
     /// The name of the temporary subdirectory in which a new store is created.
     private static let workshop = "new"
-    /// Enough for empty tables, and small enough for any limit on address space.
+    /// Large enough for empty tables, and small enough for any limit on address space.
     private static let mapBytes = 1 << 20
 
     /// Creates the store's file unless it exists; its directory entry is durable on return.
@@ -29,8 +29,8 @@ extension Store {
                 try files.rename(place + "/" + file, to: path + "/" + file)
                 clear(place, files)
             }
-            // Necessary for an existing file too: the process that created it may have died before
-            // this.
+            // Necessary for an existing file too, because the process that created it may have died
+            // before this call.
             try files.syncDirectory(path)
         } catch let error as StoreError {
             throw error

@@ -1,18 +1,18 @@
 public import TandemModel
 import TandemQuery
 
-/// Computation of derived attributes from stored data.
+/// The computation of derived attributes from stored data.
 ///
 /// Rows contain the derived values that their transactions wrote; this extension computes the
 /// expected ones. A count depends on links. A folded text depends on another value and on the
 /// Unicode tables of the program. The store is stamped with the version of the tables that folded
-/// its texts. After an update with other tables, the daemon folds the texts again in its own
-/// transactions.
+/// its texts. After an update to other tables, the daemon folds the texts again in transactions of
+/// its own.
 extension Store {
     /// Returns the expected value of a derived attribute, computed from the `source` value.
     ///
-    /// A long text is returned in full, as ``TandemModel/Value/string(_:)``. Cost: proportional to
-    /// the number of members, or to the length of the text.
+    /// A long text is returned in full, as a ``TandemModel/Value/string(_:)``. Cost: proportional
+    /// to the number of members, or to the length of the text.
     public func derived(
         _ derivation: CompiledDerivation, of number: ObjectNumber, _ entity: CompiledEntity,
         from source: Value
@@ -63,7 +63,7 @@ extension Store {
         try current.put(tables.meta, MetaKey.folding.key, Array(options.folding.utf8))
     }
 
-    /// Removes the stamp, so that the tables that folded the texts count as unknown.
+    /// Removes the stamp, so that the tables used for folding count as unknown.
     func forgetFolding() throws(StoreError) {
         try current.delete(tables.meta, MetaKey.folding.key)
     }

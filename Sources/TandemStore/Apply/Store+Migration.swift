@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// Installation of a model: the first one, or a replacement that rewrites every row.
+/// The installation of a model, either the first one or a replacement, which rewrites every row.
 extension Store {
     /// The maximum number of known model hashes.
     static let knownModelsKept = 64
@@ -56,8 +56,8 @@ extension Store {
 
     /// Calls `body` with the rows of one entity, which are read in steps.
     ///
-    /// No read is open while `body` runs, so that it may write. It must not write rows outside the
-    /// current step.
+    /// No read is open while `body` runs, so it may write. However, it must not write rows outside
+    /// the current step.
     func rows(
         of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
     ) throws(StoreError) {

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// The idempotency table, which maps save ids to their first answers; operational state.
+/// The idempotency table, which maps save ids to the first answers and is operational state.
 extension Store {
     /// Returns the recorded answer to a user's save, or nil if there is none.
     ///
@@ -27,7 +27,7 @@ extension Store {
         try open.put(tables.unchanged, StoreKey.number(saved.position) + key, [])
     }
 
-    /// Records the answer to the save that a transaction belongs to.
+    /// Records the answer to the save to which a transaction belongs.
     func remember(
         _ transaction: Transaction, _ outcomes: [ObjectReference?], _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -50,7 +50,8 @@ extension Store {
         }
     }
 
-    /// Removes the order entry of the batch's previous transaction, whose answer is overwritten.
+    /// Removes the `saveOrder` entry of the batch's previous transaction, whose answer is
+    /// overwritten.
     private func forgetEarlierPart(
         _ key: SmallKey, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -59,7 +60,8 @@ extension Store {
         try open.delete(tables.saveOrder, SmallKey(number: position))
     }
 
-    /// Removes expired records after `position` was applied, whether or not it has a save id.
+    /// Removes records that expire when `position` is applied, whether or not that transaction has
+    /// a save id.
     func forget(_ position: UInt64, _ open: LMDBTransaction) throws(StoreError) {
         try forgetUnchanged(before: position, adding: 0, open)
         guard position > options.savesKept else { return }
@@ -75,8 +77,8 @@ extension Store {
         try open.delete(tables.saveOrder, order)
     }
 
-    /// Removes a bounded number of saves that a lowered ``StoreOptions/savesKept`` no longer
-    /// covers.
+    /// Removes a bounded number of saves that are no longer covered after
+    /// ``StoreOptions/savesKept`` was lowered.
     ///
     /// Durable after the next ``checkpoint()``. Cost: usually one read of the oldest entry.
     public func sweepSaves() throws(StoreError) {
@@ -96,7 +98,7 @@ extension Store {
         }
     }
 
-    /// Removes the record of a save, unless a later save has taken its id over.
+    /// Removes the record of a save, unless a later save has taken over its id.
     private func forget(
         _ key: [UInt8], savedAt order: [UInt8], _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -110,9 +112,9 @@ extension Store {
     /// Removes saves without effect that are expired or exceed the limit, a bounded number per
     /// call.
     ///
-    /// A save recorded at position `at` may have been sent at that same position. A retry of it is
-    /// recognisable as too old only after the floor has reached `at + 2`. It is therefore kept one
-    /// position longer than a save that wrote, which was sent before its own position.
+    /// A save recorded at position `at` may have been sent at that same position. A retry can be
+    /// recognised as too old only after the floor has reached `at + 2`. The save is therefore kept
+    /// one position longer than one that wrote, which was sent before its own position.
     private func forgetUnchanged(
         before position: UInt64, adding: Int, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -143,9 +145,9 @@ extension Store {
     private static let forgottenAtOnce = 4_096
 }
 
-/// The answer to a save, kept so that a retry gets the same one.
+/// The answer to a save, kept so that a retry gets the same answer.
 public struct IdempotencyRecord: Hashable, Sendable {
-    /// The position of the transaction, or the journal's end at the time if there was none.
+    /// The position of the transaction, or the journal's tail at the time if there was none.
     public var position: UInt64
     /// The hash that the client declared for the content of the save.
     public var contentHash: StableHash
@@ -213,7 +215,7 @@ public struct IdempotencyRecord: Hashable, Sendable {
         put(UInt8(batch.hasEnded ? 1 : 0))
     }
 
-    /// Decodes a record; those of an earlier release end before `wrote`.
+    /// Decodes a record; records of an earlier release end before `wrote`.
     init(bytes: [UInt8]) throws(CodingError) {
         var reader = ByteReader(bytes)
         position = try reader.uint64()

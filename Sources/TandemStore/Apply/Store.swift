@@ -3,7 +3,7 @@ public import TandemModel
 /// The object graph in LMDB: rows, links, indexes, unique keys, and the position they reflect.
 ///
 /// A store is bound to one thread, the committer's. Its LMDB write transaction stays open:
-/// ``apply(_:)`` writes into it, reads see it, ``checkpoint()`` commits it. Uncommitted
+/// ``apply(_:)`` writes to it, reads see it, and ``checkpoint()`` commits it. Uncommitted
 /// transactions are in the journal: after a crash the store is at its last checkpoint, and the
 /// journal's tail is applied again. Other threads read a ``snapshot()``.
 ///
@@ -14,21 +14,21 @@ public import TandemModel
 public final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     public private(set) var checkpointPosition: UInt64 = 0
-    /// The hashes of models that the store has had or served, the latest last.
+    /// The hashes of models that the store has had or served, the latest one last.
     ///
     /// A client that declares one of them is an older app.
     public internal(set) var knownModels: [StableHash] = []
-    /// The first object number that is neither used nor leased, like all numbers above it.
+    /// The first object number that is neither used nor leased; no number above it is either.
     public internal(set) var nextNumber: ObjectNumber = 1
     /// The position below which save ids are forgotten.
     public internal(set) var saveFloor: UInt64 = 0
-    /// The log and epoch that this store belongs to.
+    /// The log and epoch to which this store belongs.
     public private(set) var identity: StoreIdentity
     /// The number of changes applied since the last checkpoint.
     public internal(set) var uncommittedChanges = 0
-    /// The size of the rows and contents applied since the last checkpoint, in bytes.
+    /// The size of the rows and contents written since the last checkpoint, in bytes.
     var uncommittedBytes = 0
-    /// The writes of save ids since the last checkpoint.
+    /// A classifier of the save ids written since the last checkpoint.
     var idDetector = SequentialIDDetector()
     /// The number of changes applied since the store was opened.
     public internal(set) var appliedChanges: UInt64 = 0
@@ -50,10 +50,11 @@ public final class Store: StoreView {
     let environment: LMDBEnvironment
     /// Whether the store was opened with ``openForReading(path:isPrivate:)``.
     public let isReadOnly: Bool
-    /// Called before and after each commit of ``checkpoint()`` with the new position; for tests.
+    /// A closure called before and after each commit in ``checkpoint()`` with the new position; for
+    /// tests.
     var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
 
-    /// A moment of ``checkpoint()``.
+    /// A point in the course of ``checkpoint()``.
     enum CommitMoment {
         case before
         case after
@@ -68,7 +69,7 @@ public final class Store: StoreView {
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
     /// Index entries that were made with other Unicode tables are rebuilt. Throws ``StoreError``:
-    /// `notOurs` for a newer format, `failed` for other errors of LMDB.
+    /// `notOurs` for a newer format, or `failed` for other LMDB errors.
     public static func open(
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
@@ -87,8 +88,8 @@ public final class Store: StoreView {
         return store
     }
 
-    /// Returns the fixed size of the memory map: far above the quota, unless address space is
-    /// limited.
+    /// Returns the fixed size of the memory map, which is far above the quota unless address space
+    /// is limited.
     ///
     /// LMDB can't resize the map while there are readers. The unused part of a map costs nothing.
     static func reservedMapBytes(_ options: StoreOptions) -> Int {
@@ -204,15 +205,15 @@ public final class Store: StoreView {
             defer { reading.abort() }
             freeBytes = try reading.freePages() * StoreLimits.pageBytes
         } catch {
-            // If no reader slot is free, the last measurement is used.
+            // If no reader slot is free, the previous measurement remains in use.
             guard error.code == .noReader else { throw error }
         }
         committedBytes -= freeBytes
     }
 
-    /// Throws `overQuota` if, by an estimate, the store has no room for `bytes` more.
+    /// Throws `overQuota` if, by estimate, the store has no room for `bytes` more bytes.
     ///
-    /// Call it before anything is applied. Cost: less than a microsecond.
+    /// Call this before anything is applied. Cost: less than a microsecond.
     public func checkQuota(for bytes: Int) throws(StoreError) {
         let used = committedBytes + dirtyPages * StoreLimits.pageBytes * 9 / 8 + 2 * bytes
         guard used > quotaBytes else { return }
@@ -225,8 +226,8 @@ public final class Store: StoreView {
 
     /// Reserves disk space for a checkpoint; throws `noSpace` with nothing changed.
     ///
-    /// The reserved size is an estimate, so a checkpoint can still find the disk full. That is
-    /// rare, and more expensive.
+    /// The reserved size is an estimate, so a checkpoint may still find the disk full, which is
+    /// rare but expensive.
     public func reserveRoom() throws(StoreError) {
         guard openTransaction != nil else { return }
         try environment.reserve(bytes: neededRoom)
@@ -235,7 +236,7 @@ public final class Store: StoreView {
     /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
     ///
     /// LMDB reports a write cut short by a full disk as an I/O error. It also writes before the
-    /// commit, if more pages are dirty than it keeps in memory.
+    /// commit if more pages are dirty than it keeps in memory.
     public func meaning(of error: StoreError) -> StoreError { meaning(of: error, neededRoom) }
 
     private func meaning(of error: StoreError, _ room: Int) -> StoreError {
@@ -243,7 +244,7 @@ public final class Store: StoreView {
         return StoreError(.noSpace, error.message)
     }
 
-    /// Reserves disk space to rewrite all rows and their keys, as a model change does.
+    /// Reserves disk space for rewriting all rows and their keys, as a model change does.
     ///
     /// Throws `noSpace` or `overQuota` with nothing changed. The size is an estimate, as with
     /// ``reserveRoom()``. Call ``giveBackRoom()`` if the rewrite doesn't take place.
@@ -273,7 +274,7 @@ public final class Store: StoreView {
 
     /// An estimate of the number of pages that a checkpoint would write now, usually too high.
     ///
-    /// A write dirties one page, and a table can't have more dirty pages than pages. Cost: less
+    /// Each write dirties one page, and a table can't have more dirty pages than pages. Cost: less
     /// than a microsecond.
     public var dirtyPages: Int {
         guard let transaction = openTransaction else { return 0 }
@@ -282,7 +283,7 @@ public final class Store: StoreView {
             return min(most, (try? transaction.pages(table)) ?? most)
         }
         let scattered = [tables.rows, tables.links, tables.indexes, tables.unique]
-        // Their keys ascend; those of `saves` only within the ids of one client.
+        // The keys of these tables ascend; in `saves` they do so only within the ids of one client.
         let ascending = [tables.numbers, tables.saves, tables.saveOrder, tables.unchanged]
         return uncommittedBytes / StoreLimits.pageBytes
             + scattered.reduce(0) { $0 + pages($1) }
@@ -290,7 +291,8 @@ public final class Store: StoreView {
             + min(idDetector.scattered, (try? transaction.pages(tables.saves)) ?? .max)
     }
 
-    /// Whether a replay during which no save waits should make a checkpoint before it continues.
+    /// Whether a replay should make a checkpoint before it continues, provided that no save is
+    /// waiting.
     public var isReplayFull: Bool {
         uncommittedChanges >= StoreLimits.replayChanges
             || (uncommittedChanges >= 16_384 && dirtyPages >= StoreLimits.replayPages)

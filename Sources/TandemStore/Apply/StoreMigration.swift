@@ -2,8 +2,8 @@ import TandemModel
 
 /// Migrates a store from one model to the next, in one open transaction and in steps of keys.
 ///
-/// The result depends only on the two models and the store (law 6). The new rules were checked
-/// before.
+/// The result depends only on the two models and the store (law 6). Compliance with the new rules
+/// has already been checked.
 final class StoreMigration {
     private let store: Store
     private let old: CompiledModel

@@ -36,12 +36,12 @@ struct KeyRange: Hashable {
         !key.lexicographicallyPrecedes(lower) && isBelowEnd(key)
     }
 
-    /// Whether the range contains a key that is known not to be below its lower bound.
+    /// Whether the range contains a key that is known to be at or above the lower bound.
     func isBelowEnd(_ key: some Sequence<UInt8>) -> Bool {
         upper.map { key.lexicographicallyPrecedes($0) } ?? true
     }
 
-    /// Calls `body` with the upper bound in a form for comparison with many keys.
+    /// Calls `body` with the upper bound in a form that is fast to compare with many keys.
     @inline(__always)
     func withEnd<Result, Failure: Error>(
         _ body: (RangeUpperBound) throws(Failure) -> Result

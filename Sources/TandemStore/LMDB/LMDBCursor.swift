@@ -1,8 +1,8 @@
 import CLMDB
 
-/// A bidirectional cursor in a table of an open transaction.
+/// A bidirectional cursor on a table in an open transaction.
 ///
-/// The cursor must outlive neither the transaction nor a write to the table.
+/// The cursor must not be used after the end of the transaction or a write to the table.
 final class LMDBCursor {
     /// A key and its value in LMDB's pages, valid until the next write.
     struct Entry {

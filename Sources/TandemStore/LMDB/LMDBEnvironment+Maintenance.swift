@@ -30,8 +30,8 @@ extension LMDBEnvironment {
 
     /// Writes a compact copy of the last commit to a file that must not exist; durable on return.
     ///
-    /// Holds a read transaction meanwhile, but never the writer's lock. Calls `progress` with the
-    /// number of bytes written.
+    /// Meanwhile it holds a read transaction, but never the writer's lock. Calls `progress` with
+    /// the number of bytes written.
     func copy(
         to file: String, _ progress: (_ done: UInt64, _ total: UInt64) -> Void
     ) throws(StoreError) {
@@ -50,7 +50,7 @@ extension LMDBEnvironment {
     /// The interval of progress reports.
     private static let milliseconds: Int32 = 100
 
-    /// Copies on a separate thread, and polls the length of the file meanwhile.
+    /// Copies on a separate thread, and meanwhile polls the length of the file.
     ///
     /// LMDB itself reports no progress.
     private func compactCopy(
@@ -106,7 +106,7 @@ extension LMDBEnvironment {
     }
 }
 
-/// The readers of a store at the moment, in all processes.
+/// The current readers of a store in all processes.
 public struct StoreReaders: Hashable, Sendable {
     /// The number of open read transactions.
     public var count: Int

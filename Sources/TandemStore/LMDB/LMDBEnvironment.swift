@@ -12,13 +12,13 @@ final class LMDBEnvironment {
     /// The maximum number of tables.
     let tableCount: Int
     private var isClosed = false
-    /// The end of the part of the file whose blocks are allocated, in bytes.
+    /// The length of the part of the file whose blocks are allocated, in bytes.
     private var allocatedBytes = 0
 
     /// Opens or creates the environment in an existing directory.
     ///
     /// Without `mapBytes`, the map has the size recorded in the file. The size never changes,
-    /// because `mdb_env_set_mapsize` moves pages that open readers use. Without locking, no other
+    /// because `mdb_env_set_mapsize` moves pages that open readers use. If locking is off, no other
     /// process may have the environment open.
     init(
         path: String, mapBytes: Int?, tables: Int, readers: Int? = nil, readOnly: Bool = false,
@@ -63,7 +63,8 @@ final class LMDBEnvironment {
 
     /// Begins a transaction.
     ///
-    /// A write transaction is bound to this thread, a read transaction to one thread at a time.
+    /// A write transaction is bound to this thread; a read transaction may be used by one thread at
+    /// a time.
     func begin(readOnly: Bool = false) throws(StoreError) -> LMDBTransaction {
         assert(!isClosed, "No transaction begins after the environment was closed.")
         var handle: OpaquePointer?
@@ -79,7 +80,7 @@ final class LMDBEnvironment {
     /// reserved before LMDB writes.
     func reserve(bytes: Int) throws(StoreError) {
         let end = usage.usedBytes + bytes
-        // The limit also applies to writes within an existing longer file.
+        // The file-size limit also applies to writes within an existing longer file.
         guard end <= LMDBEnvironment.fileSizeLimit else {
             throw StoreError("make room for", path, EFBIG)
         }
@@ -87,7 +88,7 @@ final class LMDBEnvironment {
         var descriptor: Int32 = -1
         try check(mdb_env_get_fd(environment, &descriptor), "find the file of")
         let start = off_t(allocatedBytes)
-        // First with a margin, so that a growing store allocates rarely; without it if that fails.
+        // Tries with a margin first, so that a growing store rarely allocates, and then without it.
         for wanted in [end + max(StoreLimits.growthBytes, end / 16), end] {
             let length = off_t(wanted) - start
             assert(length > 0, "Blocks are allocated only beyond the allocated ones.")
@@ -139,7 +140,7 @@ final class LMDBEnvironment {
         return true
     }
 
-    /// The size of the map and the size of its used part, in bytes.
+    /// The sizes of the map and of its used part, in bytes.
     var usage: (mapBytes: Int, usedBytes: Int) {
         assert(!isClosed, "A closed environment has no usage.")
         var info = MDB_envinfo()

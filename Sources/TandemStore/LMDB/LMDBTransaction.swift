@@ -12,11 +12,11 @@ final class LMDBTransaction {
     private let handle: OpaquePointer
     private let environment: LMDBEnvironment
     private var isOpen = true
-    /// The number of calls that read borrowed pages at the moment.
+    /// The number of calls that are currently reading borrowed pages.
     private var lent = 0
     /// The number of writes to each table.
     ///
-    /// A write known to go to the same page as the previous one isn't counted.
+    /// A write that is known to go to the same page as the previous one isn't counted.
     private var writes: [Int]
     /// The address of the last new value of each table.
     private var newest: [UInt]
@@ -150,7 +150,7 @@ final class LMDBTransaction {
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
-    /// Replaces the value of an existing key by `count` bytes, which `fill` writes immediately.
+    /// Replaces the value of an existing key with `count` bytes, which `fill` writes immediately.
     ///
     /// Returns false if the key doesn't exist.
     func replace(
@@ -234,10 +234,10 @@ final class LMDBTransaction {
         return true
     }
 
-    /// Undoes the count of a write that went to the same page as the previous one.
+    /// Takes back the count of a write that went to the same page as the previous one.
     ///
     /// LMDB fills a page from its end: in the same page, a new value lies right before the previous
-    /// one, separated by that one's key and a header.
+    /// entry's header and key.
     private func note(_ value: MDB_val, behind keyBytes: Int, in table: LMDBTable) {
         let place = UInt(bitPattern: value.mv_data)
         let distance = newest[Int(table)] &- place
@@ -252,7 +252,7 @@ final class LMDBTransaction {
 
     /// Returns the approximate number of pages of a table that were written to.
     ///
-    /// A page is counted again each time the writes return to it.
+    /// A page is counted again each time writes return to it.
     func writes(_ table: LMDBTable) -> Int { writes[Int(table)] }
 
     private func writing(_ table: LMDBTable) throws(StoreError) -> OpaquePointer? {
@@ -322,7 +322,7 @@ final class LMDBTransaction {
 
     /// Calls `body` with each key and value of a range, in ascending order.
     ///
-    /// `body` is inlined into the loop; its state between two keys is best kept in local variables.
+    /// `body` is inlined into the loop, so keep its state between keys in local variables.
     @inline(__always)
     func scan(
         _ table: LMDBTable, in range: KeyRange,
@@ -376,15 +376,17 @@ final class LMDBTransaction {
     }
 }
 
-/// Prefetches each page that a scan reaches, as a whole.
+/// Prefetches every page that a scan reaches as a whole.
 ///
-/// Entries lie in an LMDB page in order of insertion. A scan of an index jumps about in a page, and
-/// would wait for memory at each key. Short scans, which are most, pay nothing.
+/// Entries lie in an LMDB page in order of insertion. A scan of an index jumps back and forth
+/// within a page, and would wait for memory at each key. Short scans, which are the majority, pay
+/// nothing.
 private struct PagePrefetcher {
     private var seen = 0
     /// The last two pages.
     ///
-    /// Two, because a page changed since the last commit isn't aligned to the machine's pages.
+    /// There are two, because a page changed since the last commit isn't aligned to the machine's
+    /// pages.
     private var (last, other) = (0, 0)
 
     private static var pageBits: Int { 12 }
@@ -401,7 +403,7 @@ private struct PagePrefetcher {
         Self.fetch(page)
     }
 
-    /// Not inlined, unlike the rest, so that all scans share it.
+    /// This is not inlined, unlike the rest, so that all scans share it.
     @inline(never)
     private static func fetch(_ page: Int) {
         tandem_prefetch(UnsafeRawPointer(bitPattern: page << pageBits), 1 << pageBits)

@@ -1,4 +1,4 @@
-/// The upper bound of a key range, compared with one key after another; valid while its bytes are.
+/// The upper bound of a key range for comparison with many keys; valid as long as its bytes are.
 struct RangeUpperBound {
     /// The exclusive bound; nil for the end of the table.
     private let bytes: UnsafeRawBufferPointer?

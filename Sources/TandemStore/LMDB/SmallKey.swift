@@ -32,8 +32,8 @@ struct SmallKey {
         }
     }
 
-    /// Creates the key of a unique tuple from its hash, like ``StoreKey/unique(_:_:_:)`` from a
-    /// row.
+    /// Creates the key of a unique tuple from its hash; ``StoreKey/unique(_:_:_:)`` makes the same
+    /// key from a row.
     init(unique index: UInt16, _ hash: StableHash) {
         count = 18
         withUnsafeMutableBytes(of: &words) {

@@ -2,9 +2,9 @@ import CLMDB
 import Glibc
 import TandemIO
 
-/// An error of the store; its message says what failed, on which path, and what to do.
+/// An error of the store; its message says what failed, at which path, and what to do.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of a failure.
+    /// The kinds of failures.
     public enum Code: Hashable, Sendable {
         /// The store's quota or its memory map is full.
         case overQuota
@@ -33,7 +33,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var message: String
     /// Whether the cause is the system's `EIO`.
     private(set) var isInputOutput = false
-    /// Whether the process can't get more memory or files at the moment.
+    /// Whether the process temporarily can't get more memory or file descriptors.
     public private(set) var isOutOfResources = false
 
     /// Creates an error from a code and a message.

@@ -2,7 +2,7 @@
 ///
 /// LMDB's own copy fails if it can't reach every page. Here each table is read separately: from its
 /// beginning up to the first unreadable page, and from its end back to that page. Keys that are out
-/// of order in a damaged page are inserted in their correct order.
+/// of order in a damaged page are inserted in the correct order.
 public struct ReadableCopy {
     private let source: String
     private let target: String
@@ -19,9 +19,9 @@ public struct ReadableCopy {
 
     /// Copies one table, up to a key that is already copied; durable on return.
     ///
-    /// Starts at the table's end if `backwards`. Throws ``StoreError`` at the first unreadable
-    /// page, with all keys before it copied. A damaged file may also end the process by SIGBUS or
-    /// SIGSEGV; at most one batch is missing then.
+    /// Starts at the table's end if `backwards` is true. Throws ``StoreError`` at the first
+    /// unreadable page, after copying all keys before it. A damaged file may also end the process
+    /// by SIGBUS or SIGSEGV; in that case at most one batch is missing.
     public func copy(_ table: StoreTable, backwards: Bool = false) throws(StoreError) {
         let from = try LMDBEnvironment(
             path: source, mapBytes: nil, tables: StoreTables.count, readOnly: true,
@@ -37,7 +37,8 @@ public struct ReadableCopy {
         let cursor = try reading.ownCursor(try reading.table(table.rawValue, create: false))
         var failure: StoreError?
         let most = from.usage.usedBytes
-        // A bound on the number of keys: a damaged page may refer to an earlier one.
+        // A bound on the number of keys is needed, because a damaged page may refer to an earlier
+        // one.
         var left = most / 8
         var entry: LMDBCursor.Entry?
         do throws(StoreError) {

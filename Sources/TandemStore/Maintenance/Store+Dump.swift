@@ -1,12 +1,12 @@
 public import TandemModel
 
-/// The logical dump of law 6: model, rows, links, unique keys and blobs, one per line, in key
+/// The logical dump of law 6: the model, rows, links, unique keys and blobs, one per line, in key
 /// order.
 ///
-/// The line of a blob contains its SHA-256, which represents its content, and the number of its
-/// uses in rows. A rebuild of the store from the journal gives the same dump, byte for byte.
-/// Indexes are derived from rows, and are verified by ``check(progress:)`` instead. Leases and save
-/// ids are operational state, and not part of the dump.
+/// The line of a blob contains its SHA-256, in place of its content, and the number of its uses in
+/// rows. A rebuild of the store from the journal gives the same dump, byte for byte. Indexes are
+/// derived from rows and are verified by ``check(progress:)`` instead. Leases and save ids are
+/// operational state and not part of the dump.
 extension Store {
     /// Calls `line` with each line of the dump.
     ///

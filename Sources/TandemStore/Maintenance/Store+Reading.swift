@@ -1,11 +1,11 @@
 import TandemModel
 
-/// Reading a store beside a running daemon, or without one.
+/// Reading a store, whether or not a daemon is running.
 extension Store {
     /// Opens the store in a directory for reading; it shows the last checkpoint, and writes throw.
     ///
     /// Another process may have the store open, but this process must not. A private copy, which no
-    /// other process uses, is read without a lock file. Close the store after a few seconds,
+    /// other process uses, is read without a lock file. Close the store within a few seconds,
     /// because its pages can't be reused while it is open. Throws ``StoreError``.
     public static func openForReading(
         path: String, isPrivate: Bool = false
@@ -58,6 +58,6 @@ extension Store {
     /// Frees the slots of dead readers, and returns their number.
     public func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
 
-    /// The readers of the store at the moment, in all processes.
+    /// The current readers of the store in all processes.
     public var readers: StoreReaders { environment.readers }
 }

@@ -1,17 +1,18 @@
 /// The parts of a store that ``Store/salvage(recovering:)`` could not read, counted by entity or
 /// property.
 public struct StoreLosses: Hashable, Sendable {
-    /// A kind of loss, with what the salvage did about it.
+    /// A kind of loss, and what the salvage did about it.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
         /// A row that is missing or can't be read; the object was removed.
         case row
         /// A row changed after the store's position; it was kept.
         case version
-        /// A reference to an object that is lost or that names another one; it was set to null.
+        /// A reference to an object that was lost or that refers to a different object; it was set
+        /// to null.
         case reference
         /// A unique value that two objects have; it was set to null in one of them.
         case uniqueValue
-        /// A long value whose content is missing or is another one; it was set to null.
+        /// A long value whose content is missing or wrong; it was set to null.
         case content
         /// The rank of a member in an ordered relationship; the member was put at the end.
         case rank
@@ -61,7 +62,7 @@ public struct StoreLosses: Hashable, Sendable {
 }
 
 extension StoreLosses.Kind {
-    /// The nouns for one and for several losses, and the reason.
+    /// The nouns for one loss and for several, and the reason.
     fileprivate var words: (one: String, many: String, reason: String) {
         switch self {
         case .row: ("object", "objects", "the rows are missing or cannot be read")

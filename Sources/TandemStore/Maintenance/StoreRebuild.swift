@@ -1,7 +1,7 @@
 public import TandemIO
 public import TandemModel
 
-/// Rebuilds the store from the journal (law 6) beside the old one, and replaces the old one.
+/// Rebuilds the store from the journal (law 6) next to the old one, which it then replaces.
 ///
 /// The old store is never written to. It is kept until the new one is complete, checked and
 /// durable.
@@ -28,13 +28,13 @@ public struct StoreRebuild {
         self.options = options
     }
 
-    /// Rebuilds the store of a log up to the position `last`, and returns the clean report of its
-    /// check.
+    /// Rebuilds the store of a log up to the position `last`, checks it, and returns the clean
+    /// report.
     ///
     /// The rebuild begins with the `snapshot`, the LMDB file of a backup of the same log, or with
     /// an empty store. `feed` returns the transactions after a position, and is called again after
     /// each growth of the map. `beforeCheck` is called with the new store before its check. Throws
-    /// ``StoreError`` and the errors of `feed`, with the old store unchanged. Cost: applies all
+    /// ``StoreError`` and the errors of `feed`, leaving the old store unchanged. Cost: applies all
     /// transactions.
     public func run(
         identity: StoreIdentity, through last: UInt64, snapshot: String? = nil,
@@ -60,7 +60,7 @@ public struct StoreRebuild {
 
     /// Returns the high-water mark of leased numbers in the old store, or nil if it can't be read.
     ///
-    /// If it is nil, ``unknownLeases`` numbers are skipped.
+    /// If the result is nil, ``unknownLeases`` numbers are skipped.
     private func oldNumberMark() -> UInt64? {
         guard files.exists(path + "/data.mdb"), let old = try? Store.openForReading(path: path)
         else { return nil }
@@ -74,14 +74,14 @@ public struct StoreRebuild {
         public var kept: [Consumer] = []
         /// The names of the consumers whose positions can't be read.
         public var lost: [String] = []
-        /// The reason why the old store and its consumers can't be read; nil if they can.
+        /// The reason why the old store and its consumers can't be read; nil if they can be read.
         public var failure: String?
         /// Whether the old store could be read.
         public var isKnown: Bool { failure == nil }
     }
 
-    /// Returns the consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those it
-    /// can't.
+    /// Returns the consumers that ``run(identity:through:snapshot:feed:)`` takes over, and those
+    /// that it can't.
     ///
     /// Consumers are not in the journal, and neither are leases.
     public func oldConsumers() -> OldConsumers {
@@ -152,7 +152,7 @@ public struct StoreRebuild {
         }
     }
 
-    /// Replaces the old file by the new one atomically.
+    /// Atomically replaces the old file with the new one.
     private func swap() throws {
         try files.createDirectory(path, mode: 0o700)
         try files.rename(draft + "/data.mdb", to: path + "/data.mdb")

@@ -19,11 +19,11 @@ extension Store {
 
     /// Removes all unreadable or contradictory data, and repairs what follows from the rows.
     ///
-    /// Unlike ``repair(_:)`` it loses data: use it on a copy, if there is neither a complete
-    /// journal nor a backup. `recovering` is called first for lost rows and contents. No other
-    /// process may use the store, and nothing may have been applied since the last checkpoint.
-    /// Durable on return. Throws ``StoreError`` if faults remain, or if LMDB can't continue
-    /// reading.
+    /// Unlike ``repair(_:)``, this loses data: use it on a copy, and only if there is neither a
+    /// complete journal nor a backup. `recovering` is called first to find lost rows and contents.
+    /// No other process may use the store, and nothing may have been applied since the last
+    /// checkpoint. Durable on return. Throws ``StoreError`` if faults remain, or if LMDB can't
+    /// continue reading.
     public func salvage(
         recovering recover: @escaping Recovery = { _, _ in JournalledParts() }
     ) throws -> StoreLosses {
@@ -33,7 +33,7 @@ extension Store {
     }
 }
 
-/// Makes a damaged store consistent by removing what is damaged.
+/// Makes a damaged store consistent by removing the damaged parts.
 struct StoreSalvage {
     /// A fault that was removed, so that no fault is removed twice.
     private struct Removal: Hashable {
@@ -153,7 +153,7 @@ struct StoreSalvage {
 
     /// Returns the objects whose rows are missing.
     ///
-    /// Their numbers were used, and other keys refer to them.
+    /// The numbers of such objects were used, and other keys refer to them.
     private func missingObjects(_ findings: [StoreFinding]) throws -> Set<ObjectReference> {
         func number(_ bytes: ArraySlice<UInt8>) -> ObjectNumber {
             bytes.reduce(0) { $0 << 8 | ObjectNumber($1) }
@@ -315,7 +315,7 @@ struct StoreSalvage {
 
     /// Returns the property of a uniqueness constraint to set to null.
     ///
-    /// This is the first optional property, or else the first one.
+    /// It is the first optional property or, if there is none, the first property.
     private static func slot(_ key: [UInt8], _ entity: CompiledEntity) -> Int? {
         guard key.count >= 2 else { return nil }
         let id = key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) }
@@ -323,7 +323,7 @@ struct StoreSalvage {
         return slots.first { !entity.required.contains($0) } ?? slots.first
     }
 
-    /// Returns the value of a link of an ordered relationship that puts the member at the end.
+    /// Returns the link value that puts a member at the end of an ordered relationship.
     private func link(
         _ key: [UInt8], _ entity: CompiledEntity, _ property: String,
         _ lastRanks: inout [[UInt8]: Rank]
@@ -348,7 +348,8 @@ struct StoreSalvage {
         return StoreKey.tag(member.tag) + rank.bytes
     }
 
-    /// Sets properties of rows to null; the next check finds their index entries and unique keys.
+    /// Sets properties of rows to null; the next check finds the affected index entries and unique
+    /// keys.
     private func setToNull(_ slots: [ObjectReference: Set<Int>]) throws(StoreError) {
         guard !slots.isEmpty else { return }
         var repairs: [StoreFinding.Repair] = []

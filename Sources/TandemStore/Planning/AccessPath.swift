@@ -13,7 +13,7 @@ enum AccessPath {
     case index(CompiledIndex, ranges: [KeyRange])
     /// The objects whose to-many relationship has a given member.
     case holders(RequiredMember)
-    /// The objects of any of several paths.
+    /// The objects that any of several paths finds.
     indirect case union([AccessPath])
     /// The objects whose relationship refers to an object found by another fetch.
     indirect case related(RelatedCondition, CompiledRequest, FetchPlan)
@@ -54,7 +54,7 @@ extension AccessPath {
     /// The number of unique values that are looked up; nil for other paths.
     var lookups: Int? { if case .unique(let unique) = self { unique.keys.count } else { nil } }
 
-    /// Whether the path may be a part of a union, which has neither unions nor scans.
+    /// Whether the path may be part of a union, which contains neither unions nor scans.
     private var isCollected: Bool {
         switch self {
         case .scan, .union: false

@@ -13,8 +13,8 @@ enum ComponentValues {
         case .equals(let value): self = .points([Self.component(value)])
         case .anyOf(let values): self = .points(values.map(Self.component))
         case .prefix(let text):
-            // The component of a text, without its end mark, is a prefix of the components of all
-            // its continuations.
+            // Without its end mark, the component of a text is a prefix of the components of all
+            // texts that begin with it.
             self = .ranges([KeyRange(prefix: Self.component(.string(text)).dropLast(2))])
         case .range(let lower, let upper):
             self = .ranges([KeyRange(lower: Self.start(lower), upper: Self.end(upper))])
@@ -61,7 +61,7 @@ enum ComponentValues {
     func intersection(_ other: ComponentValues) -> ComponentValues {
         switch (self, other) {
         case (.points(let points), .points(let others)):
-            // A set, since lists of values may be long.
+            // A set, because lists of values may be long.
             let others = Set(others)
             return .points(points.filter(others.contains))
         case (.points(let points), _):

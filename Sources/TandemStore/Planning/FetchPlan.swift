@@ -1,10 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// A way to carry out a fetch: the source of the candidates, their order, and whether all of them
+/// A way to carry out a fetch: the source of the candidates, their order, and whether they all
 /// match.
 ///
-/// A request has several plans (``plans(for:_:isPast:)``), which all give the same answer;
+/// A request has several plans (``plans(for:_:isPast:)``), which all produce the same answer;
 /// ``FetchPlanner`` chooses the cheapest.
 struct FetchPlan {
     /// The order in which candidates are found.
@@ -15,7 +15,7 @@ struct FetchPlan {
         case number
         /// The request's order, by walking an index.
         case index(IndexOrder)
-        /// No order, but the keys of an index have the placement of each candidate.
+        /// No order, but the keys of an index contain the placement of each candidate.
         case keys(CompiledIndex, IndexPlaces)
     }
 
@@ -25,9 +25,9 @@ struct FetchPlan {
     var decides = false
     /// The order in which candidates are found.
     var order = Order.none
-    /// The maker of sort keys from the index's keys; nil if sort keys have to be made from rows.
+    /// The maker of sort keys from index keys; nil if sort keys have to be made from rows.
     var keys: IndexSortKey?
-    /// The reader of placements from the index's keys; nil if placements have to be made from rows.
+    /// The reader of placements from index keys; nil if placements have to be made from rows.
     var places: IndexPlaces?
 
     /// Returns whether a kind of result needs no rows at all.
@@ -51,12 +51,12 @@ struct FetchPlan {
     /// Whether the candidates are all objects of the entities.
     var isScan: Bool { if case .scan = access { true } else { false } }
 
-    /// Whether the plan is a scan that an index puts in order.
+    /// Whether the plan is a scan whose results an index puts in order.
     var isOrderedByKeys: Bool { if case .keys = order { true } else { false } }
 
     /// Whether the search can end before all candidates were found.
     ///
-    /// It can't if candidates are collected before they are evaluated.
+    /// This is impossible if candidates are collected before they are evaluated.
     var endsEarly: Bool {
         switch (access, order) {
         case (.scan, .number), (_, .index): true
@@ -68,8 +68,8 @@ struct FetchPlan {
 extension FetchPlan {
     /// Returns all plans for a request, the scan first.
     ///
-    /// Plans over related objects are omitted for reads of the past, because former links are not
-    /// in the store.
+    /// Plans over related objects are omitted for reads of the past, because the store does not
+    /// have former links.
     static func plans(
         for request: CompiledRequest, _ part: FetchResultKind, isPast: Bool = false
     ) -> [FetchPlan] {
@@ -90,16 +90,16 @@ extension FetchPlan {
             + request.relatedConditions.prefix(mostRelated).compactMap { related($0, request) }
     }
 
-    /// The maximum number of conditions on related objects that are planned for.
+    /// The maximum number of conditions on related objects that get plans.
     ///
-    /// Each has to be counted without interruption.
+    /// The keys of each have to be counted without interruption.
     private static let mostRelated = 8
 
     /// Returns the plans over disjunctions whose alternatives all have an index, a relationship or
     /// a unique value.
     ///
-    /// `choose` selects the path of each alternative from those available; the presumably narrowest
-    /// is the first.
+    /// `choose` selects the path of each alternative from the available ones, which are sorted with
+    /// the presumably narrowest first.
     static func unions<Failure: Error>(
         for request: CompiledRequest,
         _ choose: ([AccessPath]) throws(Failure) -> AccessPath
@@ -116,9 +116,9 @@ extension FetchPlan {
         return plans
     }
 
-    /// The maximum numbers of disjunctions that are planned for, and of alternatives in each.
+    /// The maximum numbers of disjunctions that get plans, and of alternatives in each.
     ///
-    /// All are counted without interruption.
+    /// Their keys are all counted without interruption.
     private static let mostUnions = 2
     static let mostAlternatives = 32
 
@@ -137,8 +137,8 @@ extension FetchPlan {
             + indexes.map { .index($0, ranges: $1.ranges) }
     }
 
-    /// Returns the plan that looks up one unique value; nil if the request has no such condition,
-    /// or several values.
+    /// Returns the plan that looks up a single unique value; nil if the request has no such
+    /// condition, or allows several values.
     static func unique(_ request: CompiledRequest) -> FetchPlan? {
         for constraint in request.entity.uniqueness {
             if let keys = UniqueKeys(constraint, request.constraints, atMost: 1) {
@@ -207,8 +207,8 @@ extension FetchPlan {
         return .members(of: target, link: inverse.linkID, name: property.name)
     }
 
-    /// Returns the plans over an index: one that reads its ranges, and one that also walks them in
-    /// the request's order if that may end early.
+    /// Returns the plans over an index: one that reads its ranges and, if that may end early, one
+    /// that also walks them in the request's order.
     private static func plans(
         over index: CompiledIndex, _ request: CompiledRequest, _ part: FetchResultKind
     ) -> [FetchPlan] {
@@ -242,7 +242,7 @@ extension FetchPlan {
     private static func related(
         _ condition: RelatedCondition, _ request: CompiledRequest
     ) -> FetchPlan? {
-        // A condition may be valid as part of a path, but not as a request of its own.
+        // A condition may be valid as part of a path, but not as a separate request.
         guard let target = try? CompiledRequest(condition.target, in: request.model) else {
             return nil
         }
@@ -257,7 +257,7 @@ struct IndexSortKey {
     private let components: IndexComponents?
     private let parts: [(place: Int, ascending: Bool)]
 
-    /// Creates the maker of a request's sort keys; nil if the index lacks a component.
+    /// Creates a maker of a request's sort keys; nil if the index lacks a component.
     init?(_ request: CompiledRequest, _ index: CompiledIndex) {
         guard let columns = request.sortColumns else { return nil }
         let places = columns.compactMap { index.slots.firstIndex(of: $0.slot) }
@@ -266,7 +266,7 @@ struct IndexSortKey {
         parts = zip(places, columns).map { ($0, $1.ascending) }
     }
 
-    /// Creates the maker of empty sort keys; nil if the request has an order.
+    /// Creates a maker of empty sort keys; nil if the request has an order.
     init?(ofNothing request: CompiledRequest) {
         guard request.sortColumns?.isEmpty == true else { return nil }
         (components, parts) = (nil, [])
@@ -275,7 +275,7 @@ struct IndexSortKey {
     /// Whether objects are ordered only by their numbers.
     var isEmpty: Bool { parts.isEmpty }
 
-    /// Returns the sort key; nil if a component was cut.
+    /// Returns the sort key; nil if a component was truncated.
     func key(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
         var result: [UInt8] = []
         guard let components else { return result }
@@ -289,10 +289,10 @@ struct IndexSortKey {
 }
 
 extension CompiledRequest {
-    /// Whether all objects of an index are of the request's entities.
+    /// Whether all objects in an index belong to the request's entities.
     ///
-    /// An inherited index also has objects of other entities, possibly more than there are rows to
-    /// read.
+    /// An inherited index also contains objects of other entities, possibly more than there are
+    /// rows to read.
     fileprivate func isOfAll(in index: CompiledIndex) -> Bool {
         model.entity(tagged: index.entity)?.descendants.allSatisfy { includes(tag: $0) } ?? false
     }

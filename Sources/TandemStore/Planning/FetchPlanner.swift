@@ -1,11 +1,12 @@
 import TandemModel
 import TandemQuery
 
-/// The chooser of the plan that reads least.
+/// Chooses the plan that reads least.
 ///
-/// The keys of all plans are counted, step by step and at most ``mostCounted`` of each. So planning
-/// costs no more than a few times the best plan. If every plan has more keys, rows from all over
-/// the store are read to estimate the share of each.
+/// The keys of all plans are counted, step by step and at most ``mostCounted`` of each. Planning
+/// therefore costs at most a few times as much as the best plan. If every plan has more keys, a
+/// sample of rows from all over the store is read to estimate the share of rows that each plan
+/// finds.
 struct FetchPlanner {
     private let store: StoreView
     private let request: CompiledRequest
@@ -16,9 +17,9 @@ struct FetchPlanner {
     static let mostCounted = 4_096
     /// The maximum number of consecutive relationships that are followed.
     private static let mostHops = 4
-    /// The number of keys or rows below which a plan is little.
+    /// The number of keys or rows below which a plan counts as little.
     private static let mostOfLittle = 256
-    /// The maximum number of keys that are counted for one of an alternative's several paths.
+    /// The maximum number of keys counted for each path of an alternative that has several.
     private static let mostOfAlternative = 256
 
     /// Creates the planner of a request.
@@ -32,7 +33,7 @@ struct FetchPlanner {
 
     /// Returns the cheapest plan.
     func plan(isPast: Bool = false) throws(StoreError) -> FetchPlan {
-        // No other plan finds less than one object.
+        // No other plan can find less than one object.
         if let plan = FetchPlan.unique(request) { return plan }
         let isTooDeep = depth >= Self.mostHops
         let plans =
@@ -40,16 +41,16 @@ struct FetchPlanner {
             + FetchPlan.unions(for: request, narrowest)
         let ordered = plans.first { $0.isOrderedByKeys }
         let best = try best(of: plans.filter { !$0.isOrderedByKeys })
-        // Both are scans, but this one makes no sort keys.
+        // Both are scans, but this one does not make sort keys.
         if let ordered, case .scan = best.access { return ordered }
         return best
     }
 
     /// Returns a plan that reads at most a few hundred keys and rows; nil if no plan guarantees
-    /// that.
+    /// that limit.
     ///
-    /// Cost: at most ``mostOfLittle`` keys for each plan. No row is read, because the predicate may
-    /// take long to evaluate.
+    /// Cost: at most ``mostOfLittle`` keys for each plan. No row is read, because evaluating the
+    /// predicate may take long.
     func littlePlan() throws(StoreError) -> FetchPlan? {
         if let plan = FetchPlan.unique(request) { return plan }
         let plans =
@@ -75,7 +76,7 @@ struct FetchPlanner {
         return try sampled(plans)
     }
 
-    /// Returns the path of an alternative with the fewest keys, as far as these are counted.
+    /// Returns the path of an alternative that has the fewest keys, according to the bounded count.
     private func narrowest(_ paths: [AccessPath]) throws(StoreError) -> AccessPath {
         guard paths.count > 1 else { return paths[0] }
         var (best, least) = (paths[0], Self.mostOfAlternative)
@@ -119,7 +120,7 @@ struct FetchPlanner {
         if plan.endsEarly, plan.decides, let wanted = request.wanted, part != .count,
             wanted <= most
         {
-            // The plan ends with the last requested match.
+            // The plan ends at the last requested match.
             most = wanted
             return min(try store.keys(of: plan.access, atMost: most) ?? most, most)
         }
@@ -188,7 +189,7 @@ struct FetchPlanner {
 
     /// Returns whether a path finds an object of the sample, judging by the object's own row.
     ///
-    /// Paths over related objects are assumed not to.
+    /// Paths over related objects are assumed not to find it.
     private func leads(_ path: AccessPath, to object: ObjectReference, _ row: Row) -> Bool {
         switch path {
         case .scan: return true
@@ -251,7 +252,7 @@ enum PlanCost {
 }
 
 extension CompiledRequest {
-    /// The number of first matches that the answer needs, offset plus limit; nil for all.
+    /// The number of leading matches that the answer needs, offset plus limit; nil for all.
     var wanted: Int? {
         request.limit.map { limit in
             let (sum, isMore) = max(0, request.offset).addingReportingOverflow(max(0, limit))

@@ -8,8 +8,8 @@ public enum FetchResultKind: Hashable, Sendable {
     case references
     /// The number of objects.
     case count
-    /// The content of a list to be opened: rows if there are few objects, placements if there are
-    /// many.
+    /// The content of a list that is being opened: rows if there are few objects, placements if
+    /// there are many.
     case list(ListHops)
 
     /// Whether the result is the content of a list.

@@ -1,10 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// The ranges of an index that have all objects satisfying some constraints, and which constraints
-/// they cover.
+/// The ranges of an index that contain all objects satisfying some constraints, and which
+/// constraints they cover.
 ///
-/// The leading properties have one value or a few each. The first property with ranges or without
+/// Each leading property has one or a few values. The first property with ranges or without
 /// constraints is the last one used.
 ///
 ///     index (city, wins), city == "Bern" AND wins > 3   →  one range, both constraints met
@@ -32,7 +32,7 @@ struct IndexBounds {
             let here = constraints.indices.filter { constraints[$0].slot == slot }
             guard !here.isEmpty else { break }
             guard let values = ComponentValues(of: here.map { constraints[$0] }) else { break }
-            // The predicate evaluates the property if there are too many combinations.
+            // If there are too many combinations, the property is left to the predicate.
             if case .points(let points) = values, prefixes.count > 1,
                 points.count * prefixes.count > Self.mostCombinations
             {
@@ -55,7 +55,7 @@ struct IndexBounds {
         }
         let whole = prefixes.flatMap { prefix in spans.map { $0.behind(prefix) } }
         ranges = KeyRange.merged(whole.map { $0.cut(to: Self.longest, &isCut) })
-        // Ranges with cut ends also have objects that do not satisfy the constraints.
+        // Ranges with truncated ends also contain objects that do not satisfy the constraints.
         if isCut { (met, fixed) = ([], 0) }
         assert(
             fixed <= used && used <= index.slots.count,
@@ -73,8 +73,8 @@ extension KeyRange {
             lower: prefix + lower, upper: upper.map { prefix + $0 } ?? KeyRange.successor(prefix))
     }
 
-    /// Returns the range of the cut keys of everything in this range; cut keys have at most
-    /// `longest` bytes.
+    /// Returns the range of the truncated keys of everything in this range; truncated keys have at
+    /// most `longest` bytes.
     fileprivate func cut(to longest: Int, _ isCut: inout Bool) -> KeyRange {
         var result = self
         if lower.count > longest {

@@ -2,12 +2,12 @@ import TandemModel
 
 /// An iterator over ranges of an index in a given order, one entry at a time.
 ///
-/// Its state is the last key, not a cursor, so the store may change between two entries. Entries
-/// that do not change are returned exactly once. Each group of a descending level is found from the
+/// Its state is the last key rather than a cursor, so the store may change between two entries.
+/// Unchanged entries are returned exactly once. Each group of a descending level is found from the
 /// range's end, with one search. Within the last level, entries are read in the order of keys.
 struct IndexCursor {
     private let order: IndexOrder
-    /// The ranges not walked yet, the current one last.
+    /// The ranges that have not been walked yet, the current one last.
     private var ranges: [KeyRange]
     private var last: [UInt8]?
 
@@ -20,7 +20,7 @@ struct IndexCursor {
         self.ranges = ranges.reversed()
     }
 
-    /// Returns whether all entries that sort before the next one were returned, so that `next`
+    /// Returns whether all entries that sort before the next one have been returned, so that `next`
     /// begins a group.
     func endsGroup(before next: LMDBCursor.Entry) -> Bool {
         guard let last else { return false }
@@ -57,8 +57,8 @@ struct IndexCursor {
         return entry
     }
 
-    /// Returns the first entry of a group in the walk's order, whose levels are open from `level`
-    /// on.
+    /// Returns the entry of a group that comes first in the walk's order, found level by level from
+    /// `level`.
     private func first(
         of group: KeyRange, from level: Int, _ range: KeyRange, _ cursor: LMDBCursor
     ) throws(StoreError) -> LMDBCursor.Entry? {

@@ -3,8 +3,8 @@ import TandemQuery
 
 /// The directions in which an index has to be walked to yield objects in a request's order.
 ///
-/// Components with one value in all keys are ignored. The other components of the order must be the
-/// next components of the index.
+/// Components that have the same value in all keys are ignored. The other components of the order
+/// must be the next components of the index.
 struct IndexOrder {
     /// The parser of the index's keys.
     let components: IndexComponents
@@ -12,7 +12,7 @@ struct IndexOrder {
     let depth: Int
     /// The runs of components with the same direction.
     ///
-    /// A last ascending run is omitted.
+    /// A final ascending run is omitted.
     let levels: [Level]
     /// Whether objects with equal sort keys are in the order of their numbers.
     let settlesTies: Bool
@@ -25,7 +25,7 @@ struct IndexOrder {
         var ascending: Bool
     }
 
-    /// Creates the order in which to walk an index; nil if the index does not have the request's
+    /// Creates the order in which to walk an index; nil if the index can't yield the request's
     /// order.
     ///
     /// - Parameters:
@@ -99,13 +99,13 @@ struct IndexComponents {
         }
     }
 
-    /// Returns whether a key has the maximum length, so that its tuple may have been cut.
+    /// Returns whether a key has the maximum length, so that its tuple may have been truncated.
     static func isCut(_ key: UnsafeRawBufferPointer) -> Bool {
         key.count >= 2 + StoreKey.tupleLimit + 8
     }
 
-    /// Returns whether a key has all components and an object's number, or is cut at the maximum
-    /// length.
+    /// Returns whether a key has all components and an object's number, or is truncated at the
+    /// maximum length.
     func isWhole(_ key: UnsafeRawBufferPointer) -> Bool {
         guard key.count >= 2 + 8 else { return false }
         if Self.isCut(key) { return true }
@@ -117,7 +117,8 @@ struct IndexComponents {
         return at == key.count - 8
     }
 
-    /// Returns the offset after the first `depth` components, or after the tuple if it ends before.
+    /// Returns the offset after the first `depth` components, or after the tuple if it ends
+    /// earlier.
     func prefix(_ key: UnsafeRawBufferPointer, _ depth: Int) -> Int {
         // A damaged key may be shorter than any valid one.
         let end = max(min(2, key.count), key.count - 8)
@@ -129,7 +130,7 @@ struct IndexComponents {
         return at
     }
 
-    /// Returns the range of one component in a key; nil if the component is cut.
+    /// Returns the range of one component in a key; nil if the component is truncated.
     func component(_ key: UnsafeRawBufferPointer, _ place: Int) -> Range<Int>? {
         let start = prefix(key, place)
         guard let end = Self.end(shapes[place], key, start), end <= key.count - 8 else {
@@ -155,7 +156,7 @@ struct IndexComponents {
         /// Writes the offsets of all components of a key, and the end of the last one, into
         /// `places`.
         ///
-        /// Returns false if a component is cut.
+        /// Returns false if a component is truncated.
         @inline(__always)
         func find(
             _ key: UnsafeRawBufferPointer, _ places: UnsafeMutableBufferPointer<Int>
@@ -188,7 +189,7 @@ struct IndexComponents {
         }
     }
 
-    /// Reads eight bytes at a time; they exist as long as the object's number follows.
+    /// Reads eight bytes at a time, which always exist, because the object's number follows.
     @inline(__always)
     static func endOfText(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         var at = start
@@ -209,7 +210,7 @@ struct IndexComponents {
 
     private static func endOfDecimal(_ key: UnsafeRawBufferPointer, _ start: Int) -> Int? {
         guard start < key.count else { return nil }
-        // Zero has only a sign.
+        // Zero consists of a sign only.
         guard key[start] != 1 else { return start + 1 }
         let mark: UInt8 = key[start] == 0 ? 0xff : 0
         var at = start + 3

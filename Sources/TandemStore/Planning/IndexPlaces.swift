@@ -2,15 +2,15 @@ import TandemModel
 import TandemQuery
 
 /// A reader of placements from index keys: the related object whose values begin the sort key, and
-/// the key's rest.
+/// the rest of the key.
 ///
-/// A list by `bucket.name`, then by date, is opened from an index of `bucket` and `date`, and one
+/// A list by `bucket.name`, then by date, is opened from an index of `bucket` and `date` and the
 /// row of each bucket. No other rows are read. The components of index keys are those of sort keys,
-/// except that descending ones are inverted there.
+/// except that sort keys invert descending ones.
 struct IndexPlaces {
     private let components: IndexComponents
-    /// The index of the relationship among the components; nil if neither order nor section has a
-    /// path over one.
+    /// The index of the relationship among the components; nil if neither the order nor the
+    /// sections have a path through one.
     private let related: Int?
     private let parts: [Part]
 
@@ -40,17 +40,17 @@ struct IndexPlaces {
 
     /// Whether all objects with the same related object have consecutive keys.
     ///
-    /// The index then leads with the relationship.
+    /// The index then begins with the relationship.
     var isGrouped: Bool { related == 0 }
 
     /// The related object of a key's object.
     enum Related: Equatable {
         case known(ObjectNumber?)
-        /// The key was cut.
+        /// The key was truncated.
         case unknown
     }
 
-    /// The maximum size of a sort key's rest in bytes.
+    /// The maximum size of the rest of a sort key, in bytes.
     var longestRest: Int { parts.count * StoreKey.longest }
 
     /// Calls `body` with a reader that can be used for any number of keys.

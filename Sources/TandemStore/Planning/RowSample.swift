@@ -1,7 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// Rows of a request's entities from all over the store, to estimate shares of all rows.
+/// A sample of rows of a request's entities from all over the store, used to estimate shares of all
+/// rows.
 ///
 /// The rows are the first ones after evenly spaced numbers, so the same store gives the same rows.
 struct RowSample {
@@ -11,7 +12,8 @@ struct RowSample {
 
     /// The intended number of rows.
     ///
-    /// There are more if the request has more than 16 entities, as each has at least 4.
+    /// There are more if the request has more than 16 entities, because at least 4 rows are read
+    /// for each.
     static let size = 64
     /// The maximum number of related objects read for one estimate.
     private static let reads = 1_024
@@ -38,7 +40,7 @@ struct RowSample {
                 else { continue }
                 seen = Self.number(entry)
                 let object = ObjectReference(tag: tag, number: Self.number(entry))
-                // If the fetch needs an unreadable row, the fetch itself reports it.
+                // An unreadable row is skipped; if the fetch needs it, the fetch itself reports it.
                 if let stored = try? store.stored(object, at: entry.value) { rows.append(stored) }
             }
         }
@@ -53,7 +55,7 @@ struct RowSample {
     func share(_ holds: (ObjectReference, Row, StoreReader) -> Bool) throws(StoreError) -> Double {
         guard !rows.isEmpty else { return 1 }
         let count = rows.count { holds($0.object, $0.row, reader) }
-        // If no row of the sample is in the share, the share is only known to be small.
+        // If no row of the sample qualifies, the share is only known to be small.
         let share = max(Double(count), 0.25) / Double(rows.count)
         assert(share > 0 && share <= 1, "A share is never zero, and at most that of all rows.")
         return share

@@ -7,7 +7,7 @@ import TandemQuery
 ///
 /// Every matching object has one of them.
 ///
-/// Each property of the uniqueness constraint must have one value or a few.
+/// Each property of the uniqueness constraint must be limited to one or a few values.
 ///
 ///     unique (country, code), country == "CH" AND code IN {3, 5}   →  two keys
 ///     unique (country, code), country == "CH"                      →  none; not usable
@@ -22,8 +22,8 @@ struct UniqueKeys {
 
     /// Creates the keys from constraints, any of which may remain unused.
     ///
-    /// Nil if a property may have any value, or nil, which equals nothing. Nil also if there are
-    /// more than `most` keys.
+    /// The result is nil if a property may have any value, or may be nil, which equals nothing
+    /// here. It is also nil if there are more than `most` keys.
     init?(
         _ constraint: CompiledIndex, _ constraints: [SlotConstraint], atMost most: Int = .max
     ) {
@@ -60,7 +60,7 @@ struct UniqueKeys {
         return Set(keys).sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Returns the keys of both; they must be of one uniqueness constraint.
+    /// Returns the keys of both, which must belong to the same uniqueness constraint.
     func union(_ other: UniqueKeys) -> UniqueKeys {
         assert(constraint.id == other.constraint.id, "Keys of one constraint are united.")
         return UniqueKeys(constraint, keys + other.keys)

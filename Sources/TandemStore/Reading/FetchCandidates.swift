@@ -1,7 +1,7 @@
 import TandemModel
 import TandemQuery
 
-/// The candidates of a fetch: finds them by a plan, and passes them to the matches.
+/// Finds the candidates of a fetch according to a plan, and passes them to the matches.
 struct FetchCandidates {
     private let plan: FetchPlan
     private let request: CompiledRequest
@@ -121,9 +121,9 @@ struct FetchCandidates {
 
     // MARK: Objects that are collected first
 
-    /// Evaluates objects in ascending order, each once.
+    /// Evaluates objects in ascending order, without duplicates.
     ///
-    /// Rows are stored in that order too.
+    /// Rows are stored in the same order.
     private func lookAt(_ objects: [ObjectReference]) throws(StoreError) {
         var last: ObjectReference?
         for object in objects where object != last && request.includes(tag: object.tag) {
@@ -196,7 +196,7 @@ struct FetchCandidates {
             let prefix = StoreKey.links(relationship.linkID, of: object.number)
             return try collect(.links, KeyRange(prefix: prefix), into: &objects)
         }
-        // The object may be of a subentity of the entity in the reference.
+        // The object may belong to a subentity of the entity in the reference.
         for tag in request.model.entity(tagged: object.tag)?.descendants ?? [] {
             let own = ObjectReference(tag: tag, number: object.number)
             guard let entity = request.model.entity(tagged: tag),

@@ -8,7 +8,7 @@ import TandemQuery
 final class FetchMatches {
     /// An object that matches.
     ///
-    /// Its ordinal is the index of its row and of its list details, if these are kept.
+    /// The ordinal is the index of the object's row and of its list details, if these are kept.
     typealias Match = SortKeyArena.SortEntry
 
     private let request: CompiledRequest
@@ -25,7 +25,7 @@ final class FetchMatches {
     private var notes: ListDetailCollector?
     /// The maximum number of objects of a list that is answered with rows.
     private let rowsUpTo: Int
-    /// The number of rows that are kept while there are no more matches than that.
+    /// The number of matches up to which their rows are kept.
     private let keptUpTo: Int
     private let keys: GroupedKeys
     private let arena: SortKeyArena
@@ -34,7 +34,7 @@ final class FetchMatches {
     private var found: [Match] = []
     /// The number of matches, if only that is requested.
     private var counted = 0
-    /// The number of first matches that make up the answer; nil if candidates come in another
+    /// The number of leading matches that make up the answer; nil if candidates come in another
     /// order.
     private let enough: Int?
     private(set) var rowsRead = 0
@@ -72,8 +72,8 @@ final class FetchMatches {
     /// Whether all matches of the answer were found.
     var hasEnough: Bool { enough.map { matchCount >= $0 } ?? false }
 
-    /// Accounts for keys that were read to find candidates, of which `collected` are collected by
-    /// now.
+    /// Accounts for keys that were read to find candidates; `collected` candidates have been
+    /// collected so far.
     ///
     /// Throws if the read must end.
     func takeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
@@ -124,8 +124,7 @@ final class FetchMatches {
         try evaluate(object, value)
     }
 
-    /// Evaluates the objects whose rows changed after the position, with the rows that they had
-    /// then.
+    /// Evaluates the objects whose rows changed after the position, using their former rows.
     func lookAtChanged() throws(StoreError) {
         guard let past else { return }
         for object in past.changedObjects({ request.includes(tag: $0) }) {
@@ -137,8 +136,8 @@ final class FetchMatches {
 
     /// Evaluates an object in place, unless its row changed after the position.
     ///
-    /// Throws `damaged` if the bytes are not a row of the object's entity, and errors that end the
-    /// read.
+    /// Throws `damaged` if the bytes are not a row of the object's entity, and any error that ends
+    /// the read.
     func evaluate(
         _ object: ObjectReference, _ value: UnsafeRawBufferPointer
     ) throws(StoreError) {
@@ -179,15 +178,15 @@ final class FetchMatches {
         guard let place = keys.place(of: object, row, reader),
             notes?.note(row, at: place, request, reader) ?? true
         else { return nil }
-        // The answer to a list request has complete keys, even if many have the same prefix.
+        // The answer to a list request contains complete keys, even if many share a prefix.
         if notes != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
         return arena.add(object, keys.rest.bytes, group: place.group)
     }
 
     /// Keeps the row of the latest match, if rows are kept.
     ///
-    /// Kept are all rows of a request for rows, and those of a list until it has too many objects
-    /// to be answered with rows.
+    /// All rows are kept for a request for rows; for a list, rows are kept until it has too many
+    /// objects to be answered with rows.
     private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
         guard keepsRows || match.ordinal < keptUpTo else { return letRowsGo() }
         assert(rows.count == Int(match.ordinal), "A kept row has the ordinal of its match.")
@@ -244,7 +243,8 @@ final class FetchMatches {
 
     /// The number of matches.
     ///
-    /// It is exact for a count and without a limit; otherwise at most offset plus limit.
+    /// The number is exact for a count and without a limit; otherwise it is at most offset plus
+    /// limit.
     var count: Int {
         guard part != .count, let wanted = request.wanted else { return matchCount }
         return min(wanted, matchCount)
@@ -254,13 +254,13 @@ final class FetchMatches {
     func answer() -> ArraySlice<Match> {
         guard limit != 0 else { return [] }
         let start = min(max(0, request.request.offset), found.count)
-        // A client may send any numbers, so nothing is added here that could overflow.
+        // A client may send any numbers, so nothing that could overflow is added here.
         let wanted = limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
-    /// Returns the placements of matches, if they are those of a list and too many to be answered
-    /// with rows.
+    /// Returns the placements of matches if they form a list that is too long to be answered with
+    /// rows.
     func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
         matches.count > rowsUpTo ? try notes?.places(of: matches, arena, keys) : nil
     }

@@ -1,10 +1,10 @@
 import TandemModel
 import TandemQuery
 
-/// A sort of matches by group: first the groups by their prefixes, then each group's entries.
+/// Sorts matches by group: first the groups by their prefixes, then each group's entries.
 ///
-/// A list with sections of a hundred rows then needs a few comparisons of two numbers per row. A
-/// sort of complete keys would compare the common prefix of a section over and over.
+/// A list with sections of a hundred rows then needs only a few comparisons of two numbers per row.
+/// Sorting complete keys would compare the common prefix of each section again and again.
 enum GroupedSort {
     typealias Entry = SortKeyArena.SortEntry
 

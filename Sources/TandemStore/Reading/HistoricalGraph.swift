@@ -5,8 +5,8 @@ public import TandemQuery
 ///
 /// Pass every transaction after the position to ``undo(_:_:)``, in order, before that transaction
 /// is visible in the store. The graph then stays the same. The journal does not have the versions
-/// of undone rows, so such a row has the graph's position as its version. That is at least its real
-/// version, and less than the version of every later change. Bound to one thread.
+/// of undone rows, so such a row has the graph's position as its version. That is not below its
+/// real version, and is below the version of every later change. Bound to one thread.
 public final class HistoricalGraph {
     /// The position of the graph.
     public let position: UInt64
@@ -34,8 +34,8 @@ public final class HistoricalGraph {
         return net
     }
 
-    /// Returns the net change of an object; nil also if the change with that number is of another
-    /// entity.
+    /// Returns the net change of an object; nil if there is none, or if it belongs to an object of
+    /// another entity.
     private func change(of object: ObjectReference) -> TransactionWindow.NetChange? {
         window.changes[object.number].flatMap { $0.object == object ? $0 : nil }
     }
@@ -50,7 +50,7 @@ public final class HistoricalGraph {
         return (left + links.filter { !$0.value }.map(\.key)).sorted()
     }
 
-    /// Returns the members of an ordered relationship at the position, in their order then,
+    /// Returns the members of an ordered relationship at the position, in their former order,
     /// computed from the current members and ranks.
     public func places(
         _ now: [RankPlan.Place], of object: ObjectReference, slot: Int

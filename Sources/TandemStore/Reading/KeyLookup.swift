@@ -1,13 +1,13 @@
 public import TandemModel
 public import TandemQuery
 
-/// A lookup of the one object with a unique value, which needs no plan.
+/// A lookup of the only object with a unique value, which needs no plan.
 ///
 /// An example is `name == "Cameroon"` if names are unique. The lookup gives the same answer as
 /// ``StoreView/fetch(_:for:past:chunkBytes:budget:)``, but reads only two keys of the store. It
 /// compiles no request, collects no candidates and sorts nothing. A request is not a lookup if it
-/// has another condition, an order or an offset. Neither is it one if the value has another type
-/// than the property, or is a text too long for a row.
+/// has another condition, an order or an offset. Nor is it one if the value's type differs from the
+/// property's, or if the value is a text too long for a row.
 ///
 ///     if let lookup = KeyLookup(request, in: model) { objects = try store.objects(of: lookup) }
 public struct KeyLookup: Sendable {
@@ -47,12 +47,12 @@ public struct KeyLookup: Sendable {
 
     /// Returns whether a row has the value.
     ///
-    /// This is checked because other values may have the same key.
+    /// The check is needed because other values may have the same key.
     fileprivate func matches(_ row: RowView, of entity: CompiledEntity) -> Bool {
         let slot = index.slots[0]
         guard case .string(let text) = value else { return row.value(slot, in: entity) == value }
-        // Compared by bytes, since canonically equivalent texts are different values. The bytes of
-        // a reference to a long text equal no text.
+        // Bytes are compared, because canonically equivalent texts are different values. A
+        // reference to a long text never has the same bytes as a text.
         return row.content(slot, in: entity).map { text.utf8.elementsEqual($0) } ?? false
     }
 }

@@ -7,7 +7,7 @@ import TandemQuery
 /// arrays. The index of a reached object is looked up once for each related object.
 struct ListDetailCollector {
     private let hops: ListHops
-    /// The index of the hop that is the relationship of the key's prefix, if there is one.
+    /// The index of the hop over the relationship of the key's prefix, if there is one.
     private let relatedHop: Int?
     private var reached: [ObjectReference] = []
     private var reachedPlaces: [ObjectNumber: UInt32] = [:]
@@ -29,11 +29,11 @@ struct ListDetailCollector {
     /// The number of objects with details.
     var count: Int { sectionOf.count }
 
-    /// The size of an object's details here and in the answer, without its key: a section in each,
+    /// The size of an object's details here and in the answer, without its key: its section, twice,
     /// and its number.
     private static let bytesForOne =
         2 * MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride + 8
-    /// The size of a hop of an object here, and at most in the answer.
+    /// The size of an object's hop here, plus its maximum size in the answer.
     private static let bytesForHop =
         MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride
 
@@ -60,7 +60,7 @@ struct ListDetailCollector {
         return true
     }
 
-    /// Asserts that the columns fit each other; called after every match.
+    /// Asserts that the columns are consistent; called after every match.
     private func checkInvariants() {
         assert(links.count == count * hops.count, "Each match has a link for each hop.")
         assert(reached.count == reachedPlaces.count, "Each reached object has one index.")

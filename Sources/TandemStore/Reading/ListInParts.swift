@@ -1,16 +1,16 @@
 import TandemIO
 public import TandemQuery
 
-/// A long list read from an index, whose groups are sorted one at a time as its chunks are taken.
+/// A long list read from an index, whose groups are sorted one by one as its chunks are taken.
 ///
-/// So the first chunk is sent while the others are still unsorted, and at most one chunk of the
-/// encoded form is in memory.
+/// The first chunk can thus be sent while the rest is still unsorted, and at most one encoded chunk
+/// is in memory.
 ///
 ///     while let places = list.nextPart(bytes: 256 << 10) { send(places) }
 ///
 /// Nothing is read from the store. Bound to one thread at a time.
 public final class ListInParts {
-    /// The names of sections and the reached objects; without the latter if there are too many.
+    /// The names of sections and, unless there are too many, the reached objects.
     public let head: ListPlacements
     private let records: ListRecordArena
     /// The segments in the order of their groups.
@@ -40,7 +40,7 @@ public final class ListInParts {
     /// The names of sections and all reached objects, regardless of their number.
     private let whole: ListPlacements
 
-    /// The number of objects, including those that were taken.
+    /// The number of objects, including those already taken.
     public var count: Int { records.count }
 
     /// The approximate size of all placements in bytes.
@@ -55,7 +55,7 @@ public final class ListInParts {
     /// Whether all objects were taken.
     public var isTaken: Bool { taken == count }
 
-    /// Returns the placements of the next objects, of about `bytes` bytes or all that are left; nil
+    /// Returns the placements of the next objects, of about `bytes` bytes or all that remain; nil
     /// after the last one.
     public func nextPart(bytes: Int) -> ListPlacements? {
         guard !isTaken else { return nil }

@@ -3,9 +3,9 @@ import TandemQuery
 
 /// A reader of lists from an index whose first property is the relationship of the list's order.
 ///
-/// All objects with the same related object have consecutive keys. So only the data that the answer
-/// needs is kept for each object. Each group is sorted while the answer is made, when it is in the
-/// processor's caches (``ListInParts``). Bound to one thread at a time.
+/// All objects with the same related object have consecutive keys. Therefore only the data that the
+/// answer needs is kept for each object. Each group is sorted while the answer is made, when its
+/// data is in the processor's caches (``ListInParts``). Bound to one thread at a time.
 final class ListIndexScan {
     private let request: CompiledRequest
     private let view: StoreView
@@ -121,7 +121,7 @@ final class ListIndexScan {
         endSegment(storage)
     }
 
-    /// Adds the first object of another related object, or one whose key has too little
+    /// Adds the first object of another related object, or an object whose key contains too little
     /// information.
     @inline(never)
     private func begin(
@@ -147,7 +147,7 @@ final class ListIndexScan {
         return reachedPlaces[place.related]
     }
 
-    /// Adds an object by its row.
+    /// Adds an object, using its row.
     private func look(
         at object: ObjectReference, _ storage: inout ListRecordStorage
     ) throws(StoreError) {

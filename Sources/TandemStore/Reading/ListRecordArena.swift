@@ -17,14 +17,15 @@ struct ListSegment {
     var count = 0
 }
 
-/// The objects of a list with the rests of their sort keys, as contiguous records in one
+/// The objects of a list with the remainders of their sort keys, as contiguous records in one
 /// allocation.
 ///
-/// Records are never removed singly. Bound to one thread.
+/// Records are never removed individually. Bound to one thread.
 final class ListRecordArena {
     /// The records.
     ///
-    /// Code that adds many moves them to a local variable, and writes them back on every exit.
+    /// Code that adds many records moves them to a local variable, and writes them back on every
+    /// exit.
     var storage = ListRecordStorage()
 
     deinit { free(storage.base) }
@@ -39,7 +40,7 @@ final class ListRecordArena {
 
 /// The location of the records.
 ///
-/// A copy is valid until a record is added; only one copy may be used for adding.
+/// A copy is valid until a record is added; only one copy may be used to add records.
 struct ListRecordStorage {
     fileprivate private(set) var base: UnsafeMutableRawPointer?
     private var capacity = 0
@@ -100,7 +101,7 @@ struct ListRecordStorage {
     @inline(__always)
     func next(_ at: Int) -> Int { at + Self.header + length(at) }
 
-    /// Prefetches the records from an offset into the processor's cache, enough for most groups.
+    /// Prefetches records from an offset on into the processor's cache, enough for most groups.
     func prefetch(_ at: Int) {
         guard let base, at < bytes else { return }
         tandem_prefetch(base + at, min(bytes - at, Self.mostPrefetched))
@@ -124,7 +125,7 @@ struct ListRecordStorage {
     @inline(never)
     private mutating func grow(_ needed: Int) {
         capacity = max(needed, capacity * 2, 4_096)
-        // Never nil: if memory runs out, the kernel ends the process instead.
+        // The result is never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
         precondition(base != nil, "There must be memory for the sort keys of a list.")
     }

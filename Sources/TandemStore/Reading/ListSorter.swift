@@ -4,7 +4,7 @@ import TandemIO
 import TandemModel
 import TandemQuery
 
-/// A sorter of list records that appends one group after another to a list.
+/// Sorts list records, and appends one group after another to a list.
 ///
 /// A group whose records already come in the list's order, or in the opposite order, is not sorted.
 ///
@@ -36,12 +36,12 @@ struct ListSorter {
 
     /// The maximum number of entries whose capacity is kept for the next group.
     private static var keptCapacity: Int { 4_096 }
-    /// The number of entries that are appended to the list at once.
+    /// The number of entries that are appended to the list together.
     private static var handedAtOnce: Int { 64 }
 
     /// Creates a sorter of complete records.
     ///
-    /// With `givesKeys` false, the resulting list has only the order, without keys.
+    /// If `givesKeys` is false, the resulting list has the order but no keys.
     init(_ records: ListRecordArena, givesKeys: Bool = true) {
         self.records = records
         self.givesKeys = givesKeys

@@ -5,10 +5,10 @@ import TandemQuery
 /// Contiguous storage for sort keys, so that sorting moves only plain numbers that refer to the
 /// keys.
 ///
-/// Arrays as keys would be retained and released with each comparison and each move. For 100,000
-/// keys, that was three quarters of a fetch. A key has a prefix, which is stored once per group
-/// (``GroupedKeys``), and a rest, which is stored here. Keys are never removed singly. Bound to one
-/// thread.
+/// Arrays as keys would be retained and released with each comparison and each move, which took
+/// three quarters of a fetch of 100,000 objects. A key has a prefix, which is stored once per group
+/// (``GroupedKeys``), and a rest, which is stored here. Keys are never removed individually. Bound
+/// to one thread.
 final class SortKeyArena {
     /// An object with a reference to its key.
     struct SortEntry {
@@ -47,7 +47,7 @@ final class SortKeyArena {
     /// The number of keys.
     var count: Int { ends.count }
 
-    /// The size of all rests in bytes.
+    /// The total size of the stored keys in bytes, without prefixes.
     var byteCount: Int { ends.last ?? 0 }
 
     /// Adds the rest of an object's key.
@@ -130,7 +130,7 @@ final class SortKeyArena {
     private func reserve(_ needed: Int) {
         guard needed > capacity else { return }
         capacity = max(needed, capacity * 2, 4_096)
-        // Never nil: if memory runs out, the kernel ends the process instead.
+        // The result is never nil: if memory runs out, the kernel ends the process instead.
         base = realloc(base, capacity)
         precondition(base != nil, "There must be memory for the sort keys of a fetch.")
     }

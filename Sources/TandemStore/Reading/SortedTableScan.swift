@@ -44,7 +44,7 @@ struct SortedTableScan {
         return rows.arranged(ordinals.count) { ordinals[$0] }
     }
 
-    /// The number of rows that are copied at once.
+    /// The number of rows that are copied together.
     private static var copiedAtOnce: Int { 64 }
 
     private func read(

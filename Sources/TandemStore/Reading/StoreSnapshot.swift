@@ -32,7 +32,7 @@ public final class StoreSnapshot: StoreView {
         return try environment.begin(readOnly: true)
     }
 
-    /// Reads rows with a copy of the model from now on.
+    /// Makes later reads use a copy of the model.
     public func use(copy: CompiledModel) {
         precondition(
             copy.hash == model?.hash && copy.version == model?.version,

@@ -11,11 +11,12 @@ public struct FetchResult {
     /// The placements of a list's objects, if the list has too many objects to be answered with
     /// rows.
     public var places: ListPlacements?
-    /// The list, if it is too large for one chunk; then ``places`` has no objects.
+    /// The list, if it is too large for one chunk; ``places`` then has no objects.
     public var list: ListInParts?
     /// The number of matches.
     ///
-    /// It is exact for a count and without a limit; otherwise at most offset plus limit.
+    /// The number is exact for a count and without a limit; otherwise it is at most offset plus
+    /// limit.
     public var count = 0
     /// A short description of the access path.
     public var plan = ""
@@ -27,13 +28,13 @@ public struct FetchResult {
     public var keysRead = 0
 }
 
-/// Fetching: planning, finding candidates by index or scan, evaluating and sorting them.
+/// Fetching: planning, then finding, evaluating and sorting candidates.
 extension StoreView {
     /// Fetches at ``appliedPosition``, or at an earlier position.
     ///
     /// With `chunkBytes`, a list of more bytes is returned in chunks (``FetchResult/list``).
     ///
-    /// Cost: one evaluation for each candidate. An index supplies the candidates if that reads less
+    /// Cost: one evaluation for each candidate. An index supplies the candidates if this reads less
     /// than a scan (``TandemStore``, Planning). Candidates are evaluated in place, and only the
     /// rows of the answer are copied; with a limit, these are read at the end. Sorting keeps a key
     /// of each match in memory.

@@ -1,10 +1,10 @@
 public import TandemModel
 
 /// The net effect of consecutive transactions: for each touched object, its state before the first
-/// one.
+/// of them.
 ///
-/// Applied to a store at the position of the last transaction, it yields the graph before the
-/// first.
+/// Applied to a store at the position of the last transaction, it yields the graph before the first
+/// one.
 public struct TransactionWindow: Sendable {
     /// The net change of one object.
     public struct NetChange: Sendable {
@@ -14,7 +14,7 @@ public struct TransactionWindow: Sendable {
         public internal(set) var before: Row?
         /// The row after the transactions; nil if the object was deleted.
         public internal(set) var after: Row?
-        /// Whether no transaction changed the row, only links; then the window does not have the
+        /// Whether the transactions changed only links and not the row; the window then lacks the
         /// row before.
         public internal(set) var isRowUntouched: Bool
         /// The net changes of members by slot: true for added members, false for removed ones.
@@ -63,7 +63,7 @@ public struct TransactionWindow: Sendable {
 }
 
 extension TransactionWindow.NetChange {
-    /// Records the rank that a member had before the first of its links that changed.
+    /// Records the rank that a member had before its link first changed.
     fileprivate mutating func noteRank(_ link: LinkChange) {
         guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
         ranks[link.slot, default: [:]]

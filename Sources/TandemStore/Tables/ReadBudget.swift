@@ -1,7 +1,8 @@
 /// The number of objects that a request may read, and a check that can end it early.
 ///
-/// Paths over to-many relationships grow with every hop, as do nested subqueries. A request of a
-/// hundred bytes can need more time or memory than there is. Bound to one thread at a time.
+/// The cost of paths over to-many relationships grows with every hop, as does that of nested
+/// subqueries. A request of a hundred bytes can need more time or memory than is available. Bound
+/// to one thread at a time.
 public final class ReadBudget {
     /// A check that throws if the read must end, given the approximate size of the data it holds.
     public typealias Check = (_ heldBytes: Int) throws(StoreError) -> Void
@@ -9,10 +10,10 @@ public final class ReadBudget {
     private let ofRequest: Int
     private let ofObject: Int
     private var leftOfRequest: Int
-    /// The rest of the candidate's share, in members that are only listed.
+    /// The remainder of the candidate's share, in units of members that are only listed.
     private var leftOfObject: Int
     private let check: Check?
-    /// The rest of the work; `.max` without a limit.
+    /// The remaining work; `.max` without a limit.
     private var workLeft: Int
     private let weight: Int
     /// The number of objects read by predicates and key paths.
@@ -25,8 +26,8 @@ public final class ReadBudget {
 
     /// Creates the budget of one request from the store's limits; `check` is called periodically.
     ///
-    /// With `work`, the read ends with `interrupted` before it reads more objects than that. Every
-    /// 64 bytes of a row count as another object, and each object counts `weight` times.
+    /// If `work` is given, the read ends with `interrupted` before it reads more objects than that.
+    /// Every 64 bytes of a row count as another object, and each object counts `weight` times.
     public init(
         _ options: StoreOptions = StoreOptions(), ofRequest: Int? = nil, work: Int = .max,
         weight: Int = 1, check: Check? = nil
@@ -71,7 +72,7 @@ public final class ReadBudget {
         if sinceCheck >= Self.checkInterval { try runCheck(heldBytes) }
     }
 
-    /// The maximum number of members worth listing; one more would exceed the budget.
+    /// The maximum number of members worth listing: one more member would exceed the budget.
     var membersLeft: Int {
         let (request, isMore) = max(0, min(leftOfRequest, workLeft)).addingReportingOverflow(1)
         return min(max(0, leftOfObject), isMore ? .max : request)

@@ -23,9 +23,9 @@ public struct StoreOptions: Hashable, Sendable {
     ///
     /// An update of a lost object inserts its row. Call ``Store/salvage(recovering:)`` afterwards.
     public var acceptsLosses = false
-    /// The collation stamp for index keys; another one only in tests.
+    /// The collation stamp for index keys; only tests use another one.
     var collation = StoreOptions.programCollation
-    /// The folding stamp for derived texts; another one only in tests.
+    /// The folding stamp for derived texts; only tests use another one.
     var folding = StoreOptions.programFolding
 
     /// The collation stamp of this program's index keys.
@@ -37,7 +37,7 @@ public struct StoreOptions: Hashable, Sendable {
     public init() {}
 }
 
-/// The log and epoch that a store belongs to.
+/// The log and epoch to which a store belongs.
 public struct StoreIdentity: Hashable, Sendable {
     /// The id of the log.
     public var log: LogID

@@ -4,7 +4,7 @@ public import TandemQuery
 /// A graph reader for predicates that reads the current state of a store.
 ///
 /// A read returns `unknown` if it fails or exceeds the budget, and the budget records the reason
-/// for the caller. Nothing else is unknown.
+/// for the caller. There is no other reason for `unknown`.
 public struct StoreReader: GraphReader {
     let store: StoreView
     let budget: ReadBudget

@@ -1,6 +1,6 @@
-/// A table of the store by name.
+/// The tables of the store by name.
 public enum StoreTable: String, Hashable, Sendable, CaseIterable {
-    /// The rows, from which most other tables follow.
+    /// The rows, from which most other tables are derived.
     case rows
     /// Every object number ever used, with its entity.
     case numbers
@@ -20,7 +20,7 @@ public enum StoreTable: String, Hashable, Sendable, CaseIterable {
     case blobs
     /// The number of uses of each content in rows.
     case blobUses
-    /// The contents without a use.
+    /// The contents that no row uses.
     case unusedBlobs
     /// The acknowledged positions of the journal's consumers.
     case consumers

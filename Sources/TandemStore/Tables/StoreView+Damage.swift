@@ -67,9 +67,9 @@ extension StoreView {
         return ObjectReference(tag: tag, number: key.bigEndian(0, as: UInt64.self))
     }
 
-    /// Returns the object with its number at the end of a key and its tag in the value.
+    /// Returns the object whose number is at the end of a key and whose tag is in the value.
     ///
-    /// In a link that `isOrdered`, a rank may follow the tag.
+    /// If a link's relationship `isOrdered`, a rank may follow the tag.
     @inline(__always)
     func object(
         endOf key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, in table: StoreTable,

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// The order of ordered to-many relationships.
+/// The members and ranks of ordered to-many relationships.
 extension StoreView {
     /// Returns the members of an ordered relationship with their ranks, in order.
     ///

@@ -18,7 +18,8 @@ extension StoreView {
         return try stored(object, at: value)
     }
 
-    /// Returns whether a row is the one in the table; true unless invariants are walked.
+    /// Returns whether a row equals the one in the table; always true unless invariants are
+    /// verified.
     func isStored(_ kept: Stored) -> Bool {
         do throws(StoreError) {
             guard Invariants.walk(1) else { return true }
@@ -26,7 +27,7 @@ extension StoreView {
             let stored = value.flatMap { StoreView.stored(kept.object, $0) }
             return stored?.version == kept.version && stored?.row.bytes == kept.row.bytes
         } catch {
-            // A table that can't be read contradicts nothing.
+            // A table that can't be read does not contradict the row.
             return true
         }
     }
@@ -49,7 +50,7 @@ extension StoreView {
         return true
     }
 
-    /// Returns the entity that a number was ever used for, also for a deleted object.
+    /// Returns the entity for which a number was used, even if the object was deleted.
     public func entity(ofNumber number: ObjectNumber) throws(StoreError) -> EntityTag? {
         guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {
             return nil

@@ -2,10 +2,10 @@ public import TandemModel
 public import TandemQuery
 
 extension ListPlacements: WireCodable {
-    /// The smallest size of an object in bytes: its number, and the end offset of its key.
+    /// The smallest size of an object in bytes: its number and the end offset of its key.
     private static let minimumBytes = 12
 
-    /// Appends the binary form column by column, so that a hundred thousand objects take only a few
+    /// Appends the binary form column by column, so that a hundred thousand objects need only a few
     /// copies.
     public func encode(into writer: inout ByteWriter) {
         writer.names(sections)
@@ -13,7 +13,7 @@ extension ListPlacements: WireCodable {
         encodePart(into: &writer)
     }
 
-    /// Appends the binary form of a chunk: without section names and reached objects.
+    /// Appends the binary form of a chunk, without section names and reached objects.
     func encodePart(into writer: inout ByteWriter) {
         writer.reserve(count * Self.minimumBytes + withKeys { keys, _ in keys.count })
         writer.count(hops)
@@ -117,8 +117,8 @@ extension ByteReader {
         let width = MemoryLayout<Number>.size
         let (size, isTooMuch) = count.multipliedReportingOverflow(by: width)
         let range = try take(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
-        // Avoids an empty array made this way: its count would be written to the shared storage of
-        // empty arrays.
+        // An empty array must not be made this way: its count would be written to the storage that
+        // all empty arrays share.
         guard count > 0 else { return [] }
         return bytes.withUnsafeBytes { bytes in
             [Number](unsafeUninitializedCapacity: count) { numbers, made in

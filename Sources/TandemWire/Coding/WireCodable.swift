@@ -57,7 +57,7 @@ extension ByteReader {
     /// Reads a count and that many items of at least `itemBytes` bytes each; throws if there are
     /// more than `limit`.
     ///
-    /// Memory grows with the items actually read, whatever the count claims.
+    /// Memory grows only with the items actually read, whatever the count claims.
     mutating func list<Item>(
         itemBytes: Int, limit: Int = .max,
         _ read: (inout ByteReader) throws(CodingError) -> Item

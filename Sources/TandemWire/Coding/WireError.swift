@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// A violation of the protocol by received bytes, or the reason why a message can't be sent.
+/// A violation of the protocol in received bytes, or the reason why a message can't be sent.
 ///
 /// After a violation in received bytes the connection is unusable: report it to the peer
 /// (``tandemError``) and close the connection.
@@ -14,17 +14,17 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
         case frameTooLarge
         /// A message is longer than allowed.
         case messageTooLarge
-        /// No message of this type goes in this direction.
+        /// No message of this type is sent in this direction.
         case unknownType
         /// A message began before the previous one had ended.
         case interleaved
-        /// A payload does not have the form of its type.
+        /// A payload does not have the form that its type requires.
         case malformed
     }
 
     /// The kind of violation.
     public var code: Code
-    /// The expectation and the finding.
+    /// A description of what was expected and what was found.
     public var reason: String
     /// The type byte of the message; 0 if there is none.
     public var type: UInt8
@@ -33,7 +33,7 @@ public struct WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The offset in the payload, for ``Code/malformed``.
     public var offset: Int?
 
-    /// Creates a violation by the message of the given type and id.
+    /// Creates a violation in a message of the given type and id.
     public init(_ code: Code, _ reason: String, type: UInt8, id: UInt32, offset: Int? = nil) {
         self.code = code
         self.reason = reason

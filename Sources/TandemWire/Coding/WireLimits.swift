@@ -24,9 +24,9 @@ public enum WireLimits {
     public static let daemonMessageBytes = 1 << 30
     /// The largest number of requests in flight of one connection.
     public static let requestsInFlight = 64
-    /// The received but unprocessed bytes of one connection above which it is not read.
+    /// The number of unprocessed bytes above which a connection is no longer read.
     public static let inboundQueueBytes = 4 << 20
-    /// The time from the connection to the hello, and from the hello to the welcome, in
+    /// The time allowed from the connection to the hello, and from the hello to the welcome, in
     /// milliseconds.
     public static let handshakeMilliseconds: Int64 = 5_000
     /// The largest number of open controllers of one connection, and of items in one verdict
@@ -45,12 +45,12 @@ public enum WireLimits {
     public static let batchObjects = 1_000
     /// The largest number of objects in one condition on a history.
     public static let historyObjects = 1 << 16
-    /// The largest number of names, properties or key paths in one list: more entities than any
-    /// model has in practice.
+    /// The largest number of names, properties or key paths in one list; real models have fewer
+    /// entities than this.
     public static let names = 4_096
     /// The largest number of hops in one key path.
     public static let keyPathHops = 64
-    /// The largest name of an author or a context, in bytes of UTF-8.
+    /// The longest name of an author or a context, in bytes of UTF-8.
     public static let nameBytes = 256
 
     /// Throws `usage` for a name longer than ``nameBytes``; `kind` describes its owner.

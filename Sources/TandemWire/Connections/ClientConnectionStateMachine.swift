@@ -4,8 +4,9 @@ public import TandemModel
 ///
 /// The owner reports events and carries out the returned actions. The machine assigns request ids,
 /// records the requests in flight, and holds the session's cursor: the last announced position. A
-/// push that names another predecessor is a gap. The connection is then unusable, and the client
-/// must connect again and resume at the old ``cursor``. <doc:Protocol> has the table of states.
+/// push that names a different predecessor reveals a gap. The connection is then unusable, and the
+/// client must connect again and resume at the old ``cursor``. <doc:Protocol> has the table of
+/// states.
 public struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The state of the connection.
     public enum State: Hashable, Sendable {
@@ -23,7 +24,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     public enum ConnectedAction: Hashable, Sendable {
         /// Send this hello.
         case send(Hello)
-        /// Close the socket, which is no longer wanted.
+        /// Close the socket, which is no longer needed.
         case close
     }
 
@@ -126,7 +127,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         return .resume
     }
 
-    /// Records that ``WireLimits/handshakeMilliseconds`` have passed since the beginning.
+    /// Records that ``WireLimits/handshakeMilliseconds`` have passed since the connection began.
     public mutating func handshakeTimedOut() -> TimeoutAction {
         switch state {
         case .connecting, .awaitingWelcome:
@@ -192,7 +193,7 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     // MARK: End
 
-    /// Records the end of the connection, and returns the unanswered requests, ascending.
+    /// Records the end of the connection, and returns the unanswered requests in ascending order.
     public mutating func closed() -> [UInt32] {
         state = .closed
         return requests.removeAll()

@@ -43,7 +43,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
 
     /// The action required by a timeout.
     public enum TimeoutAction: Hashable, Sendable {
-        /// Report the timeout by a failure under id 0, then close.
+        /// Report the timeout with a failure under id 0, then close.
         case close
         /// Do nothing: the hello has arrived.
         case none
@@ -149,8 +149,8 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
     /// Records that a push at `position` is being sent, and returns the predecessor that it has to
     /// name.
     ///
-    /// Returns nil if nothing is to be sent: the session is not ready or knows the position
-    /// already.
+    /// Returns nil if nothing is to be sent, because the session is not ready or already knows the
+    /// position.
     public mutating func pushing(_ position: UInt64) -> UInt64? {
         guard case .ready = state, position > cursor else { return nil }
         defer { cursor = position }
@@ -159,7 +159,7 @@ public struct DaemonSessionStateMachine: Hashable, Sendable {
 
     // MARK: End
 
-    /// Records the end of the session, and returns its requests in flight, ascending.
+    /// Records the end of the session, and returns its requests in flight in ascending order.
     public mutating func closed() -> [UInt32] {
         state = .closed
         return requests.removeAll()

@@ -2,7 +2,7 @@ import TandemModel
 
 /// The ids of the requests in flight; at most ``SessionLimits/requestsInFlight``.
 ///
-/// Stored in an array, because there are only few.
+/// Stored in an array, because there are only a few.
 struct RequestTable: Hashable, Sendable {
     private var ids: [UInt32] = []
     /// The largest number of requests in flight.
@@ -28,7 +28,7 @@ struct RequestTable: Hashable, Sendable {
     /// Adds a request.
     mutating func insert(_ id: UInt32) { ids.append(id) }
 
-    /// Removes a request; returns false if there is none with that id.
+    /// Removes a request; returns false if no request has that id.
     mutating func remove(_ id: UInt32) -> Bool {
         guard let index = ids.firstIndex(of: id) else { return false }
         ids.swapAt(index, ids.count - 1)
@@ -36,7 +36,7 @@ struct RequestTable: Hashable, Sendable {
         return true
     }
 
-    /// Removes and returns all requests, ascending.
+    /// Removes and returns all requests in ascending order.
     mutating func removeAll() -> [UInt32] {
         defer { ids = [] }
         return ids.sorted()

@@ -7,7 +7,7 @@ import TandemModel
 package struct AnswerAssembler: Sendable {
     private var begun: [UInt32: FetchAnswer] = [:]
 
-    /// Creates an assembler without begun answers.
+    /// Creates an assembler that has not received any answer yet.
     package init() {}
 
     /// Returns the answer completed by a message, or nil if there is none.

@@ -14,7 +14,7 @@ public enum Frame {
     public static let idOffset = reservedOffset + 2
     /// The length of the header in bytes.
     public static let headerBytes = idOffset + 4
-    /// The flag of all frames of a message but the last.
+    /// The flag set in every frame of a message except the last.
     public static let moreFlag: UInt8 = 1
 }
 
@@ -26,7 +26,7 @@ public struct FrameHeader: Hashable, Sendable {
     public var type: UInt8
     /// Whether more frames of this message follow.
     public var hasMore: Bool
-    /// The request that the message belongs to, 0 for none.
+    /// The request to which the message belongs; 0 for none.
     public var id: UInt32
 
     /// Creates a header with the given content.

@@ -1,11 +1,11 @@
 /// The received bytes that are not yet consumed.
 ///
-/// Consumed bytes stay at the front until they are half of the array. So each byte is moved at most
-/// once on average, whatever the sizes of the appended pieces.
+/// Consumed bytes stay at the front until they make up half of the array. Each byte is therefore
+/// moved at most once on average, whatever the sizes of the appended pieces.
 struct FrameBuffer: Sendable {
-    /// The bytes; the first `start` of them are consumed.
+    /// The bytes; the first `start` of them have been consumed.
     private(set) var bytes: [UInt8] = []
-    /// The capacity in bytes that is kept between messages.
+    /// The capacity, in bytes, that is kept between messages.
     private static let keptBytes = 256 << 10
     private var start = 0
 

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A message and the request it belongs to.
+/// A message and the request to which it belongs.
 public struct Envelope<Message: WireMessage>: Hashable, Sendable {
     /// The request id, 0 for a message that belongs to no request.
     public var id: UInt32
@@ -27,8 +27,8 @@ public typealias DaemonMessageDecoder = FrameDecoder<DaemonMessage>
 ///     while let envelope = try decoder.next() { handle(envelope) }
 ///
 /// Every length is compared with its limit when the header is complete, before memory is reserved
-/// for it. The messages don't depend on how the bytes are split. Cost: constant per byte. Remove
-/// all messages after each append. Then the buffer holds at most one frame, the bytes of one
+/// for it. The messages don't depend on how the bytes are split. Cost: constant per byte. If all
+/// messages are removed after each append, the buffer holds at most one frame, the bytes of one
 /// append, and one unfinished message.
 public struct FrameDecoder<Message: WireMessage>: Sendable {
     private var input = FrameBuffer()

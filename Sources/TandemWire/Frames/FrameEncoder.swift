@@ -64,8 +64,8 @@ public enum FrameEncoder {
         cut(payload, type: type, id: id, frameBytes, &output)
     }
 
-    /// Splits the payload at an offset into frames, the last one first, each moved by the headers
-    /// before it.
+    /// Splits the payload at an offset into frames, moving the last one first to make room for the
+    /// headers.
     private static func cut(
         _ payload: Int, type: UInt8, id: UInt32, _ frameBytes: Int, _ output: inout [UInt8]
     ) {

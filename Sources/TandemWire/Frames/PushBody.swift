@@ -24,8 +24,8 @@ public struct PushBody: Hashable, Sendable {
 
     /// Creates the body of a push of `transaction`.
     ///
-    /// Throws ``WireError`` if the transaction is too large for a message. Cost: none for one
-    /// frame, otherwise one copy.
+    /// Throws ``WireError`` if the transaction is too large for a message. Cost: nothing for a
+    /// single frame, otherwise one copy.
     public init(_ transaction: EncodedTransaction) throws(WireError) {
         let count = Self.predecessorBytes + transaction.bytes.count
         guard count <= WireLimits.daemonMessageBytes else {

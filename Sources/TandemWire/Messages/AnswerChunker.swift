@@ -1,18 +1,18 @@
 import TandemModel
 import TandemQuery
 
-/// A chunker that splits an answer to a fetch into messages: the answer itself, or its head and
-/// chunks.
+/// A chunker that splits the answer to a fetch into messages: the answer itself, or its head and
+/// its chunks.
 ///
 ///     var parts = AnswerChunker(answer)
 ///     while let message = parts.nextMessage() { send(message) }
 ///
-/// State: `rest` is the answer, of which the first `next` objects were returned.
+/// State: `rest` is the answer, whose first `next` objects were already returned.
 public struct AnswerChunker: Sendable {
     /// The approximate size of a chunk in bytes.
     ///
-    /// Small enough that producing a chunk blocks neither side noticeably, and large enough that
-    /// few socket operations are needed.
+    /// The size is small enough that producing a chunk blocks neither side noticeably, and large
+    /// enough that few socket operations are needed.
     public static let chunkBytes = 256 << 10
     private static let referenceBytes = 10
 

@@ -1,7 +1,7 @@
 public import TandemModel
 public import TandemQuery
 
-/// A request to delete all objects of a fetch request, or to change them all in the same way.
+/// A request to delete all objects of a fetch request, or to change all of them in the same way.
 ///
 /// The daemon processes it as several transactions of at most ``WireLimits/batchObjects`` objects,
 /// between the saves of other clients.
@@ -17,7 +17,7 @@ public struct Batch: WireCodable {
     /// The id under which the batch may be retried: 16 random bytes by default, at most
     /// ``WireLimits/batchIDBytes``.
     public var batchID: [UInt8]
-    /// The hash of the batch's content; a retry must have the same.
+    /// The hash of the batch's content; a retry must have the same hash.
     public var contentHash: StableHash
     /// The author, if it differs from the hello's.
     public var author: String?
@@ -103,7 +103,7 @@ extension Batch.Work {
 
 /// The answer to a batch, with its progress.
 public struct BatchAnswer: WireCodable {
-    /// The position of the batch's last transaction; the durable end if it wrote none.
+    /// The position of the batch's last transaction; the durable tail if it wrote none.
     public var position: UInt64
     /// The number of objects processed.
     public var count: UInt64

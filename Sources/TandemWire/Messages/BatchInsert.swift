@@ -2,9 +2,9 @@ public import TandemModel
 
 /// A chunk of a batch insert: some of its rows, in order.
 ///
-/// The daemon inserts them as one transaction or several, each of which records how many rows of
-/// the batch are done (``BatchProgress/done``). Rows that are already done are skipped, so a chunk
-/// may be sent again.
+/// The daemon inserts them as one or more transactions, each of which records how many rows of the
+/// batch are done (``BatchProgress/done``). Rows that are already done are skipped, so a chunk may
+/// be sent again.
 public struct BatchInsert: WireCodable {
     /// A row to insert.
     public struct Row: WireCodable {
@@ -35,20 +35,20 @@ public struct BatchInsert: WireCodable {
     public var author: String?
     /// The name of the context.
     public var context: String
-    /// The policy for rows whose unique values an existing object has.
+    /// The policy for rows whose unique values an existing object already has.
     public var policy: MergePolicy
     /// The version of the model to which the slots of the values belong; see
     /// ``SaveRequest/modelVersion``.
     public var modelVersion: UInt16
     /// The entity of the new objects.
     public var entity: EntityTag
-    /// The number of the batch's rows before these.
+    /// The number of rows of the batch before these.
     public var first: UInt64
     /// The hash of the rows before these; for the first chunk, the hash of entity and policy.
     public var before: StableHash
     /// The rows, at most ``WireLimits/batchObjects``.
     ///
-    /// Without rows, and unless it is the last one, the chunk only requests the batch's progress.
+    /// A chunk without rows that is not the last one only requests the batch's progress.
     public var rows: [Row]
     /// Whether the batch has no more rows.
     public var isLast: Bool
@@ -157,7 +157,7 @@ extension BatchInsert.Row {
 
 /// The answer to a chunk of a batch insert, with the batch's progress.
 public struct BatchInsertAnswer: WireCodable {
-    /// The position of the batch's last transaction; the durable end if there is none.
+    /// The position of the batch's last transaction; the durable tail if there is none.
     public var position: UInt64
     /// The number of rows inserted.
     public var rows: UInt64
@@ -172,7 +172,7 @@ public struct BatchInsertAnswer: WireCodable {
     /// The rows that can't be inserted, in order, if the chunk requested them
     /// (``BatchInsert/namesRefused``).
     ///
-    /// The first is the failed one; after the last there may be more.
+    /// The first is the row that failed; rows after the last one listed may be invalid too.
     public var refused: [BatchRefusal]
 
     /// Creates an answer with the given content.

@@ -2,7 +2,7 @@ public import TandemModel
 
 /// A message from the client to the daemon.
 ///
-/// The enum is indirect because its payloads are large and passed on often; copying a message
+/// The enum is indirect because its payloads are large and often passed on; copying a message only
 /// copies a reference.
 public indirect enum ClientMessage: WireMessage {
     /// The first message; answered by `welcome`.
@@ -21,7 +21,7 @@ public indirect enum ClientMessage: WireMessage {
     case history(HistoryRequest)
     /// A request for a block of object numbers; answered by `lease`.
     case lease(count: UInt32)
-    /// A request for the model, or to install one; answered by `schema`.
+    /// A request to read or install the model; answered by `schema`.
     case schema(SchemaRequest)
     /// A request for the daemon's status; answered by `status`.
     case status
@@ -30,8 +30,8 @@ public indirect enum ClientMessage: WireMessage {
     /// A request to end another client's connection, by its number in the status; answered by
     /// `disconnected`.
     ///
-    /// With `request` the connection stays open, and only that request (see ``isQuestion``) is
-    /// cancelled. With 0 all its requests are cancelled.
+    /// If `request` is given, the connection stays open, and only that request (see ``isQuestion``)
+    /// is cancelled; 0 cancels all of its requests.
     case disconnect(client: UInt64, request: UInt32? = nil)
     /// A request to register, acknowledge for, reset or remove a consumer of the journal; answered
     /// by `consumer`.
@@ -46,10 +46,10 @@ public indirect enum ClientMessage: WireMessage {
     case explain(Fetch)
     /// A request to remove the oldest segments of the journal; answered by `vacuumed`.
     case vacuum(VacuumRequest)
-    /// A request to cancel the request with the same id, which must be one that only reads
+    /// A request to cancel the request with the same id, which must be a read-only one
     /// (``isQuestion``).
     ///
-    /// That request is then answered by `failure`, or as usual.
+    /// The cancelled request is then answered by `failure`, or as usual if it was already done.
     case cancel
     /// A request to reload the daemon's configuration; answered by `status`.
     case reload
@@ -72,7 +72,7 @@ public indirect enum ClientMessage: WireMessage {
         case history
         /// A request for a block of object numbers.
         case lease
-        /// A request for the model, or to install one.
+        /// A request to read or install the model.
         case schema
         /// A request for the daemon's status.
         case status
@@ -124,7 +124,8 @@ public indirect enum ClientMessage: WireMessage {
         }
     }
 
-    /// Whether the message is a request that only reads, so that it may be cancelled (``cancel``).
+    /// Whether the message is a request that only reads and may therefore be cancelled
+    /// (``cancel``).
     public var isQuestion: Bool {
         switch self {
         case .fetch, .read, .verdicts, .sync, .history, .status, .blob, .explain: true

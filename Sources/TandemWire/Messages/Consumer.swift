@@ -12,7 +12,7 @@ public struct ConsumerRequest: WireCodable {
 
     /// The actions on a consumer.
     public enum Action: Hashable, Sendable {
-        /// Registers a consumer that needs everything after a position, or after the end if it is
+        /// Registers a consumer that needs everything after a position, or after the tail if it is
         /// nil.
         ///
         /// A registered consumer keeps its position unless it is expired.
@@ -21,7 +21,7 @@ public struct ConsumerRequest: WireCodable {
         case acknowledge(Position)
         /// Removes the consumer.
         case remove
-        /// Moves the consumer to a position, forward or back, or to the end if it is nil.
+        /// Moves the consumer to a position, forward or back, or to the tail if it is nil.
         case reset(to: Position?)
     }
 
@@ -72,7 +72,7 @@ public struct ConsumerAnswer: WireCodable {
     /// remove.
     public var acknowledged: UInt64?
 
-    /// Creates an answer about a consumer that has acknowledged everything up to a number.
+    /// Creates an answer about a consumer that has acknowledged everything up to a position.
     public init(acknowledged: UInt64?) { self.acknowledged = acknowledged }
 
     /// Appends the binary form.

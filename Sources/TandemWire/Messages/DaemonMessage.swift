@@ -2,7 +2,7 @@ public import TandemModel
 
 /// A message from the daemon to the client.
 ///
-/// The enum is indirect because its payloads are large and passed on often; copying a message
+/// The enum is indirect because its payloads are large and often passed on; copying a message only
 /// copies a reference.
 public indirect enum DaemonMessage: WireMessage {
     /// The answer to a hello.
@@ -21,7 +21,7 @@ public indirect enum DaemonMessage: WireMessage {
     case saved(SaveAnswer)
     /// The answer to `verdicts`.
     case verdicts(Verdicts)
-    /// The answer to `sync`: the durable end.
+    /// The answer to `sync`: the durable tail.
     case synced(position: UInt64)
     /// The answer to `history`.
     case history(History)
@@ -31,7 +31,7 @@ public indirect enum DaemonMessage: WireMessage {
     case schema(SchemaAnswer)
     /// The answer to `status`: JSON.
     case status(String)
-    /// The answer to any failed request; with request id 0 it ends the connection.
+    /// The answer to any failed request; a failure with request id 0 ends the connection.
     case failure(TandemError)
     /// The answer to `blob`: the content.
     case blob([UInt8])

@@ -18,9 +18,9 @@ public struct EncodedOperations: Hashable, Sendable {
     }
 }
 
-/// A writer that encodes the operations of a save directly, without creating values of them.
+/// A writer that encodes the operations of a save directly, without creating them as values.
 ///
-/// After an insert or an update, write as many values as it announced, and then its links.
+/// After an insert or an update, write as many values as announced, and then the links.
 ///
 ///     var writer = SaveOperationWriter(count: 1)
 ///     writer.update(team, baseVersion: 7, values: 1)
@@ -78,7 +78,7 @@ public struct SaveOperationWriter: Sendable {
 
     /// Returns everything that was written.
     ///
-    /// Traps unless the number of operations is the announced one.
+    /// Traps unless the number of operations is the one announced.
     public consuming func finish() -> EncodedOperations {
         precondition(written == count, "\(count) operations were announced, \(written) written.")
         return EncodedOperations(count: count, inserts: inserts, bytes: writer.bytes)

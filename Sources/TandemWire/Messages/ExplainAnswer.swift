@@ -1,13 +1,13 @@
 public import TandemModel
 public import TandemQuery
 
-/// The answer to `explain`: the plan of a fetch that was carried out, and the amounts it read.
+/// The answer to `explain`: the plan of an executed fetch, and how much it read.
 public struct ExplainAnswer: WireCodable {
     /// The position at which the fetch read.
     public var position: UInt64
     /// The plan, as a tree in preorder.
     public var steps: [FetchPlanStep]
-    /// The number of rows read to find the answer; its rows may be read a second time.
+    /// The number of rows read to find the answer; rows in the answer may be read a second time.
     public var rowsRead: UInt64
     /// The number of index and link keys read.
     public var keysRead: UInt64
@@ -15,8 +15,7 @@ public struct ExplainAnswer: WireCodable {
     public var returned: UInt64
     /// The kind of answer.
     public var output: FetchOutput
-    /// Whether the daemon's thread answered when the request arrived; otherwise the read was
-    /// queued.
+    /// Whether the daemon's thread answered the request on arrival; otherwise the read was queued.
     public var atOnce: Bool
 
     /// Creates an answer with the given content.

@@ -9,7 +9,7 @@ public struct Fetch: WireCodable {
         case rows
         /// References only.
         case references
-        /// Their number only.
+        /// Only their number.
         case count
         /// Some of their values, or aggregates over groups.
         case columns
@@ -21,11 +21,11 @@ public struct Fetch: WireCodable {
     public var request: FetchRequest
     /// The data to return for the objects.
     public var kind: Kind
-    /// The to-one key paths whose objects' rows are returned too.
+    /// The to-one key paths; rows of the objects they reach are returned too.
     public var related: [[String]]
     /// The entities added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
-    /// The position to read at; 0 means the end.
+    /// The position at which to read; 0 means the journal's tail.
     public var at: UInt64
     /// The number of the pin that keeps the position readable; 0 for none.
     ///
@@ -114,7 +114,7 @@ public struct FetchAnswer: WireCodable {
     public var objects: StoredObjects
     /// The objects in the request's order, for ``Fetch/Kind/references``.
     public var references: [ObjectReference]
-    /// The objects reached by the `related` key paths, each once.
+    /// The objects reached by the `related` key paths, without duplicates.
     public var related: [StoredObject]
     /// The rows of values in order, for ``Fetch/Kind/columns``; each row has a value per column.
     public var values: [[Value]]

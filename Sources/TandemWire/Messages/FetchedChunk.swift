@@ -4,8 +4,8 @@ public import TandemQuery
 /// A chunk of an answer: the next objects of an earlier ``FetchAnswer``, in its order.
 ///
 /// A large answer is sent as several messages, with other messages in between. The client can
-/// process the objects that have arrived while the daemon prepares the rest. No other request waits
-/// for more than one chunk.
+/// process the objects that have arrived while the daemon is preparing the rest. No other request
+/// waits for more than one chunk.
 public struct FetchedChunk: WireCodable {
     /// The next objects, for ``Fetch/Kind/rows`` and a small ``Fetch/Kind/list``.
     public var objects: StoredObjects
@@ -61,9 +61,9 @@ extension FetchAnswer {
     /// Appends a chunk; returns false, without a change, if the chunk does not belong to the
     /// answer.
     ///
-    /// A chunk does not belong to the answer if it is empty, or refers to sections or objects that
-    /// the answer lacks. The same holds if the total would exceed ``count``, or be less than it
-    /// after the last chunk.
+    /// A chunk does not belong to the answer if it is empty or refers to sections or objects that
+    /// the answer lacks. Nor does it belong if the total would exceed ``count``, or fall short of
+    /// it after the last chunk.
     public mutating func append(_ part: FetchedChunk) -> Bool {
         let total = UInt64(bodyCount + part.count)
         guard part.count > 0 else { return false }

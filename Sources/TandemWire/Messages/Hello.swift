@@ -8,7 +8,7 @@ public struct Hello: WireCodable {
     public var author: String
     /// The client's model as JSON; nil to use the daemon's model.
     public var model: String?
-    /// The last position that the client has seen, after which to resume; nil to start at the end.
+    /// The last position that the client has seen, after which to resume; nil to start at the tail.
     public var resume: Position?
     /// The entities whose transactions are pushed, by name; subentities are listed too.
     public var interests: [String]
@@ -64,9 +64,9 @@ public struct Welcome: WireCodable {
     public var log: LogID
     /// The log's epoch.
     public var epoch: UInt32
-    /// The durable end of the journal.
+    /// The durable tail of the journal.
     ///
-    /// Pushes begin after the hello's `resume` if that was accepted, otherwise after this.
+    /// Pushes begin after the hello's `resume` if it was accepted, otherwise after this position.
     public var position: UInt64
     /// Whether pushes resume after the hello's `resume`.
     ///
@@ -143,7 +143,7 @@ public struct Lease: WireCodable {
     public var first: UInt64
     /// The number of object numbers; the block never exceeds the largest number.
     public var count: UInt32
-    /// The epoch with which the block expires.
+    /// The epoch at whose end the block expires.
     public var epoch: UInt32
 
     /// Creates a block of `count` numbers from `first`.

@@ -1,10 +1,10 @@
 public import TandemModel
 
-/// A request to be answered when the daemon's durable end has reached a number.
+/// A request to be answered when the daemon's durable tail has reached a number.
 public struct Sync: WireCodable {
     /// The number; 0 is answered immediately.
     public var number: UInt64
-    /// The time after which the answer is a `timeout`.
+    /// The time after which the request fails with `timeout`.
     public var timeoutMilliseconds: UInt32
 
     /// Creates a wait for `number`.
@@ -30,7 +30,7 @@ public struct Sync: WireCodable {
 public struct HistoryRequest: WireCodable {
     /// The number after which transactions are requested.
     public var from: UInt64
-    /// The last requested number; 0 means the end.
+    /// The last requested number; 0 means the journal's tail.
     public var to: UInt64
     /// The requested entities; empty for all.
     public var interests: [EntityTag]
@@ -72,7 +72,8 @@ public struct HistoryRequest: WireCodable {
 
 /// The answer to ``HistoryRequest``.
 ///
-/// It does not announce its position: the predecessors of pushes ignore it.
+/// The answer does not announce its position, so it does not affect the predecessors that pushes
+/// name.
 public struct History: WireCodable {
     /// The number up to which the answer is complete.
     public var position: UInt64
@@ -98,7 +99,7 @@ public struct History: WireCodable {
     /// Reads the binary form or throws `CodingError`.
     public init(from reader: inout ByteReader) throws(CodingError) {
         position = try reader.uint64()
-        // The smallest transaction, without names and changes, has 56 bytes.
+        // The smallest transaction, without names or changes, has 56 bytes.
         transactions = try reader.list(itemBytes: 56) { reader throws(CodingError) in
             let start = reader.offset
             return try EncodedTransaction(wire: try reader.blob(), at: start)
@@ -108,7 +109,7 @@ public struct History: WireCodable {
 }
 
 extension EncodedTransaction {
-    /// Creates a transaction from bytes at `offset` of a message; errors name offsets in the
+    /// Creates a transaction from bytes at `offset` in a message; errors report offsets in the
     /// message.
     init(wire bytes: [UInt8], at offset: Int) throws(CodingError) {
         do {

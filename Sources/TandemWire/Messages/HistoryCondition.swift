@@ -1,18 +1,18 @@
 public import TandemModel
 public import TandemQuery
 
-/// A condition on the transactions of a history, apart from their entities; all its parts must be
+/// A condition on the transactions of a history, in addition to their entities; every part must be
 /// satisfied.
 ///
 /// Installed models are always included, because later transactions can't be interpreted without
 /// them.
 public struct HistoryCondition: WireCodable {
-    /// The authors, of whom one must have saved the transaction; empty for any author.
+    /// The authors, one of whom must have saved the transaction; empty for any author.
     public var authors: [String]
-    /// The objects, of which the transaction must change one, at most
+    /// The objects, one of which the transaction must change, at most
     /// ``WireLimits/historyObjects``; empty for any object.
     public var objects: [ObjectReference]
-    /// The properties, of which the transaction must change, insert or delete a value, at most
+    /// The properties, one of which the transaction must set, change or delete, at most
     /// ``WireLimits/names``.
     ///
     /// Empty for any property.
@@ -25,7 +25,7 @@ public struct HistoryCondition: WireCodable {
     /// The end of the time range, exclusive, in microseconds since 1970.
     public var until: Int64?
 
-    /// Creates a condition from its parts; without any it is always satisfied.
+    /// Creates a condition from its parts; a condition without parts is always satisfied.
     public init(
         authors: [String] = [], objects: [ObjectReference] = [],
         properties: [ObservedProperty] = [], modelVersion: UInt16 = 0, since: Int64? = nil,

@@ -3,8 +3,8 @@ public import TandemModel
 /// A piggybacked read, answered at the position of the verdicts requested with it.
 ///
 /// A context whose lists need verdicts merges up to the position of the verdicts. While other
-/// clients save, that position is always later than the answer to a separate read sent before. In a
-/// single request both answers have the same position.
+/// clients save, that position is always later than the answer to a separate read sent earlier. If
+/// both are in one request, the answers have the same position.
 public enum PiggybackedRead: WireCodable {
     /// A fetch.
     case fetch(Fetch)

@@ -1,14 +1,14 @@
 public import TandemModel
 
-/// A request to take, move or release a pin: a position at which a client keeps reading while
-/// others save.
+/// A request to take, move or release a pin, which is a position at which a client keeps reading
+/// while others save.
 ///
 /// A pin is a lease. It keeps segments from being removed by retention, and ends after a time and
 /// with its connection. Reads refer to it by ``Fetch/lease`` and ``Read/lease``.
 public struct PinRequest: WireCodable {
     /// The pin's number, which the client chooses; not 0.
     public var lease: UInt32
-    /// The new position of the pin, whose time starts again; 0 releases it.
+    /// The new position of the pin, whose duration starts again; 0 releases the pin.
     public var position: UInt64
 
     /// Creates a request about the pin `lease`.

@@ -8,19 +8,19 @@ public struct Read: WireCodable {
     public var members: [MemberRequest]
     /// The version of the model to which the slots of `members` belong; ignored without members.
     ///
-    /// In another model the slots would denote other relationships, so the daemon answers
+    /// In another model the slots would refer to other relationships, so the daemon answers
     /// `schemaMismatch`.
     public var modelVersion: UInt16
     /// The entities added to the session's interests at or below the answer's position.
     public var interests: [EntityTag]
-    /// The position to read at; 0 means the end.
+    /// The position at which to read; 0 means the journal's tail.
     public var at: UInt64
     /// The number of the pin that keeps the position readable; 0 for none.
     ///
     /// After the pin has ended, the daemon answers `historyExpired`, even if the journal still has
     /// the position.
     public var lease: UInt32
-    /// Whether the rows of the members are returned too, each once.
+    /// Whether the rows of the members are returned too, without duplicates.
     public var memberRows: Bool
 
     /// Creates a read with the given content.
@@ -148,7 +148,7 @@ public struct MemberList: WireCodable {
         self.ranks = ranks
     }
 
-    /// Appends the binary form; if ranks follow, ``PropertyMask/capacity`` is added to the slot.
+    /// Appends the binary form; ``PropertyMask/capacity`` is added to the slot if ranks follow.
     public func encode(into writer: inout ByteWriter) {
         writer.reference(owner)
         writer.count(ranks == nil ? slot : slot + PropertyMask.capacity)

@@ -5,30 +5,31 @@ public struct SaveRequest: WireCodable {
     /// The id under which the save may be retried: 16 random bytes by default, at most 64.
     public var saveID: [UInt8]
     /// The hash of the save's content without the numbers of new objects; a retry must have the
-    /// same.
+    /// same hash.
     public var contentHash: StableHash
     /// The author, if it differs from the hello's.
     public var author: String?
     /// The name of the context.
     public var context: String
-    /// The policy for objects that others have changed as well.
+    /// The policy for objects that other clients have changed as well.
     public var policy: MergePolicy
     /// The version of the model to which the slots and tags of the operations belong.
     ///
-    /// In another model they would denote other properties. The daemon therefore refuses the save
-    /// with `schemaMismatch`, unless it is a retry of a save that was written. No model has the
-    /// version 0, so every store refuses it.
+    /// In another model they would refer to other properties. The daemon therefore refuses the save
+    /// with `schemaMismatch`, unless it is a retry of a save that was written. No model has version
+    /// 0, so every store refuses it.
     public var modelVersion: UInt16
     /// The changes, with inserts in the order of insertion.
     public var operations: [SaveOperation]
     /// The changes in binary form, from a client that encodes them directly; ``operations`` is then
     /// empty.
     public var encoded: EncodedOperations?
-    /// Whether the daemon should only return the outcome of an earlier save with this id, if known.
+    /// Whether the daemon should only return the outcome of an earlier save with this id, if it
+    /// knows one.
     public var onlyAsks: Bool
     /// In a retry, the last position known when the save was first sent.
     ///
-    /// If the daemon no longer knows the ids of saves after it, it answers `unknownOutcome`.
+    /// If the daemon has forgotten ids of saves after this position, it answers `unknownOutcome`.
     public var firstSentAt: UInt64?
 
     /// Creates a save with the given content.
@@ -129,9 +130,9 @@ public struct SaveValue: WireCodable {
 
 /// The answer to a save: its position in the journal, and its outcome.
 ///
-/// A retry with the same id gets the first answer again, except for ``isRepeat``.
+/// A retry with the same id gets the same answer again, except for ``isRepeat``.
 public struct SaveAnswer: WireCodable {
-    /// The position of the save; the durable end if nothing was written.
+    /// The position of the save; the durable tail if nothing was written.
     public var position: UInt64
     /// Whether the save was written; false if it had no net effect.
     public var wrote: Bool
@@ -139,7 +140,7 @@ public struct SaveAnswer: WireCodable {
     public var isRepeat: Bool
     /// The outcome of each insert of the request, in order.
     ///
-    /// It is the insert's own object, or the existing object that replaced it because of a
+    /// The outcome is the insert's own object, or the existing object that replaced it because of a
     /// uniqueness constraint. It is nil if the same save deleted the object.
     public var inserted: [ObjectReference?]
 

@@ -2,7 +2,8 @@ public import TandemModel
 
 /// An operation of a save on one object.
 public enum SaveOperation: WireCodable {
-    /// An insert with the set values; the daemon adds the defaults, and no link may be a removal.
+    /// An insert with the values that were set; the daemon adds the defaults, and no link may be a
+    /// removal.
     case insert(object: ObjectReference, values: [SlotValue], links: [LinkChange])
     /// An update of values and links, based on a version; 0 accepts any stored version.
     ///

@@ -8,7 +8,8 @@ public struct SchemaRequest: WireCodable {
         case apply
         /// The effect of a migration to the model is reported.
         case preview
-        /// The model is installed at any cost, if the stored data satisfies its rules.
+        /// The model is installed even if data is lost, provided that the stored data satisfies its
+        /// rules.
         case migrate
     }
 

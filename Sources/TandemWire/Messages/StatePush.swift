@@ -1,18 +1,18 @@
 public import TandemModel
 
-/// The daemon's read-only state, pushed when it changes, and after a welcome while saves are
-/// refused.
+/// The daemon's read-only state, pushed when it changes and, while saves are refused, after each
+/// welcome.
 ///
-/// It has no position and moves no cursor. A slow reader receives only the latest state.
+/// The push has no position and moves no cursor. A slow reader receives only the latest state.
 public struct StatePush: WireCodable {
     /// Whether saves are refused; reads and pushes continue.
     public var isReadOnly: Bool
-    /// The start of the state, in microseconds since 1970.
+    /// The time at which the state began, in microseconds since 1970.
     public var since: Int64
     /// The reason why saves are refused, with the remedy; empty if they are accepted.
     public var reason: String
 
-    /// Creates a state that began at a time.
+    /// Creates a state that began at the given time.
     public init(isReadOnly: Bool, since: Int64, reason: String) {
         self.isReadOnly = isReadOnly
         self.since = since

@@ -6,12 +6,12 @@ public import TandemModel
 /// A segment is selected if it exceeds any of the bounds. Without `isForced`, segments that a
 /// consumer, a client or a pin needs are kept.
 public struct VacuumRequest: WireCodable {
-    /// The size in bytes down to which the oldest segments are selected; nil for any size.
+    /// The size in bytes to which the journal is to shrink; nil for any size.
     public var keepBytes: UInt64?
-    /// The age in seconds of the last transaction beyond which segments are selected; nil for any
-    /// age.
+    /// The age in seconds above which segments are selected, measured by their last transaction;
+    /// nil for any age.
     public var keepSeconds: UInt64?
-    /// The bound by position: segments that end below it are selected; nil for none.
+    /// The position below which segments have to end to be selected; nil for no bound.
     public var before: UInt64?
     /// Whether readers that need selected segments are expired, instead of holding the segments
     /// back.
@@ -66,7 +66,7 @@ public struct VacuumAnswer: WireCodable {
     public var keptBytes: UInt64
     /// Whether the same request would remove more.
     public var isMore: Bool
-    /// The readers that need any of the selected segments.
+    /// The readers that need at least one of the selected segments.
     public var holders: [RetentionHolder]
 
     /// A reader that needs a part of the journal.
@@ -75,7 +75,7 @@ public struct VacuumAnswer: WireCodable {
         public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
             /// A registered consumer.
             case consumer = 1
-            /// A connected client to which the part was not yet sent.
+            /// A connected client to which that part has not been sent yet.
             case client
             /// A client that reads at an earlier position.
             case pin
@@ -87,7 +87,7 @@ public struct VacuumAnswer: WireCodable {
         public var name: String
         /// The position after which the holder needs everything.
         public var position: UInt64
-        /// The number of selected bytes that it needs.
+        /// The number of selected bytes that the holder needs.
         public var bytes: UInt64
 
         /// Creates a holder that needs everything after a position.

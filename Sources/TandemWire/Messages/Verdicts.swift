@@ -1,7 +1,7 @@
 public import TandemModel
 public import TandemQuery
 
-/// A request for the effect of transactions since a position on lists that the client can't
+/// A request for the effect of the transactions since a position on lists that the client can't
 /// evaluate itself.
 public struct VerdictRequest: WireCodable {
     /// The position up to which the client has merged.
@@ -10,7 +10,7 @@ public struct VerdictRequest: WireCodable {
     public var items: [VerdictItem]
     /// The read to answer at the same position.
     public var alongside: PiggybackedRead?
-    /// The position to which the client moves, forward or back; 0 means the end.
+    /// The position to which the client moves, forward or back; 0 means the journal's tail.
     ///
     /// A piggybacked read is allowed only with 0.
     public var at: UInt64
@@ -80,7 +80,7 @@ public struct VerdictItem: WireCodable {
 
 /// The answer to ``VerdictRequest``.
 public struct Verdicts: WireCodable {
-    /// The position of the verdicts; every transaction of interest up to it was pushed before.
+    /// The position of the verdicts; every transaction of interest up to it has been pushed before.
     public var position: UInt64
     /// The verdicts on every candidate, for each list of the request.
     public var items: [[Verdict]]
@@ -129,7 +129,7 @@ public struct Verdict: WireCodable {
     public var object: ObjectReference
     /// Whether the candidate is now in the list.
     public var matches: Bool
-    /// Whether a refresh path reaches other values than at the request's position.
+    /// Whether a refresh path reaches different values than at the request's position.
     public var refreshed: Bool
     /// The row's version; 0 if the object was deleted.
     public var version: UInt64

@@ -1,6 +1,6 @@
 public import TandemModel
 
-/// The description of a backup; written last, so that a backup with a manifest is complete.
+/// The description of a backup; it is written last, so a backup that has a manifest is complete.
 public struct BackupManifest: Hashable, Sendable {
     /// The format of backups that this program writes and reads.
     public static let format = 1
@@ -72,7 +72,7 @@ public struct BackupManifest: Hashable, Sendable {
 
     /// Parses the text of a manifest; `path` is used in error messages.
     ///
-    /// Throws `damaged` if the text was altered, `notOurs` for another format.
+    /// Throws `damaged` if the text was altered, and `notOurs` for another format.
     package init(parsing text: String, path: String) throws(StoreError) {
         guard let json = try? JSON(parsing: text), case .object(var object) = json else {
             throw StoreError(

@@ -34,7 +34,7 @@ public enum FileCopy {
 
     /// Returns the size and the hash of a file.
     ///
-    /// The hash of each piece includes the hash of the pieces before it.
+    /// The hash of each piece includes the hash of all pieces before it.
     static func hash(
         of path: String, _ files: any FileSystem, done: (UInt64) -> Void = { _ in }
     ) throws(IOError) -> (bytes: UInt64, hash: StableHash) {

@@ -4,9 +4,9 @@ import TandemModel
 /// Makes backups of a store and its journal, and verifies them.
 ///
 /// A backup is a directory with a compact copy of a checkpoint, `store/data.mdb`, and the segments
-/// that continue it, `journal/`. Its `manifest.json`, written last, has the positions and a hash of
-/// every file. A backup is made under a temporary name in the same directory and then renamed, so
-/// that a directory with the final name is complete.
+/// that continue it, `journal/`. Its `manifest.json`, written last, contains the positions and a
+/// hash of every file. A backup is made under a temporary name in the same directory and then
+/// renamed, so that a directory with the final name is complete.
 ///
 ///     let store = try Store.openForReading(path: "/var/lib/tandem/default/store")
 ///     let manifest = try StoreBackup.make(of: store, at: "/backup/monday") {
@@ -27,7 +27,8 @@ public enum StoreBackup {
 
     /// The suffix of an unfinished backup's temporary name.
     static let suffix = ".unfinished"
-    /// The maximum number of copies, if the journal is trimmed past the copied position meanwhile.
+    /// The maximum number of attempts, since the journal may be trimmed past the copied position
+    /// meanwhile.
     static let attempts = 5
 
     /// Makes a backup at a path that must not exist.
@@ -38,9 +39,9 @@ public enum StoreBackup {
     /// is then copied, a bounded number of times.
     ///
     /// `progress` is called with the progress of each phase. The store is the caller's own, or one
-    /// opened for reading beside the daemon, which continues to save. Throws ``StoreError``,
-    /// ``IOError`` and the errors of `journal`, and leaves no files then. Cost: reads the store
-    /// twice, for the copy and for its check.
+    /// opened for reading while the daemon continues to save. Throws ``StoreError``, ``IOError``
+    /// and the errors of `journal`, after removing all files. Cost: reads the store twice, for the
+    /// copy and for its check.
     public static func make(
         of store: Store, at path: String, files: RealFileSystem = RealFileSystem(),
         progress: @escaping (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void = {
@@ -86,8 +87,8 @@ public enum StoreBackup {
         try files.removeTree(draft)
     }
 
-    /// Copies a checkpoint and immediately afterwards the following segments; returns the last
-    /// position.
+    /// Copies a checkpoint, and immediately afterwards the segments that follow it; returns the
+    /// last position.
     private static func copy(
         _ store: Store, _ draft: String, _ files: RealFileSystem,
         _ progress: (_ phase: Phase, _ done: UInt64, _ total: UInt64) -> Void,

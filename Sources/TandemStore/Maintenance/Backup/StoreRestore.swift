@@ -8,11 +8,11 @@ public enum StoreRestore {
 
     /// Restores a backup as the directory `store`, which must be missing or empty.
     ///
-    /// `raiseEpoch` receives the folder of the restored journal, and must begin a new epoch in it,
-    /// durable on return: transactions that clients saw after the backup no longer exist. Calls
-    /// `progress` with the number of bytes read. The daemon applies the journal's tail when it
-    /// starts on the directory. Throws ``StoreError``, ``IOError`` and the errors of `raiseEpoch`,
-    /// and leaves no files then. Cost: reads the backup twice.
+    /// `raiseEpoch` receives the folder of the restored journal and must begin a new epoch in it,
+    /// durably, because transactions that clients saw after the backup no longer exist. Calls
+    /// `progress` with the number of bytes read. The daemon applies the journal's tail when it next
+    /// starts in the directory. Throws ``StoreError``, ``IOError`` and the errors of `raiseEpoch`,
+    /// after removing all files. Cost: reads the backup twice.
     @discardableResult
     public static func run(
         _ backup: String, to store: String, files: RealFileSystem = RealFileSystem(),
@@ -23,7 +23,7 @@ public enum StoreRestore {
             throw StoreError(
                 .notOurs, "\(store) is not empty; restore into an empty or new directory")
         }
-        // Every byte is read three times: for the comparison, for the copy, and from the copy.
+        // Every byte is read three times: for the comparison, for the copy, and back from the copy.
         let manifest = try StoreBackup.verify(backup, files: files) { progress($0, 3 &* $1) }
         let draft = store + suffix
         try StoreBackup.removeLeftover(draft, ["journal", "store"], files)
@@ -53,7 +53,7 @@ public enum StoreRestore {
         for file in manifest.files {
             let copy = "\(draft)/\(file.name)"
             try FileCopy.copy("\(backup)/\(file.name)", to: copy, files, done: done)
-            // The source may have changed since, or this read may have failed silently.
+            // The source may have changed in the meantime, or this read may have failed silently.
             guard try FileCopy.hash(of: copy, files, done: done).hash == file.hash else {
                 throw StoreError(
                     .damaged, "\(backup)/\(file.name) changed while it was read; use another backup"

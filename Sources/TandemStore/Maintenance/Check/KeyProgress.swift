@@ -1,4 +1,4 @@
-/// Counts the keys read during a scan of tables, and reports progress periodically.
+/// Counts the keys read while tables are scanned, and reports progress periodically.
 struct KeyProgress {
     /// The number of keys between two reports.
     static let stride: UInt64 = 256

@@ -2,7 +2,7 @@ import TandemModel
 
 /// Checks of long values: every content exists, matches its hash, and has the right use count.
 extension StoreChecker {
-    /// Checks that the contents used by rows exist; runs after the scan of the rows.
+    /// Checks that the contents used by rows exist; runs after the rows have been scanned.
     func checkUsesAreThere() throws(StoreError) {
         for (blob, count) in blobCounts.sorted(by: {
             $0.key.hash.lexicographicallyPrecedes($1.key.hash)

@@ -4,9 +4,9 @@ import TandemModel
 ///
 /// Both are independent of the rows, but must not exceed the store's position.
 extension StoreChecker {
-    /// Checks a consumer; one with an unreadable position is removed by its repair.
+    /// Checks a consumer; the repair removes a consumer with an unreadable position.
     ///
-    /// Its client is notified of the removal when it reconnects, and starts from a snapshot.
+    /// The client is notified of the removal when it reconnects, and starts from a snapshot.
     func checkConsumer(_ key: [UInt8], _ value: [UInt8]) {
         let consumer = value.withUnsafeBytes { value in
             key.withUnsafeBytes { Consumer(key: $0, value: value) }

@@ -29,8 +29,8 @@ extension StoreChecker {
 
     /// Whether a derived attribute can be checked.
     ///
-    /// Texts folded with other Unicode tables can't; the daemon folds them again, and logs a
-    /// failure to do so.
+    /// Texts folded with other Unicode tables can't be checked; the daemon folds them again, and
+    /// logs a failure to do so.
     private func isJudged(_ derivation: CompiledDerivation) throws(StoreError) -> Bool {
         guard derivation.kind == .folded else { return true }
         return try store.foldingMatchesThisBuild

@@ -59,7 +59,7 @@ extension StoreChecker {
                 [.put(.numbers, key: key, value: StoreKey.tag(object.tag))]))
     }
 
-    /// Checks a used number, which needs no row: it is kept after its object is deleted.
+    /// Checks a used number, which need not have a row, because numbers are kept after a deletion.
     func checkNumber(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard key.count == 8 else {
             let message = "the key has \(key.count) bytes, not 8"
@@ -68,7 +68,7 @@ extension StoreChecker {
         }
         highestNumber = max(highestNumber, key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) })
         guard value.count != 2 else { return }
-        // For a deleted object it matters only that the number was used.
+        // For a deleted object, it only matters that the number was used.
         var tag: EntityTag = 0
         let number = key.withUnsafeBytes { $0.bigEndian(0, as: UInt64.self) }
         for entity in model?.entities ?? [] {
@@ -123,7 +123,7 @@ extension StoreChecker {
     ) throws(StoreError) {
         guard let link = property.relationship?.linkID else { return }
         let key = StoreKey.link(link, owner.number, member.number)
-        // A wrong entity in the value is found by the scan of the links.
+        // A wrong entity in the value is found when the links are scanned.
         guard try get(.links, key) == nil else { return }
         find(
             StoreFinding(

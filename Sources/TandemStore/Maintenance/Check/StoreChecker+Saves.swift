@@ -1,6 +1,6 @@
 import TandemModel
 
-/// Checks that each save id is found by its position, and that each position refers to a save.
+/// Checks that each save id can be found by its position, and that each position refers to a save.
 extension StoreChecker {
     func checkSave(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
         guard let saved = try? IdempotencyRecord(bytes: value), key.count >= 4 else {

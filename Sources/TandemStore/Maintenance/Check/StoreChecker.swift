@@ -2,9 +2,9 @@ import TandemModel
 
 /// Scans every table of a store, and compares its contents with the rows.
 ///
-/// One pass per table, in key order. The pass over `rows` checks that everything that follows from
-/// a row exists. The other passes check that their entries follow from a row. Memory: a count for
-/// each content of a long value, and a bounded number of findings.
+/// One pass per table, in key order. The pass over `rows` checks that everything derived from a row
+/// exists. The other passes check that their entries derive from a row. Memory: one count for each
+/// content of a long value, and a bounded number of findings.
 final class StoreChecker {
     let store: Store
     let open: LMDBTransaction
@@ -27,7 +27,7 @@ final class StoreChecker {
         for entity in store.model?.entities ?? [] {
             for property in entity.properties where property.isToMany {
                 guard let link = property.relationship?.linkID else { continue }
-                // Subentities share the link id; the declaring entity includes them all.
+                // Subentities share the link id, and the declaring entity includes all of them.
                 let known = relationships[link]?.owner
                 if known.map({ entity.includes($0.tag) }) ?? true {
                     relationships[link] = (entity, property)
@@ -82,7 +82,7 @@ final class StoreChecker {
 
     /// The number of uses of each content in the rows.
     var blobCounts: [BlobReference: Int64] = [:]
-    /// The same counts, by the hash that is the key of the content.
+    /// The same counts, by the hash under which the content is stored.
     var countsByHash: [[UInt8]: Int64] = [:]
 
     func find(_ finding: StoreFinding) { report.add(finding) }
@@ -123,10 +123,10 @@ final class StoreChecker {
 extension Store {
     /// Checks the whole store, and reports everything that contradicts the rows or itself.
     ///
-    /// Uses the open transaction, and thus also works on a store opened for reading beside a
-    /// daemon. Calls `progress` with the number of keys read and their total number. Cost: reads
-    /// everything, with several point reads per row. Throws ``StoreError`` if LMDB can't continue
-    /// reading.
+    /// Uses the open transaction, and thus also works on a store opened for reading next to a
+    /// running daemon. Calls `progress` with the number of keys read and their total number. Cost:
+    /// reads everything, with several point reads per row. Throws ``StoreError`` if LMDB can't
+    /// continue reading.
     public func check(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) -> StoreReport {

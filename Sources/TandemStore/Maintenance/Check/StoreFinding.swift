@@ -2,8 +2,8 @@ public import TandemModel
 
 /// A contradiction found in a store.
 ///
-/// A finding that follows from the rows has a repair. A row that is missing or contradictory has
-/// none: it can only be restored from the journal, by `tandem rebuild`.
+/// A finding whose correction follows from the rows has a repair. A row that is missing or
+/// contradictory has no repair: it can only be restored from the journal, with `tandem rebuild`.
 public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     /// The kind of a finding.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
@@ -39,19 +39,19 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
         case missingLink
         /// A link between objects that don't refer to each other.
         case strayLink
-        /// A link with another entity than its member's.
+        /// A link whose entity is not its member's.
         case wrongLinkEntity
-        /// A save id without an entry for its position, or the reverse.
+        /// A save id without an entry for its position, or vice versa.
         case looseSave
         /// A save-id floor above the applied position.
         case highSaveFloor
         /// A consumer that acknowledged a position after the store's.
         case futureConsumer
-        /// A use count of a content that differs from its number of uses in rows.
+        /// A use count that differs from the content's number of uses in rows.
         case wrongBlobUses
-        /// A content that rows use, but that is missing or doesn't match its hash.
+        /// Content that rows use, but that is missing or doesn't match its hash.
         case missingBlob
-        /// A content without a use count, or one wrongly listed as unused.
+        /// Content without a use count, or wrongly listed as unused.
         case strayBlob
     }
 
@@ -71,7 +71,7 @@ public struct StoreFinding: Hashable, Sendable, CustomStringConvertible {
     public var kind: Kind
     /// The table of the finding.
     public var table: StoreTable
-    /// The key of the finding, which may be missing in the table.
+    /// The key of the finding, which may be missing from the table.
     public var key: [UInt8]
     /// The affected object.
     public var object: ObjectID?
@@ -136,7 +136,7 @@ public struct StoreReport: Hashable, Sendable {
     /// Whether there were no findings.
     public var isClean: Bool { found == 0 }
 
-    /// The repairs of all findings: removals first, so that a removed key can be put again.
+    /// The repairs of all findings, removals first, so that a removed key can be set again.
     public var repairs: [StoreFinding.Repair] {
         var deletes: [StoreFinding.Repair] = []
         var others: [StoreFinding.Repair] = []
