@@ -31,9 +31,9 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case readOnly = "read-only"
     /// Saves are accepted again.
     case writable
-    /// The daemon stops without a last checkpoint; the journal has the missing transactions.
+    /// The daemon stops without a final checkpoint; the journal has the missing transactions.
     case checkpointMissed = "checkpoint-missed"
-    /// A flush, a checkpoint or the answer to a request took long.
+    /// A flush, a checkpoint or the answer to a request was slow.
     case slow
     /// Segments of the journal were removed.
     case journalTrimmed = "journal-trimmed"

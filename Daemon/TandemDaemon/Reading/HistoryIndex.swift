@@ -8,7 +8,7 @@ import TandemModel
 /// daemon are recorded when they are read. The index only rules ranges out; the journal remains the
 /// source of truth, and is read without an index as well.
 ///
-/// Cost: some hundred bytes for a range of 1,024 positions. If there are more than 1,024 ranges,
+/// Cost: a few hundred bytes for a range of 1,024 positions. If there are more than 1,024 ranges,
 /// the oldest ones are discarded.
 struct HistoryIndex {
     /// The maximum number of positions in a range.
@@ -20,7 +20,7 @@ struct HistoryIndex {
     /// Records a transaction, which has to be the next one of its range.
     mutating func note(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
-        // A transaction before a known range begins that range again.
+        // A transaction before a known range restarts that range.
         if let known = ranges[number], transaction.position >= known.positions.lowerBound {
             ranges[number]?.note(transaction)
             return
