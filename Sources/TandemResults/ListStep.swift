@@ -1,8 +1,8 @@
 /// One edit of a store: the locations of rows before and after, and the resulting change.
 ///
-/// Cost: O(k log n) for k edited rows, however long the list is. A row is *loose* (movable) if its
-/// sort key, section or entity differs, or if it is inserted or deleted. All other rows are in
-/// order with each other before and after. A section is loose if all its rows were.
+/// Cost: O(k log n) for k edited rows in a list of n rows. A row is *loose* (movable) if its sort
+/// key, section or entity differs, or if it is inserted or deleted. All other rows are in order
+/// with each other before and after. A section is loose if all its rows were loose.
 struct ListStep {
     struct RowLocation {
         var slot: Int
@@ -34,7 +34,7 @@ struct ListStep {
         /// The number of movable rows that are in the section, and the last of their marks.
         var news = 0
         var lastNew = -1
-        /// The number of movable rows that were and are in the section.
+        /// The number of movable rows that are in the section both before and after the edit.
         var pairs = 0
         var stays = false
 
@@ -209,7 +209,7 @@ struct ListStep {
 
     /// Returns the index of a section in `touched`, adding it if necessary.
     ///
-    /// The section remembers the index if there are too many for a linear search.
+    /// The section remembers the index if there are too many sections for a linear search.
     private mutating func touch(_ slot: Int, _ rows: inout RowStore) -> Int {
         let count = touched.count
         for known in 0..<min(count, ListStep.few) where touched[known].slot == slot {
