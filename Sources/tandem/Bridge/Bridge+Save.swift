@@ -81,7 +81,8 @@ extension Bridge {
 struct BridgeAlias {
     /// The object inserted last; nil if its own save deleted it.
     private(set) var id: ObjectID?
-    /// The save that bound `id`, if it had an id; `before` is the object before that save.
+    /// The id of the save that bound the alias, if it had one; `before` is the object before that
+    /// save.
     private var saveID: [UInt8]?
     private var before: ObjectID?
 
@@ -91,7 +92,7 @@ struct BridgeAlias {
         self.saveID = saveID
     }
 
-    /// Returns the object of the alias as the ops of a save mean it.
+    /// Returns the object to which the alias refers in the ops of a save.
     ///
     /// A binding made by the same save is ignored, so that a retry means the same as the first
     /// attempt.

@@ -14,7 +14,8 @@ import TandemIO
     var controllers: [String: BridgeController] = [:]
     /// The objects of `$alias` names.
     var aliases: [String: BridgeAlias] = [:]
-    /// The models that took effect while the bridge listened and were not reported yet.
+    /// The models that took effect while the bridge was listening and that have not been reported
+    /// yet.
     private let news = Locked(PendingSchemaEvents())
     private let failures: MergeFailures
 

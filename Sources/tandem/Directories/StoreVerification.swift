@@ -22,7 +22,7 @@ struct StoreStanding {
         position = store.appliedPosition
     }
 
-    /// Returns the contradictions to a journal that was read after the store.
+    /// Returns the contradictions between the store and a journal that was read after it.
     func problems(_ journal: JournalVerification) -> [VerifyProblem] {
         func problem(_ message: String) -> VerifyProblem {
             VerifyProblem(kind: .store, path: path, message: message)

@@ -11,7 +11,7 @@ final class FolderSource: LogSource {
     private let store: String
     private let isQuiet: Bool
     private let files = RealFileSystem()
-    /// Shared by all readers, so that each finds its first segment at once.
+    /// Shared by all readers, so that each finds its first segment immediately.
     private let index = JournalIndex()
     /// The indexes by which irrelevant parts of sealed segments are skipped.
     private let indexes: SegmentIndexes
@@ -150,7 +150,7 @@ final class FolderSource: LogSource {
         return known.installed
     }
 
-    /// Returns the book, which is created with the store's model and the later models in the
+    /// Returns the timeline, which is created with the store's model and the later models in the
     /// journal.
     ///
     /// If there is no store next to the journal, all models of the journal are read.

@@ -47,7 +47,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns why no transaction can have a value, whatever the model; nil if one can.
+    /// Returns why no transaction can have a value under any model; nil if one can.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:

@@ -9,7 +9,7 @@ struct ReconstructedObject {
     private(set) var oldest: UInt64 = 0
     /// The position of its deletion, if nothing followed.
     private(set) var deletedAt: UInt64?
-    /// Whether the journal has the object's insertion, so that its members are complete.
+    /// Whether the journal contains the object's insertion, so that its members are complete.
     private(set) var isComplete = false
     /// The changes of the object, newest first.
     private var steps: [ObjectHistory.Step] = []

@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem salvage`: makes a store of the readable parts of a damaged store and its journal.
+/// `tandem salvage`: makes a store from the readable parts of a damaged store and its journal.
 struct SalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",

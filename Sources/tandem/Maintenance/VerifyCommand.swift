@@ -57,7 +57,8 @@ struct VerifyCommand: ParsableCommand {
             try verifiedBackup(path, progress: progress.update)
         }
         let folder = target.map(StoreFolder.init) ?? place.folder
-        // The store is read first, so that the journal already has all transactions it has applied.
+        // The store is read first, so that the journal already contains all transactions that the
+        // store has applied.
         let standing = try StoreStanding(folder, isPrivate: target != nil)
         let journal = JournalVerification(JournalFolder(folder.journal))
         try journal.run(progress)

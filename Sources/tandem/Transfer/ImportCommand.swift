@@ -110,7 +110,7 @@ struct ImportCommand: AsyncParsableCommand {
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
-    /// Runs an import, and prints its result, also if it fails.
+    /// Runs an import, and prints its result, even if it fails.
     @MainActor private func finish(
         _ name: String, _ rejects: RejectFile, _ body: @MainActor () async throws -> Void,
         counts: @MainActor () -> ImportCounts
@@ -206,7 +206,7 @@ enum ImportPolicy: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension CommandFailure {
-    /// Returns the failure with one more remedy in its message.
+    /// Returns the failure with an additional remedy in its message.
     fileprivate func adding(_ remedy: String) -> CommandFailure {
         CommandFailure("\(message); \(remedy)", code: code)
     }
