@@ -44,7 +44,7 @@ final class BatchChangeTask: BatchTask {
     /// Later objects that count as selected regardless of their derived values, which the batch may
     /// have changed.
     private var derived: Set<ObjectReference> = []
-    /// The maximum number of objects in a transaction; `pace` has the number for the next one.
+    /// The maximum number of objects in a transaction; `pace` holds the number for the next one.
     private var most = WireLimits.batchObjects
     private var pace = AdaptiveBatchSize()
     private var part: BatchPart?

@@ -14,7 +14,7 @@ import TandemWire
 /// before a row with the unique values of an earlier new object.
 ///
 /// State:
-/// - `progress`, `hash`: the progress of the batch, as far as it is durable.
+/// - `progress`, `hash`: the durable progress of the batch.
 /// - `next`: the index of the first row not inserted.
 /// - `refused`: rows known to be impossible, the first one at or after `next`.
 /// - `refusedEnd`: rows from `next` up to here can't be inserted together.

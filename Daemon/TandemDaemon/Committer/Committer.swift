@@ -533,8 +533,8 @@ final class Committer {
 
     /// Commits a part of the replay.
     ///
-    /// Without room, everything stays in the open transaction. After a failed commit, ``replay()``
-    /// applies the lost part again.
+    /// If there is no room, everything stays in the open transaction. After a failed commit,
+    /// ``replay()`` applies the lost part again.
     private func commitReplayed() throws {
         guard !readOnlyState.isShort(.store) else { return }
         try journal.sync()
@@ -559,7 +559,7 @@ struct CommitCounters {
     var flushes = Histogram()
     var checkpoints = Histogram()
     var stalls = StallLog()
-    /// The number of changes applied from the journal; `replayNanoseconds` has the duration.
+    /// The number of changes applied from the journal; `replayNanoseconds` holds the duration.
     var replayedChanges: UInt64 = 0
     var replayNanoseconds: UInt64 = 0
 

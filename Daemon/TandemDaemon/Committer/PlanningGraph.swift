@@ -247,7 +247,7 @@ final class PlanningGraph {
     /// Returns the number of members after the operations planned so far.
     ///
     /// The result is exact up to `bound`; if there are more members, it may be any larger number.
-    /// Cost: that of `bound` members plus the removed ones.
+    /// Cost: proportional to `bound` plus the number of removed members.
     func memberCount(
         of owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship,
         upTo bound: Int

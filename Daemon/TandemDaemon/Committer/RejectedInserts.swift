@@ -30,7 +30,8 @@ struct RejectedInserts {
 
     /// Rejects an insert and all inserts that link to it, directly or indirectly.
     ///
-    /// Cost: that of the links to rejected inserts; the first call visits all links of the request.
+    /// Cost: proportional to the links to rejected inserts; the first call visits all links of the
+    /// request.
     mutating func add(_ error: TandemError, for object: ObjectReference) throws {
         note(error, object)
         var gone = [object]

@@ -14,7 +14,7 @@ extension SavePlanner {
     /// - Only an object at the other end of a link breaks a rule.
     /// - The search takes more than `budget`, or the errors do not fit an answer.
     ///
-    /// The store is only read. Cost: that of planning, for each round.
+    /// The store is only read. Cost: in each round, that of planning the request.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounters, budget: inout RejectionBudget
@@ -27,8 +27,8 @@ extension SavePlanner {
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
             try planner.judge(&refusals)
             if refusals.errors.count == known { break }
-            // Without these inserts, the others may get another result: values that these would
-            // have taken are free.
+            // Without these inserts, the others may have a different result, because the values of
+            // the removed inserts are free.
             request.operations.removeAll { refusals.errors[$0.object.number] != nil }
         }
         return refusals.errors

@@ -5,7 +5,7 @@ import TandemWire
 
 /// Removal of segments on request.
 extension Engine {
-    /// Removes the requested segments, except those still needed unless forced; called between
+    /// Removes the requested segments, but those still needed only if forced; called between
     /// batches.
     ///
     /// Requires the role admin, except for a dry run. One request removes a bounded number of

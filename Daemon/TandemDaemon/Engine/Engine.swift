@@ -77,7 +77,7 @@ final class Engine {
     var batches = BatchQueue()
     var subscribers = SubscriberRegistry()
     var cache = PushBodyCache()
-    /// The last shared push batch, which very likely suits the next session as well.
+    /// The last shared push batch, which very likely also suits the next session.
     var run: SharedPushBatch?
     /// Sessions with waiting syncs: `syncs` by the next position awaited, `deadlines` by deadline.
     var syncs = IndexedHeap()

@@ -211,7 +211,7 @@ extension DaemonLimits {
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
     /// The target duration of a checkpoint that is due because of its dirty pages.
     static let checkpointNanoseconds: UInt64 = 25_000_000
-    /// The minimum capacity for started reads, although fewer run concurrently.
+    /// The minimum number of reads that may be in progress, although fewer run concurrently.
     static let readsBegun = 16
     /// The delay before reads that found no free read transaction are retried.
     static let noReaderNanoseconds: UInt64 = 10_000_000

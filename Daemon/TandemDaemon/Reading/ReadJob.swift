@@ -272,8 +272,8 @@ final class ReadJob: @unchecked Sendable {
         return isDone
     }
 
-    /// Releases everything that the job holds, its snapshot included; only for a job that no reader
-    /// will run any more.
+    /// Releases everything that the job holds, including its snapshot; only for a job that no
+    /// reader will run again.
     func discard() {
         endReading()
         answer = nil

@@ -63,7 +63,7 @@ final class ReaderPool: ReadExecutor {
                     }
                     turn.end()
                     busy.withLock { $0 -= 1 }
-                    // There is room for another job now.
+                    // Now there is room for another job.
                     wakeUp.signal()
                 }
             })

@@ -258,7 +258,7 @@ final class ServiceLoop {
         }
     }
 
-    /// Updates the poller's interest of sessions.
+    /// Updates the events for which the poller watches sessions.
     ///
     /// Full sockets are watched for writing. Sockets whose bytes can't be processed yet are not
     /// watched for reading.

@@ -30,7 +30,7 @@ struct OutboundQueue {
     private var bodyStart = 0
     private var bodyBytes = 0
 
-    /// The number of queued bytes, bodies included.
+    /// The number of queued bytes, including bodies.
     var count: Int { own.count - ownStart + bodyBytes }
 
     // MARK: Queueing

@@ -52,7 +52,7 @@ final class Session {
     var author = ""
     /// The hash of the model that the client declared; nil if it uses the store's model.
     var declaredHash: StableHash?
-    /// The sessions with the same interests, this one included; nil before the hello.
+    /// The sessions with the same interests, including this one; nil before the hello.
     ///
     /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
     /// sessions. A daemon that is torn down must therefore release both.
@@ -101,7 +101,7 @@ final class Session {
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket has accepted.
     private(set) var written: UInt64 = 0
-    /// The last time when the socket had accepted everything sent so far of a chunked answer.
+    /// The last time at which the socket had accepted all chunks of an answer sent so far.
     var tookAt: UInt64 = 0
     private(set) var requests: UInt64 = 0
 
