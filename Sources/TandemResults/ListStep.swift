@@ -53,7 +53,7 @@ struct ListStep {
     var touched: [Touched] = []
     /// The sections that begin or end with a new row; only these can overlap their neighbours.
     private(set) var widened: [Int] = []
-    /// The number of marks, at the beginning, of rows that are in the list afterwards.
+    /// The number of leading marks whose rows are in the list afterwards.
     private var staying = 0
     /// The movable rows before the edit, to undo it; only recorded with sections, which can get out
     /// of order.

@@ -47,7 +47,7 @@ extension Bridge {
 
     /// Returns the answer for a receipt and binds the request's aliases.
     ///
-    /// Only the receipt is used, so a retry has the same answer as the first save. An insert that
+    /// Only the receipt is used, so a retry gets the same answer as the first save. An insert that
     /// the save deleted again has no id, and its alias is unbound.
     private func answer(_ options: SaveRequestOptions, _ receipt: SaveReceipt) -> Answer {
         var objects: [String: ObjectID] = [:]

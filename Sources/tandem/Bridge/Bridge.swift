@@ -86,7 +86,7 @@ import TandemIO
         }
     }
 
-    /// Answers a line that can't be parsed, with its id if that is readable.
+    /// Answers a line that can't be parsed, with its id if the id is readable.
     private func refuse(_ line: Data) {
         let id = RequestID.of(line)
         let text =

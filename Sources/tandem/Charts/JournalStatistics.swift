@@ -139,7 +139,7 @@ struct JournalStatistics {
 }
 
 extension LogEntry {
-    /// Returns the name of the entity of a change; the most derived one.
+    /// Returns the name of the changed object's most derived entity.
     func entityName(_ change: Change) -> String {
         model?.entity(tagged: change.object.tag)?.name ?? "(unknown)"
     }

@@ -81,12 +81,12 @@ struct Timeline {
     /// Returns the counts of all transactions.
     func all(in columns: ClosedRange<Int64>) -> Lane { Self.lane("all", total, columns) }
 
-    /// Returns the changes of the entities that have the most changes.
+    /// Returns the changes of the entities with the most changes.
     func entities(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(entities, most, columns)
     }
 
-    /// Returns the transactions of the authors that have the most transactions.
+    /// Returns the transactions of the authors with the most transactions.
     func authors(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(authors, most, columns)
     }

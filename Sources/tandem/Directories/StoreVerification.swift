@@ -101,8 +101,8 @@ struct DeepVerification {
 
     /// Returns the contradictions within the store, as `check` finds them.
     ///
-    /// The comparison with the journal misses a derived value or count that is wrong in the
-    /// journal, too.
+    /// The comparison with the journal misses a derived value or count that is also wrong in the
+    /// journal.
     private func faults(of store: Store, _ path: String) throws -> [VerifyProblem] {
         let bar = ProgressBar("check the store")
         defer { bar.end() }

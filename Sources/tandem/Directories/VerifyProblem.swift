@@ -30,7 +30,7 @@ struct VerifyProblem: Hashable {
     var positions: ClosedRange<UInt64>?
     var message: String
 
-    /// The problem as a line for people.
+    /// The problem as a human-readable line.
     var line: String {
         "\(kind.rawValue): \(path)" + (offset.map { " offset \($0)" } ?? "") + ": \(message)"
     }

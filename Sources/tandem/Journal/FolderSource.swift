@@ -63,8 +63,8 @@ final class FolderSource: LogSource {
 
     /// Returns the last position.
     ///
-    /// It is read from the last batch of the last segment, or by reading everything if that is
-    /// damaged.
+    /// It is read from the last batch of the last segment, or by reading everything if that segment
+    /// is damaged.
     private func last(from first: UInt64) throws -> UInt64 {
         let tail = reader(from: .max)
         while let item = try next(tail) {
@@ -220,8 +220,8 @@ final class FolderSource: LogSource {
         return filter.query(models)
     }
 
-    /// Returns every model that transactions may have, or nil if that takes reading the whole
-    /// journal.
+    /// Returns every model that transactions may have, or nil if finding them requires reading the
+    /// whole journal.
     private func knownModels() throws -> [CompiledModel]? {
         var known = try filledBook()
         guard let newest = known.newest, !missesModels else { return nil }

@@ -29,7 +29,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns the values of a change; `entity` has the object's entity and its superentities.
+    /// Returns the values of a change; `entity` contains the object's entity and its superentities.
     func values(_ change: Change, _ names: TransactionNames) -> [String] {
         let tag = change.object.tag
         switch self {

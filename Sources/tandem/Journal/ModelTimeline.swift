@@ -12,7 +12,7 @@ struct ModelTimeline {
     /// Whether ``installed`` contains every model of the journal.
     private(set) var isComplete = false
 
-    /// Creates a timeline with the store's model, if that is known.
+    /// Creates a timeline with the store's model, if the model is known.
     init(latest: CompiledModel? = nil) { self.latest = latest }
 
     /// Records the model that a transaction installs; ignores other transactions.

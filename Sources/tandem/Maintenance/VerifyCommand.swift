@@ -3,7 +3,8 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem verify`: checks the journal's bytes, and that the store has the state they determine.
+/// `tandem verify`: checks the journal's bytes, and that the store has the state that the journal
+/// determines.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -130,7 +131,7 @@ struct VerifyReport {
     /// The addition to the summary if nothing was compared.
     var hint: String { "; store and journal were not compared" }
 
-    /// The extent of the verification, for people.
+    /// The extent of the verification, in words.
     var lines: [String] {
         let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
         let last = journal.next - 1

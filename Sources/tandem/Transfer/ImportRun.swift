@@ -62,8 +62,8 @@ struct ImportSettings {
 
     /// Imports everything.
     ///
-    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then has the objects
-    /// inserted so far.
+    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then contains the
+    /// numbers of objects inserted so far.
     func run() async throws {
         defer { progress.end() }
         try findEntities()

@@ -210,7 +210,7 @@ final class ImportTargets {
         return object
     }
 
-    /// Whether the row at the other end, which is inserted later, has the link as well.
+    /// Whether the row at the other end, which is inserted later, also has the link.
     private func followsFromOther(
         _ property: CompiledProperty, _ link: ImportLink, of row: ImportRow
     ) -> Bool {

@@ -1,6 +1,6 @@
 import Tandem
 
-/// A watched list drawn for a terminal of some size.
+/// A watched list drawn for a terminal of a given size.
 struct WatchScreen {
     var style: Style
     var width: Int
