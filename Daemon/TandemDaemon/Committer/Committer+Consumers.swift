@@ -17,7 +17,7 @@ extension Committer {
     /// A registered consumer keeps its position, unless it is expired: then it starts again at
     /// `position`. Throws `usage` for an invalid name or a position after the tail,
     /// `historyExpired` for a position that was removed, `limitExceeded` if there are too many
-    /// consumers, `readOnly` if there is no room. After an error nothing has changed.
+    /// consumers, `readOnly` for lack of room. After an error nothing has changed.
     func register(
         _ name: String, at position: UInt64, owner: UInt32 = 0
     ) throws -> Consumer {
@@ -68,8 +68,8 @@ extension Committer {
     /// Moves a consumer to a position; durable on return.
     ///
     /// The move may go back, and ends an expiry. Throws `usage` for an unregistered name or a
-    /// position after the tail, `historyExpired` for a position that was removed, `readOnly` if
-    /// there is no room. After an error the position is unchanged.
+    /// position after the tail, `historyExpired` for a position that was removed, `readOnly` for
+    /// lack of room. After an error the position is unchanged.
     func reset(_ name: String, to position: UInt64) throws -> Consumer {
         guard var consumer = try consumer(named: name) else {
             throw TandemError(.usage, "there is no consumer \(name); register it first")
