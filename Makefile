@@ -12,7 +12,7 @@ SOURCES := Package.swift Sources Client Daemon Tests
 PACKAGES := liblmdb-dev pkg-config
 # Also required for the tests: SQLite, with which fetches are compared.
 ORACLE_PACKAGES := libsqlite3-dev
-# Optional packages by which tests check the units and system calls. Tests that lack one are skipped.
+# Optional packages with which tests check the units and system calls. Tests that lack one are skipped.
 TEST_PACKAGES ?=
 
 # The target of `make install`; DESTDIR is prepended to all paths, for packaging.
@@ -55,9 +55,9 @@ demo: dependencies
 	echo "== the World Cup of 2022: a daemon, a process that plays, a process that shows the table"
 	exec "$$bin/worldcup" demo --tandemd "$$bin/tandemd" $(DEMO)
 
-# TEST='REGULAR EXPRESSION' runs only tests whose ids match. ALL=1 also runs tests that passed and did
-# not change since. With EVERY_FAULT=1 the run fails if a test that Faults.md names is skipped, because
-# a program or root's rights are missing.
+# TEST='REGULAR EXPRESSION' runs only tests whose ids match. ALL=1 also runs tests that passed earlier
+# and have not changed since. With EVERY_FAULT=1 the run fails if a test named in Faults.md is skipped,
+# because a program or root privileges are missing.
 test: PACKAGES += $(ORACLE_PACKAGES) $(TEST_PACKAGES)
 test: dependencies format-check
 	echo "== building everything, tests included"
@@ -114,8 +114,8 @@ dependencies:
 clean:
 	rm -rf .build .build-tsan .build-release Tests/Benchmarks/.build
 
-# Starts and enables nothing; Daemon/TandemDaemon/TandemDaemon.docc/Service.md describes how. The units refer to
-# the installed binaries.
+# Does not start or enable anything; Daemon/TandemDaemon/TandemDaemon.docc/Service.md describes how to do that.
+# The units refer to the installed binaries.
 install:
 	bin="$(BINARIES)"
 	if [[ -z $$bin ]]; then

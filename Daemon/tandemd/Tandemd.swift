@@ -88,7 +88,8 @@ struct Tandemd: ParsableCommand {
         }
     }
 
-    /// Returns the configuration of all sources, or ends the process with code 2 if it is invalid.
+    /// Returns the configuration from all sources, or ends the process with code 2 if it is
+    /// invalid.
     private func configured() throws -> DaemonConfiguration {
         let assembly = try assembled()
         guard assembly.problems.isEmpty else {
@@ -172,7 +173,8 @@ struct Tandemd: ParsableCommand {
 }
 
 extension DaemonError {
-    /// The exit code: after 75 systemd restarts the daemon, which may help; 78 needs a person.
+    /// The exit code: after 75 systemd restarts the daemon, which may help; 78 needs an
+    /// administrator.
     var exitCode: Int32 {
         switch code {
         case .inUse: 1

@@ -1,11 +1,11 @@
 extension ResultsChange {
     /// Returns the change from one state of the sections to another, or nil if there is none.
     ///
-    /// This is for refetches, reconnects, several transactions at once, and recovery from a
-    /// failure. The rules are those of an edit. Numbers of `changed` in both states are reported
+    /// Used for refetches, reconnects, several transactions at once, and recovery from a failure.
+    /// The rules are those of an edit. Numbers in `changed` that occur in both states are reported
     /// once: as moves if they are out of order with the rest, otherwise as updates. Other numbers
     /// are reported only if they are inserted or deleted, or if they are out of order with each
-    /// other (after another sort order). Cost: O(n log n) at worst, O(n) usually.
+    /// other (after a change of the sort order). Cost: O(n log n) at worst, O(n) usually.
     ///
     /// - Parameters:
     ///   - old: The sections before; names and numbers occur once each.

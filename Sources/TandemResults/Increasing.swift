@@ -38,7 +38,7 @@ struct MovablePair {
 /// `olds` are the old indexes of all removed or movable elements, `news` the new indexes of all new
 /// or movable ones. All other elements stay, in order. An element can only stay in the gap between
 /// the same two staying neighbours; of those in a gap, a longest ordered run stays. Cost: O(k log
-/// k) for k elements, however long the list is.
+/// k) for k elements, regardless of the list's length.
 func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
     assert(
         pairs.count <= min(olds.count, news.count), "A movable element has an index in each state.")
@@ -63,7 +63,7 @@ func stayingPairs(_ pairs: [MovablePair], olds: [Int], news: [Int]) -> [Bool] {
 /// Returns which elements of a sequence stay, from their new indexes in the old order.
 ///
 /// The elements that are `mandatory` stay if they are in order; otherwise as many of them as
-/// possible do. The rest is chosen as in `stayingPairs`, with the same choice among equals.
+/// possible do. The rest is chosen as in `stayingPairs`, with the same tie-breaking.
 func stayingElements(_ news: [Int], mandatory: [Bool]) -> [Bool] {
     assert(news.count == mandatory.count, "Each element is mandatory or not.")
     let firm = news.indices.filter { mandatory[$0] }

@@ -15,7 +15,7 @@ struct KeyParts {
     }
 }
 
-/// Compares two keys in parts like contiguous ones.
+/// Compares two keys in parts as if each were contiguous.
 func compareKeys(_ left: KeyParts, _ right: KeyParts) -> Int {
     if left.head.count > right.head.count { return -compareKeys(right, left) }
     let common = left.head.count

@@ -1,7 +1,7 @@
 import Algorithms
 
 extension Leaf {
-    /// Returns the index of a number in the leaf, found without its key, as numbers are stored
+    /// Returns the index of a number in the leaf, found without its key, because numbers are stored
     /// together.
     @inline(__always)
     func position(of number: UInt64) -> Int? {

@@ -4,16 +4,17 @@ import TandemQuery
 /// A short sorted run of rows, in columns, with their keys in one buffer.
 ///
 /// The common prefix of all keys is stored once, at the beginning of the buffer. In a list that is
-/// ordered by its sections, that is most of the section's part of the key. As the rows are sorted,
-/// the common prefix is that of the first and the last key. Inserting a row without this prefix
-/// shortens it and rewrites the buffer.
+/// ordered by its sections, the prefix covers most of the section's part of the key. As the rows
+/// are sorted, the common prefix is that of the first and the last key. Inserting a row without
+/// this prefix shortens it and rewrites the buffer.
 struct Leaf: Sendable {
-    /// The number of rows in a full leaf, low enough that shifting them takes tens of nanoseconds.
+    /// The number of rows in a full leaf, low enough that shifting them takes only tens of
+    /// nanoseconds.
     static let capacity = 128
     /// The number of rows in a leaf made in bulk, which leaves room for inserts before a split.
     static let bulkFill = 96
-    /// The size of all keys, in bytes, above which a leaf of several rows is split too, as shifting
-    /// keys takes time.
+    /// The size of all keys, in bytes, above which a leaf of several rows is also split, because
+    /// shifting keys takes time.
     static let keyCapacity = 16 * 1024
 
     /// The columns that differ in nearly every row.
@@ -115,7 +116,7 @@ struct Leaf: Sendable {
         if all.contains(where: { $0 != mark }) { marks = all }
     }
 
-    /// Asserts that the columns fit each other; called after every change.
+    /// Asserts that the columns are consistent with each other; called after every change.
     private func checkInvariants() {
         assert(
             Int(entries.last?.end ?? prefix) == keys.count,
@@ -125,8 +126,8 @@ struct Leaf: Sendable {
             "Each row has a mark, or all rows have the same.")
     }
 
-    /// Returns whether the rows of a range are sorted by key, then number, also with the rows
-    /// around it.
+    /// Returns whether the rows of a range are sorted by key, then number, including the rows next
+    /// to it.
     private func isSorted(around range: Range<Int>) -> Bool {
         (max(range.lowerBound, 1)..<min(range.upperBound + 1, count)).allSatisfy { at in
             withKey(at) { order(at - 1, to: $0, number(at)) } <= 0
@@ -242,7 +243,7 @@ struct Leaf: Sendable {
         self = Leaf(section: section, rows: (rows(from: 0) + next.rows(from: 0))[...])
     }
 
-    /// Shortens the prefix to what it has in common with a key.
+    /// Shortens the prefix to the part that it has in common with a key.
     private mutating func share(_ key: [UInt8]) {
         let prefix = Int(prefix)
         let common = keys.withUnsafeBytes { keys in

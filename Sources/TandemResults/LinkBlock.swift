@@ -4,7 +4,8 @@ import Algorithms
 struct LinkBlock: Sendable {
     /// The number of links in a full block.
     static let capacity = 256
-    /// The number of links in a block made in bulk, which leaves room for more before a split.
+    /// The number of links in a block made in bulk, which leaves room for more links before a
+    /// split.
     static let bulkFill = 224
 
     /// The rows of one object; they begin at the end of the previous run's rows.
@@ -31,7 +32,7 @@ struct LinkBlock: Sendable {
         checkInvariants()
     }
 
-    /// Asserts that runs and rows fit each other; called after every change.
+    /// Asserts that runs and rows are consistent with each other; called after every change.
     private func checkInvariants() {
         assert(Int(runs.last?.end ?? 0) == rows.count, "The last run ends with the last row.")
         assert(

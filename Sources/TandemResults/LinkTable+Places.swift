@@ -1,8 +1,8 @@
 public import TandemModel
 public import TandemQuery
 
-/// The links of a list's objects for one hop, as the chunks of an answer have them: a ``LinkTable``
-/// that is not built yet.
+/// The links of a list's objects for one hop, in the form in which an answer's chunks contain them;
+/// ``LinkTable`` is built from them on demand.
 ///
 /// Opening a list only requires the set of reached objects. The rows that refer to one of them are
 /// needed after the first change of such an object. This form takes 8 bytes per row.
@@ -37,10 +37,10 @@ public struct UnindexedLinks: Sendable {
     /// Returns whether any row refers to an object.
     public func isReached(_ object: ObjectNumber) -> Bool { isReached.contains(object) }
 
-    /// The table; cost: O(n), as links are sorted by counting those to each object.
+    /// The table; cost: O(n), because links are sorted by counting those to each object.
     public var table: LinkTable {
         let links = sortedLinks()
-        // Contradictory placements take the slower way.
+        // Contradictory placements take the slower path.
         let isInOrder = zip(links, links.dropFirst()).allSatisfy { $0 < $1 }
         if isInOrder, let table = LinkTable(sorted: links[...]) { return table }
         return LinkTable(links)
@@ -54,7 +54,7 @@ public struct UnindexedLinks: Sendable {
             repeating: LinkTable.Link(row: 0, object: 0), count: total)
         let numbers = parts.flatMap(\.numbers)
         let places = places()
-        // Backwards, so that each end moves down to the start of its object's links.
+        // Go backwards, so that each end moves down to the start of its object's links.
         for index in ascendingOrder(of: numbers).reversed() {
             let place = Int(places[Int(index)])
             if place == 0 { continue }

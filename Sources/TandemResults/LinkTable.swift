@@ -4,10 +4,11 @@ import Algorithms
 /// refer to an object.
 ///
 /// The table finds the rows affected by an object's change without a scan. It takes 10 to 12 bytes
-/// per row if many rows refer to the same object, and up to 30 if each refers to its own. Links are
-/// sorted by object in blocks (the leaves of a B+ tree), which have each object once and the rows
-/// in four bytes each. A ``NumberTable`` finds the block of a row. Finding and setting a link costs
-/// a binary search over the blocks and a scan of one block; listing rows costs O(rows) in addition.
+/// per row if many rows refer to the same object, and up to 30 if each refers to its own object.
+/// Links are sorted by object in blocks (the leaves of a B+ tree), which store each object once,
+/// and each row in four bytes. A ``NumberTable`` finds the block of a row. Finding and setting a
+/// link costs a binary search over the blocks and a scan of one block; listing rows costs O(rows)
+/// in addition.
 ///
 ///     var buckets = LinkTable()
 ///     buckets.set(33, to: 7)
@@ -18,7 +19,7 @@ public struct LinkTable: Sendable {
     public struct Step: Hashable, Sendable {
         /// Whether no row referred to the new object before.
         public var isFirst = false
-        /// The previous object of the row, if no row refers to it now.
+        /// The previous object of the row, if no row refers to it any more.
         public var released: UInt64?
     }
 
@@ -52,7 +53,7 @@ public struct LinkTable: Sendable {
 
     /// Creates a table of links in any order; cost: O(n log n).
     ///
-    /// If a row has several links, the last one counts.
+    /// If a row has several links, the last one wins.
     public init(_ links: [Link]) {
         if let table = LinkTable(sorted: links.sorted()[...]) {
             self = table
@@ -125,7 +126,8 @@ public struct LinkTable: Sendable {
         return step
     }
 
-    /// Asserts that blocks, order and `home` fit each other; called after every change.
+    /// Asserts that blocks, order and `home` are consistent with each other; called after every
+    /// change.
     private func checkInvariants() {
         assert(
             blocks.count == order.count + freeBlocks.count, "Each block is in the order or free.")

@@ -2,10 +2,9 @@
 ///
 /// A row in `upserted` that the list already holds counts as changed. It is reported once, as a
 /// move or an update, even if its sort key and section are unchanged. Leave out rows that did not
-/// change. A number in both `removed` and `upserted` is in the list afterwards. Of two rows with
-/// the same number the last one counts. Removing a number that the list does not hold has no
-/// effect. For rows that changed but keep their sort key and section, the number in `unmoved` is
-/// enough.
+/// change. A number in both `removed` and `upserted` is in the list afterwards. If two rows have
+/// the same number, the last one wins. Removing a number that the list does not hold has no effect.
+/// For rows that changed but keep their sort key and section, the number in `unmoved` is enough.
 public struct ListEdits: Hashable, Sendable {
     /// The numbers of rows that leave the list.
     public var removed: [UInt64]

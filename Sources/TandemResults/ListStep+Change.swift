@@ -1,7 +1,7 @@
 extension ListStep {
-    /// Returns the change, after ``noteAfter(_:)``.
+    /// Returns the change; called after ``noteAfter(_:)``.
     ///
-    /// The store must not have freed the sections that the edit emptied yet.
+    /// The store must not yet have freed the sections that the edit emptied.
     mutating func change(_ reasons: [UInt64: ChangeReason], _ rows: RowStore) -> ResultsChange {
         chooseSections()
         for section in touched where section.stays && section.pairs > 0 { chooseRows(of: section) }
@@ -25,7 +25,7 @@ extension ListStep {
         return said
     }
 
-    /// Decides which movable rows of a section that stays can stay, too.
+    /// Decides which movable rows can stay in place within a section that stays.
     private mutating func chooseRows(of section: Touched) {
         if section.olds == 1, section.news == 1 {
             // No other row was removed or inserted, so the gap equals the index.
@@ -58,8 +58,8 @@ extension ListStep {
 
     /// Decides which sections stay.
     ///
-    /// Sections with a row that is not movable must stay. Of the others, as many stay as are in
-    /// order.
+    /// Sections with a row that is not movable must stay. Of the others, the longest sequence that
+    /// is in order stays.
     private mutating func chooseSections() {
         let loose = touched.indices.filter { touched[$0].isLoose }
         for at in touched.indices where touched[at].oldIndex != nil {

@@ -1,8 +1,8 @@
 /// One edit of a store: the locations of rows before and after, and the resulting change.
 ///
-/// Cost: O(k log n) for k edited rows, however long the list is. A row is *loose* (movable) if its
-/// sort key, section or entity differs, or if it is inserted or deleted. All other rows are in
-/// order with each other before and after. A section is loose if all its rows were.
+/// Cost: O(k log n) for k edited rows in a list of n rows. A row is *loose* (movable) if its sort
+/// key, section or entity differs, or if it is inserted or deleted. All other rows are in order
+/// with each other before and after. A section is loose if all its rows were loose.
 struct ListStep {
     struct RowLocation {
         var slot: Int
@@ -34,7 +34,7 @@ struct ListStep {
         /// The number of movable rows that are in the section, and the last of their marks.
         var news = 0
         var lastNew = -1
-        /// The number of movable rows that were and are in the section.
+        /// The number of movable rows that are in the section both before and after the edit.
         var pairs = 0
         var stays = false
 
@@ -53,7 +53,7 @@ struct ListStep {
     var touched: [Touched] = []
     /// The sections that begin or end with a new row; only these can overlap their neighbours.
     private(set) var widened: [Int] = []
-    /// The number of marks, at the beginning, of rows that are in the list afterwards.
+    /// The number of leading marks whose rows are in the list afterwards.
     private var staying = 0
     /// The movable rows before the edit, to undo it; only recorded with sections, which can get out
     /// of order.
@@ -209,7 +209,7 @@ struct ListStep {
 
     /// Returns the index of a section in `touched`, adding it if necessary.
     ///
-    /// The section remembers the index if there are too many for a linear search.
+    /// The section remembers the index if there are too many sections for a linear search.
     private mutating func touch(_ slot: Int, _ rows: inout RowStore) -> Int {
         let count = touched.count
         for known in 0..<min(count, ListStep.few) where touched[known].slot == slot {

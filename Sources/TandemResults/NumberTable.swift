@@ -2,8 +2,8 @@
 ///
 /// A bucket is 32 bits: the place, in as few bits as all places need, and a part of the number's
 /// hash in the others. A place that is found is therefore a guess, which the owner confirms by
-/// searching the number there. The guess is wrong once in tens of thousands of lookups in lists of
-/// a million rows, and a wrong one only costs that search.
+/// looking for the number there. The guess is wrong once in tens of thousands of lookups in lists
+/// of a million rows, and a wrong guess costs only that search.
 ///
 /// The table uses open addressing with linear probing, and is at most seven eighths full (Knuth,
 /// The Art of Computer Programming 3, 6.4). Cuckoo and quotient filters also store a part of the
@@ -124,7 +124,8 @@ struct NumberTable: Sendable {
 
     /// Returns the bucket of a number at a place.
     ///
-    /// If two numbers look alike, the bucket of either will do: both are reachable from both.
+    /// If two numbers have equal bucket contents, either bucket will do: each is reachable from
+    /// both.
     private func bucket(_ place: Int, _ probe: Probe) -> Int {
         let wanted = probe.bucket(place)
         var at = probe.start

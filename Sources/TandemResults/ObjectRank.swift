@@ -1,8 +1,7 @@
 /// The rank of an object's change in the fixed order: deletes by source, then inserts, moves and
 /// updates by target.
 ///
-/// The rank is two words, so that sorting k changes, O(k log k), compares and moves these and not
-/// the changes.
+/// The rank is two words, so that sorting compares and moves only ranks and not whole changes.
 struct ObjectRank: Comparable {
     /// The kind and the section.
     private let high: UInt64
@@ -18,7 +17,7 @@ struct ObjectRank: Comparable {
             case .update(_, _, _, let path): (3, path)
             }
         assert(index < 1 << 32, "The index fits into half a word.")
-        // An invalid path, as in a change that can't be replayed, gets any rank.
+        // An invalid path, as in a change that can't be replayed, gets an arbitrary rank.
         high = kind << 62 | UInt64(truncatingIfNeeded: path.section) & (1 << 62 - 1)
         low = UInt64(truncatingIfNeeded: path.item) << 32 | UInt64(index)
     }

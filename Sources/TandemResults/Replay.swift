@@ -26,10 +26,10 @@ extension ResultsChange {
     /// Applies the change by the rules of a table's batch update, which proves law 5.
     ///
     /// Names and numbers are checked against the old sections, and paths against the new ones. No
-    /// row may be left in a deleted section, and updates have to end at their targets. Cost: O(n)
-    /// for n objects in `old`.
+    /// row may be left in a deleted section, and updated rows have to be at their target paths.
+    /// Cost: O(n) for n objects in `old`.
     ///
-    /// - Throws: `ReplayError` if the change is not one of `old`.
+    /// - Throws: `ReplayError` if the change does not apply to `old`.
     public func apply(to old: [SectionIDs]) throws(ReplayError) -> [SectionIDs] {
         var replay = Replay(old: old)
         for change in sections { try replay.apply(change) }

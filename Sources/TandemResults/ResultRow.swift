@@ -64,12 +64,12 @@ public struct ChangeReason: OptionSet, Hashable, Sendable {
 
     /// The object's own attributes or relationships differ.
     public static let ownValues = ChangeReason(rawValue: 1)
-    /// A key path of the predicate has other values.
+    /// A key path of the predicate has different values.
     public static let predicatePath = ChangeReason(rawValue: 2)
-    /// A key path of the sort order has another value.
+    /// A key path of the sort order has a different value.
     public static let sortPath = ChangeReason(rawValue: 4)
-    /// The section key path has another value.
+    /// The section key path has a different value.
     public static let sectionPath = ChangeReason(rawValue: 8)
-    /// A key path declared for refreshing has other values.
+    /// A key path declared for refreshing has different values.
     public static let refreshPath = ChangeReason(rawValue: 16)
 }

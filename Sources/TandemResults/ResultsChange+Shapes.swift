@@ -38,9 +38,9 @@ extension ResultsChange {
 
     /// The change of a list without sections as the standard library's difference of its numbers.
     ///
-    /// A move is a removal and an insertion that are associated with each other. Updates are left
-    /// out, and are in `reloaded`; the difference is empty if there are only updates. The result is
-    /// nil if the change affects sections, or rows in another section than the first.
+    /// A move is a removal and an insertion that are associated with each other. Updates are
+    /// omitted here, and are in `reloaded`; the difference is empty if there are only updates. The
+    /// result is nil if the change affects sections, or rows in a section other than the first.
     public var collectionDifference: CollectionDifference<UInt64>? {
         guard sections.isEmpty else { return nil }
         var changes: [CollectionDifference<UInt64>.Change] = []

@@ -50,7 +50,7 @@ public struct ResultsChange: Hashable, Sendable {
     /// Whether the change has no parts.
     public var isEmpty: Bool { sections.isEmpty && objects.isEmpty }
 
-    /// The numbers of the objects that changed, and were and are in the list.
+    /// The numbers of the changed objects that are in the list both before and after.
     public var reloaded: [UInt64] {
         objects.compactMap { change in
             switch change {

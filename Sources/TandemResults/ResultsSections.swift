@@ -20,7 +20,7 @@ public struct ResultsSection: Hashable, Sendable {
 
 /// The sections of a list, in order.
 ///
-/// Iterating costs O(1) per section; subscripting one costs a sum over the counts before it. The
+/// Iterating costs O(1) per section; access by index costs a sum over the preceding counts. The
 /// collection is a value: keeping it while the list is edited copies the list, so fetch it again
 /// instead.
 public struct ResultsSections: RandomAccessCollection, Sendable {

@@ -53,7 +53,8 @@ public struct ReverseIndex: Sendable {
 
 /// A set of rows that is never empty: one row without a buffer, a few in an array, many in a set.
 private struct Members: Sendable {
-    /// The number of rows beside the first up to which searching an array is faster than hashing.
+    /// The number of rows, not counting the first, up to which searching an array is faster than
+    /// hashing.
     static let few = 7
 
     enum Removal {

@@ -1,6 +1,6 @@
 extension RowStore {
-    /// Creates a store of rows in any order, in O(n) if they are sorted; of rows with the same
-    /// number the last one counts.
+    /// Creates a store of rows in any order, in O(n) if they are sorted; if rows have the same
+    /// number, the last one wins.
     init(sectioned: Bool, rows: [ResultRow]) {
         self.init(sectioned: sectioned)
         fill(with: rows.isSortedByKey ? rows : rows.sorted { $0.precedes($1) })
@@ -28,7 +28,7 @@ extension RowStore {
     ///
     /// Returns false if a number is in the store twice.
     mutating func enter(from first: Int, _ start: Int) -> Bool {
-        // Moved out of `self`, so that leaves can be read meanwhile.
+        // Moved out of `self`, so that leaves can be read in the meantime.
         var home = NumberTable()
         swap(&home, &self.home)
         defer { swap(&home, &self.home) }

@@ -83,14 +83,14 @@ extension RowStore {
         return leaves.count - 1
     }
 
-    /// Enters a new number, which is in the leaf already.
+    /// Enters a new number, which is already in the leaf.
     private mutating func enter(_ number: UInt64, in leaf: Int) {
         if home.insert(number, at: leaf) { return }
         let isUnique = fillHome()
         assert(isUnique, "A number is in one leaf.")
     }
 
-    /// Updates the leaf of rows that were moved from one leaf to another already.
+    /// Updates the leaf of rows that were already moved from one leaf to another.
     private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
         for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
             let isUnique = fillHome()
@@ -147,7 +147,7 @@ extension RowStore {
 
     /// Adds a new leaf for a row that comes after a well-filled last leaf; returns whether it did.
     ///
-    /// Rows often arrive in order, and splitting the leaf in halves would then result in half-empty
+    /// Rows often arrive in order, and splitting the leaf in half would then leave half-empty
     /// leaves.
     private mutating func appendsLeaf(_ row: ResultRow, _ place: LeafLocation) -> Bool {
         guard place.leafIndex + 1 == sections[place.slot].leaves.count,

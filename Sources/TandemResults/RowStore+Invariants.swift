@@ -1,6 +1,6 @@
 /// The invariants of a ``RowStore``, which hold between its edits.
 extension RowStore {
-    /// Asserts the relations between the store's counts; called after every edit of a row.
+    /// Asserts that the store's counts are consistent; called after every edit of a row.
     func checkInvariants() {
         assert(
             isSectioned || order.count == 1 && order[0].slot == 0,
@@ -10,7 +10,8 @@ extension RowStore {
             "The only section has all rows.")
     }
 
-    /// Asserts what the store's description states of all rows; called after every merged edit.
+    /// Asserts, for all rows, the invariants listed in the store's description; called after every
+    /// merged edit.
     func checkAllRows() {
         // Enough rows for several leaves of a section.
         guard Invariants.walk(count, upTo: 300) else { return }
@@ -33,7 +34,7 @@ extension RowStore {
             "A section has the row count of each of its leaves.")
     }
 
-    /// Whether `order` has the sections with rows, sorted by their first row, with their counts.
+    /// Whether `order` lists the sections with rows, sorted by their first row, with their counts.
     private var sectionsAreSorted: Bool {
         let withRows = sections.indices.filter { sections[$0].count > 0 }
         return order.allSatisfy { Int($0.count) == sections[Int($0.slot)].count }
@@ -43,7 +44,7 @@ extension RowStore {
             }
     }
 
-    /// Whether sections and leaves have each other, and a section's leaves are sorted and not
+    /// Whether sections and leaves refer to each other, and a section's leaves are sorted and not
     /// empty.
     private var leavesFitSections: Bool {
         var owned = 0

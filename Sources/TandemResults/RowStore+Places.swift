@@ -1,16 +1,16 @@
 import TandemQuery
 
 extension RowStore {
-    /// The maximum number of rows for which capacity is reserved in advance, whatever the answer
-    /// announces.
+    /// The maximum number of rows for which capacity is reserved in advance, regardless of the
+    /// count that the answer announces.
     private static let mostExpected = 1 << 20
 
     /// Appends the objects of a chunk; `names` are those of all sections.
     ///
     /// All rows of the store must have been added this way. Returns false if the rows do not form a
     /// list: if they are out of order (by key, then number), a number occurs twice, or a section
-    /// occurs again. The store is unusable then. Cost: O(n), without an allocation per row: leaves
-    /// copy their parts of the columns.
+    /// occurs again. In that case the store is unusable. Cost: O(n), without an allocation per row:
+    /// leaves copy their parts of the columns.
     mutating func append(_ part: ListPlacements, names: [String], expecting total: Int) -> Bool {
         if part.count == 0 { return true }
         guard part.isInOrder, isBehindRows(part) else { return false }
@@ -30,8 +30,8 @@ extension RowStore {
         }
     }
 
-    /// Reserves capacity in `home`: for the whole total at once, up to `mostExpected` before the
-    /// rows are there.
+    /// Reserves capacity in `home`: for all announced rows at once, but for at most `mostExpected`
+    /// before they arrive.
     private mutating func makeRoom(for more: Int, sections: Int, expecting total: Int) {
         if home.hasRoom(for: more) { return }
         let least = home.count + more
@@ -75,8 +75,8 @@ extension RowStore {
         order[order.count - 1].count = UInt32(sections[slot].count)
     }
 
-    /// Fills the last leaf of a section, so that leaves have the same bounds as without chunks;
-    /// returns the end of the objects used.
+    /// Fills the last leaf of a section, so that the division into leaves does not depend on
+    /// chunks; returns the end of the objects used.
     private mutating func fillLastLeaf(
         of slot: Int, _ part: ListPlacements, _ range: Range<Int>
     ) -> Int {

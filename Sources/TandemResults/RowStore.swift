@@ -4,9 +4,9 @@ import Algorithms
 ///
 /// Invariants between edits, also while sections are out of order (``checkAllRows()``):
 /// - A section's leaves are not empty, and all its rows are sorted by key, then number.
-/// - `order` has the sections with rows, sorted by their first row, with their counts; without
-///   sections, it always has slot 0.
-/// - `home` has the leaf of every number, and nothing else.
+/// - `order` lists the sections with rows, sorted by their first row, with their counts; without
+///   sections, it always contains slot 0.
+/// - `home` maps every number to its leaf, and contains nothing else.
 ///
 /// The list is in order if every section ends before the next one begins (`firstDisorder`). A row
 /// is found by number through `home` and a scan of one leaf, so keys are stored once. Locations are
@@ -65,7 +65,7 @@ struct RowStore: Sendable {
 
     func contains(_ number: UInt64) -> Bool { spot(of: number) != nil }
 
-    /// Calls `body` with a borrowed leaf; a copy would count references.
+    /// Calls `body` with a borrowed leaf; a copy would change reference counts.
     @inline(__always)
     func withLeaf<Value>(_ leaf: Int, _ body: (borrowing Leaf) -> Value) -> Value {
         leaves.withUnsafeBufferPointer { leaves in
@@ -77,7 +77,7 @@ struct RowStore: Sendable {
         }
     }
 
-    /// Returns the leaf that has a number, and the index in it.
+    /// Returns the leaf that contains a number, and the index in it.
     @inline(__always)
     func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
         var found = 0
@@ -195,7 +195,7 @@ struct RowStore: Sendable {
         order.sum(before: index, of: count) { $0.count }
     }
 
-    /// Returns the path of a number; nil if the list does not have it.
+    /// Returns the path of a number; nil if the list does not contain it.
     func path(of number: UInt64) -> ResultsIndexPath? {
         guard let place = place(of: number) else { return nil }
         return ResultsIndexPath(section: sectionIndex(of: place.slot), item: item(of: place))
@@ -252,7 +252,8 @@ struct RowStore: Sendable {
 }
 
 extension Array {
-    /// Returns the sum of the counts before an index, from the nearer end; `total` is that of all.
+    /// Returns the sum of the counts before an index, from the nearer end; `total` is the sum of
+    /// all counts.
     @inline(__always)
     fileprivate func sum(before index: Int, of total: Int, _ size: (Element) -> UInt32) -> Int {
         withUnsafeBufferPointer { all in

@@ -2,8 +2,8 @@ extension SectionedList {
     /// Applies one merged change and returns its effect on the shown rows.
     ///
     /// Cost: O(k log n) for k edited rows, and O(n) once when sections get out of order or back in
-    /// order. While they are out of order, every edit with an effect results in `failed`. Rows that
-    /// were inserted and removed again in the meantime result in nothing to report: check
+    /// order. While they are out of order, every edit with an effect results in `failed`. If rows
+    /// were only inserted and removed again in the meantime, there is nothing to report: check
     /// `outOfOrder`.
     public mutating func apply(_ edits: ListEdits) -> ListOutcome {
         defer { checkInvariants() }

@@ -4,7 +4,7 @@ extension SectionedList {
     /// Returns the objects in a range of the whole list, in order; the range is clamped to the
     /// list.
     ///
-    /// For many objects this is faster than looking each up by its offset, which takes a search.
+    /// For many objects this is faster than looking up each by its offset, which takes a search.
     /// Cost: O(range), and a search for its start.
     ///
     ///     list.references(in: 0..<list.count)

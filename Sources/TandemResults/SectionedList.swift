@@ -15,9 +15,9 @@
 ///     }
 ///
 /// If a section name occurs again after another one, the list continues to show what it showed
-/// before (nothing, if that happens in `init`), and `outOfOrder` has the problem. Further edits are
-/// still applied to the rows. After the order is restored, one change leads from the shown rows to
-/// the current ones.
+/// before (nothing, if that happens in `init`), and `outOfOrder` describes the problem. Further
+/// edits are still applied to the rows. After the order is restored, one change leads from the
+/// shown rows to the current ones.
 ///
 /// | State | Means |
 /// |---|---|
@@ -40,7 +40,7 @@ public struct SectionedList: Sendable {
 
     /// Creates a list of rows in any order; cost: O(n) if they are sorted, otherwise O(n log n).
     ///
-    /// Of rows with the same number the last one counts. Check `outOfOrder` afterwards: a fetch
+    /// If rows have the same number, the last one wins. Check `outOfOrder` afterwards: a fetch
     /// whose sections are out of order has failed.
     public init(sectioned: Bool, rows: [ResultRow]) {
         self.rows = RowStore(sectioned: sectioned, rows: rows)
@@ -53,7 +53,7 @@ public struct SectionedList: Sendable {
         checkInvariants()
     }
 
-    /// Asserts that the fields are those of one state; called after every change.
+    /// Asserts that all fields describe the same state; called after every change.
     func checkInvariants() {
         assert(
             (outOfOrder == nil) == (shown == nil),
@@ -81,16 +81,16 @@ public struct SectionedList: Sendable {
     /// Returns whether a row is shown; cost: O(1).
     public func contains(_ number: UInt64) -> Bool { visible.contains(number) }
 
-    /// Returns the path of an object; nil if the list does not have it.
+    /// Returns the path of an object; nil if the list does not contain it.
     public func indexPath(of number: UInt64) -> ResultsIndexPath? { visible.path(of: number) }
 
-    /// Returns the number of rows before an object; nil if the list does not have it.
+    /// Returns the number of rows before an object; nil if the list does not contain it.
     public func offset(of number: UInt64) -> Int? {
         let rows = visible
         return rows.path(of: number).map { rows.offset(ofSection: $0.section) + $0.item }
     }
 
-    /// Returns the row of an object; nil if the list does not have it.
+    /// Returns the row of an object; nil if the list does not contain it.
     public func row(_ number: UInt64) -> ResultRow? {
         visible.row(of: number)
     }
@@ -116,7 +116,7 @@ public struct SectionedList: Sendable {
         )
     }
 
-    /// Returns the entity tag of an object; nil if the list does not have it.
+    /// Returns the entity tag of an object; nil if the list does not contain it.
     public func entityTag(of number: UInt64) -> UInt16? {
         let rows = visible
         return rows.spot(of: number).map { rows.leaves[$0.leaf].tag($0.at) }

@@ -4,8 +4,8 @@ public import TandemQuery
 ///
 /// A large answer consists of chunks: if each is added while the next one is being received, the
 /// list is ready soon after the last. If the objects are in order, the result is the list that
-/// ``SectionedList/init(sectioned:rows:)`` makes of the same rows, at a fraction of its cost,
-/// however the answer was divided.
+/// ``SectionedList/init(sectioned:rows:)`` makes from the same rows, at a fraction of its cost. It
+/// does not depend on how the answer was divided.
 ///
 ///     var builder = SectionedListBuilder(sectioned: true, sections: head.sections, count: 100_000)
 ///     while let part = next() { builder.append(part) }

@@ -108,7 +108,7 @@ struct TandemCommand: ParsableCommand {
         if let failure = StandardStream.output.failure { CommandFailure("\(failure)").exit() }
     }
 
-    /// Prints help or version and exits with 0; reports any other parser error as wrong usage.
+    /// Prints help or version and exits with 0; reports any other parser error as a usage error.
     private static func usage(_ error: any Error) -> Never {
         let words = CommandLine.arguments.dropFirst()
         guard exitCode(for: error) != .success else {

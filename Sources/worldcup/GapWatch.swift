@@ -1,8 +1,8 @@
 import Tandem
 
-/// Listens to all saves and checks that each follows the previous one.
+/// Observes all saves and checks that each follows the previous one.
 ///
-/// The only entity is followed completely, so the positions of the saves have no gaps.
+/// All saves of the only entity are received, so their positions have no gaps.
 @MainActor final class GapWatch {
     private var first: UInt64?
     private var last: UInt64 = 0
@@ -31,7 +31,7 @@ import Tandem
 
     deinit { task?.cancel() }
 
-    /// Waits until all saves up to a position were reported; throws if one was missing.
+    /// Waits until all saves up to a position have been reported; throws if one was missing.
     func finish(at position: Position) async throws {
         goal = position.number
         if last < position.number && gap == nil {

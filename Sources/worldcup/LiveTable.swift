@@ -3,8 +3,8 @@ import TandemIO
 
 /// The table of a results controller, displayed as it changes.
 ///
-/// On a terminal it is redrawn in place, with marks at the last changes. Otherwise each change is
-/// printed as a line.
+/// On a terminal it is redrawn in place, with marks next to the latest changes. Otherwise each
+/// change is printed as a line.
 @MainActor final class LiveTable: FetchedResultsControllerDelegate {
     private let controller: FetchedResultsController
     private let isQuiet: Bool

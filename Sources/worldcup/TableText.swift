@@ -18,7 +18,7 @@ struct TableText: Equatable {
     /// The number of teams.
     var count: Int { zones.reduce(0) { $0 + $1.rows.count } }
 
-    /// All lines without marks, as compared at the end of the demo.
+    /// All lines without marks, for the comparison at the end of the demo.
     var text: String { lines(marks: [:]).map { $0 + "\n" }.joined() }
 
     /// Returns the lines; a marked team has its mark before its name.

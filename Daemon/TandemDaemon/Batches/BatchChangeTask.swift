@@ -11,8 +11,8 @@ import TandemWire
 /// progress (``BatchProgress``), and a retried batch searches after the recorded reference.
 ///
 /// Before an object is processed, it is evaluated again if another client has changed it since the
-/// search, and skipped if it no longer matches or was deleted. Changes that the batch itself made
-/// to later objects, as the other ends of links, are no reason to skip them.
+/// search, and skipped if it no longer matches or was deleted. A change that the batch itself made
+/// to a later object, at the other end of a link, does not cause that object to be skipped.
 ///
 /// State:
 /// - `search`: the read that searches for the objects.
@@ -24,7 +24,7 @@ final class BatchChangeTask: BatchTask {
     let id: UInt32
     let batch: Batch
     let principal: Principal
-    /// The approximate number of bytes of its message.
+    /// The approximate size of its message in bytes.
     let bytes: Int
     /// The progress in memory; progress without an effect may not be durable yet.
     private(set) var progress = BatchProgress()
@@ -39,13 +39,12 @@ final class BatchChangeTask: BatchTask {
     private var foundAt: UInt64?
     private var next = 0
     private var own: Set<UInt64> = []
-    /// Objects that no longer matched, after a change by another client, when the batch first
-    /// changed them.
+    /// Objects that another client's change had already excluded when the batch first changed them.
     private var excluded: Set<ObjectReference> = []
-    /// Later objects that are selected whatever their derived values are, since the batch may have
-    /// changed these.
+    /// Later objects that count as selected regardless of their derived values, which the batch may
+    /// have changed.
     private var derived: Set<ObjectReference> = []
-    /// The most objects in a transaction; `pace` has the number for the next one.
+    /// The maximum number of objects in a transaction; `pace` holds the number for the next one.
     private var most = WireLimits.batchObjects
     private var pace = AdaptiveBatchSize()
     private var part: BatchPart?
@@ -112,7 +111,8 @@ final class BatchChangeTask: BatchTask {
         if self.search === search { fail(error) }
     }
 
-    /// Checks that the model is the one for which the objects and the predicate were compiled.
+    /// Checks that the model is still the one for which the objects were found and the predicate
+    /// compiled.
     private func checkModel(_ committer: Committer) throws(TandemError) {
         guard committer.store.modelPosition == modelPosition else {
             throw TandemError(
@@ -122,7 +122,7 @@ final class BatchChangeTask: BatchTask {
 
     // MARK: Processing
 
-    /// Plans the next transaction into the batch of saves being built.
+    /// Plans the next transaction and adds it to the batch of saves being built.
     ///
     /// A transaction that turns out too large is planned again with fewer objects in the next turn,
     /// so that no turn plans more than once.
@@ -245,7 +245,7 @@ final class BatchChangeTask: BatchTask {
             "the store could not be read while an object was evaluated; run `tandem check`")
     }
 
-    /// Evaluates later objects that this transaction changes, before it does.
+    /// Evaluates the later objects that this transaction is about to change.
     ///
     /// Afterwards, changes by other clients can't be distinguished from the batch's own. Selected
     /// objects that a cascade deletes are counted now.
@@ -325,6 +325,6 @@ struct BatchPart {
     var needsKeeping = false
     /// Later objects that are no longer selected.
     var excluded: [ObjectReference] = []
-    /// Later selected objects whose derived values the batch may have changed from now on.
+    /// Later selected objects whose derived values this transaction may change.
     var derived: [ObjectReference] = []
 }

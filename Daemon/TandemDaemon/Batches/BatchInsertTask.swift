@@ -4,17 +4,17 @@ import TandemWire
 
 /// A running chunk of a batch insert: its rows, and the progress of the batch.
 ///
-/// The record under the batch's id has the number of rows processed and a hash of them. Rows up to
-/// there are skipped. The others are inserted in transactions, each of which records the progress.
+/// The record under the batch's id contains the number of rows processed and their hash. These rows
+/// are skipped. The others are inserted in transactions, each of which records the progress.
 ///
-/// If a transaction fails, each of its rows is evaluated separately
-/// (``Committer/refusals(of:)``), and all rows before the first impossible one are inserted,
-/// however the chunk was split. An error that no single row causes, such as too many members of
-/// another object, is narrowed down by trying fewer rows, down to one. If new objects may become
-/// existing ones, a transaction ends before a row with the unique values of an earlier new object.
+/// If a transaction fails, each of its rows is evaluated separately (``Committer/refusals(of:)``),
+/// and all rows before the first impossible one are inserted, however the chunk was split. An error
+/// that no single row causes, such as too many members of another object, is narrowed down by
+/// trying fewer rows, down to one. If existing objects may replace new ones, a transaction ends
+/// before a row with the unique values of an earlier new object.
 ///
 /// State:
-/// - `progress`, `hash`: the progress of the batch, as far as it is durable.
+/// - `progress`, `hash`: the durable progress of the batch.
 /// - `next`: the index of the first row not inserted.
 /// - `refused`: rows known to be impossible, the first one at or after `next`.
 /// - `refusedEnd`: rows from `next` up to here can't be inserted together.
@@ -46,7 +46,7 @@ final class BatchInsertTask: BatchTask {
         do {
             principal = try session.principal(author: insert.author, context: insert.context)
         } catch {
-            // The run is over; only the error is left to be sent.
+            // The run is over; only the error remains to be sent.
             principal = Principal(author: "", context: "", uid: session.peer.uid)
             failure = error
         }
@@ -59,7 +59,7 @@ final class BatchInsertTask: BatchTask {
         failure != nil || (hasBegun && part == nil && next == insert.rows.count && !owesEnd)
     }
 
-    /// Whether only the end of the batch has not been recorded.
+    /// Whether only the end of the batch remains to be recorded.
     private var owesEnd: Bool { insert.isLast && !progress.hasEnded && progress.done > 0 }
 
     // MARK: Beginning
@@ -178,8 +178,8 @@ final class BatchInsertTask: BatchTask {
         if refusedEnd == nil, refused.isEmpty {
             refused = try refusals(next..<(next + count), committer)
         } else {
-            // Other rows conflict as well, together, so the evaluation of single rows does not hold
-            // without them.
+            // The remaining rows also conflict, but only in combination, so the results for single
+            // rows no longer hold.
             refused = []
         }
         if refused.isEmpty { refusedEnd = next + count }

@@ -1,13 +1,13 @@
 import TandemModel
 import TandemWire
 
-/// The running batch and the waiting ones; users take turns, and each batch runs to its end.
+/// The running batch and the waiting ones; users take turns, and each batch runs to completion.
 ///
 /// The number of waiting batches is limited per user and per connection, so that no user blocks the
 /// others. Chunks of a batch insert wait in their session, which takes one turn for each chunk.
 /// Their number is therefore limited by the bytes that a connection may have queued.
 struct BatchQueue {
-    /// The most objects in one transaction of a batch.
+    /// The maximum number of objects in one transaction of a batch.
     var most = WireLimits.batchObjects
     /// An entry that waits for its turn.
     private enum Waiting {
@@ -30,11 +30,11 @@ struct BatchQueue {
     private(set) var current: (any BatchTask)?
     /// The waiting entries, in order of arrival.
     private var waiting: [Waiting] = []
-    /// The turn count at each user's last turn; one entry for each user that ever had one.
+    /// The turn count at each user's last turn; one entry for each user who has ever had one.
     private var served: [UInt32: UInt64] = [:]
     private var turns: UInt64 = 0
 
-    /// Whether no batch runs or waits.
+    /// Whether no batch is running or waiting.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
     /// Whether a batch can proceed in the daemon's next turn.
@@ -43,7 +43,7 @@ struct BatchQueue {
     /// Queues a batch.
     ///
     /// Throws `limitExceeded` with the limit's name, and counts it, if too many batches of the user
-    /// or the connection wait, or too many bytes of them.
+    /// or the connection are waiting, or if their messages take too many bytes.
     mutating func add(
         _ run: BatchChangeTask, _ limits: DaemonLimits, _ counts: LimitCounters
     ) throws(TandemError) {

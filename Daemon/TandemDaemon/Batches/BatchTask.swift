@@ -8,12 +8,12 @@ protocol BatchTask: AnyObject {
     var session: Session { get }
     /// The id of the request, which is answered at the end.
     var id: UInt32 { get }
-    /// Whether it waits for the search for its objects.
+    /// Whether it is waiting for the search for its objects.
     var isSearching: Bool { get }
-    /// Whether nothing but the answer is left.
+    /// Whether only the answer remains to be sent.
     var isOver: Bool { get }
 
-    /// Plans the next transaction into the batch of saves being built, if there is one to plan.
+    /// Plans the next transaction, if there is one, and adds it to the batch of saves being built.
     ///
     /// `isAlone` means that no other client's save is in that batch. Then more transactions may be
     /// planned while there is time.
@@ -21,8 +21,8 @@ protocol BatchTask: AnyObject {
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool) throws
     /// Marks the planned transaction as durable, or fails with `unkept` if its record was not kept.
     func didCommit(unless unkept: TandemError?)
-    /// Ends the batch with an error, after nothing of the planned transaction happened.
+    /// Ends the batch with an error; the planned transaction had no effect.
     func fail(_ error: TandemError)
-    /// Returns the answer at the end, or nil before.
+    /// Returns the answer once the batch has ended, or nil before.
     func answer(at last: UInt64) -> DaemonMessage?
 }

@@ -6,8 +6,8 @@ import TandemWire
 extension Committer {
     /// Returns the record of a batch, or nil if the batch is new.
     ///
-    /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if the record of
-    /// it may have been removed.
+    /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if its record may
+    /// have been removed.
     func known(_ batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
         try recalling { try idempotencyTable.progress(of: batch, by: uid) }
     }
@@ -32,7 +32,7 @@ extension Committer {
         }
     }
 
-    /// Plans a transaction of a batch with at most `most` changes, plus or minus those of one
+    /// Plans a transaction of a batch with at most `most` changes, give or take those of one
     /// object.
     ///
     /// Throws ``TandemError`` for errors of the client.
@@ -56,7 +56,7 @@ extension Committer {
     /// Returns the inserts of a chunk that can't be carried out, with the reasons.
     ///
     /// Each insert is evaluated as if it followed only those before it that can be carried out. The
-    /// result is empty if no insert alone is at fault.
+    /// result is empty if no single insert is at fault.
     func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
         guard let model = store.model else { return [:] }
         var budget = RejectionBudget()

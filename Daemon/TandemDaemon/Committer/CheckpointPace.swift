@@ -1,4 +1,4 @@
-/// The number of dirty pages that triggers a checkpoint, which bounds how long savers wait for it.
+/// The number of dirty pages that triggers a checkpoint, which bounds how long writers wait for it.
 ///
 /// The cost of a page is measured on past checkpoints, because it differs by a factor of a hundred
 /// between disks.
@@ -14,7 +14,7 @@ struct CheckpointPace {
             nanosecondsPerPage == 0 ? measured : (3 * nanosecondsPerPage + measured) / 4
     }
 
-    /// Returns the number of dirty pages that makes a checkpoint due, at most `most`.
+    /// Returns the number of dirty pages at which a checkpoint is due, at most `most`.
     func pages(atMost most: Int) -> Int {
         guard nanosecondsPerPage > 0 else { return most }
         let pages = Double(DaemonLimits.checkpointNanoseconds) / nanosecondsPerPage

@@ -1,4 +1,5 @@
-/// The times and sizes of recent commits of the store, to compute the lag of its readers.
+/// The times and sizes of recent commits of the store, from which the lag of its readers is
+/// computed.
 ///
 /// Only the most recent commits are kept. For a reader older than all of them, the lag of the
 /// oldest kept commit is a lower bound.

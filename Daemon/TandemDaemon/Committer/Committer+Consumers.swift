@@ -17,7 +17,7 @@ extension Committer {
     /// A registered consumer keeps its position, unless it is expired: then it starts again at
     /// `position`. Throws `usage` for an invalid name or a position after the tail,
     /// `historyExpired` for a position that was removed, `limitExceeded` if there are too many
-    /// consumers, `readOnly` without room. After an error nothing has changed.
+    /// consumers, `readOnly` for lack of room. After an error nothing has changed.
     func register(
         _ name: String, at position: UInt64, owner: UInt32 = 0
     ) throws -> Consumer {
@@ -44,7 +44,8 @@ extension Committer {
         }
     }
 
-    /// Records that a consumer needs nothing up to a position; the position never moves back.
+    /// Records that a consumer no longer needs the transactions up to a position; the position
+    /// never moves back.
     ///
     /// Durable with the next checkpoint. Throws `usage` for an unregistered name or a position
     /// after the tail, `historyExpired` if the consumer is expired.
@@ -66,8 +67,8 @@ extension Committer {
     /// Moves a consumer to a position; durable on return.
     ///
     /// The move may go back, and ends an expiry. Throws `usage` for an unregistered name or a
-    /// position after the tail, `historyExpired` for a position that was removed, `readOnly`
-    /// without room. After an error the position is unchanged.
+    /// position after the tail, `historyExpired` for a position that was removed, `readOnly` for
+    /// lack of room. After an error the position is unchanged.
     func reset(_ name: String, to position: UInt64) throws -> Consumer {
         guard var consumer = try consumer(named: name) else {
             throw Self.noConsumer(name)
@@ -81,8 +82,8 @@ extension Committer {
 
     /// Removes a consumer, durable on return; returns nil if there is none.
     ///
-    /// Throws `readOnly` if the store has no room for the removal. A journal without room is no
-    /// obstacle, because the removal may free some.
+    /// Throws `readOnly` if the store has no room for the removal. A journal without room does not
+    /// prevent the removal, which may free some.
     func removeConsumer(_ name: String) throws -> Consumer? {
         guard let known = try consumer(named: name) else { return nil }
         if readOnlyState.isShort(.store) || readOnlyState.isShort(.map),
@@ -94,7 +95,7 @@ extension Committer {
         return known
     }
 
-    /// Makes a change of consumers durable, or throws `readOnly` with nothing changed.
+    /// Makes a change to the consumers durable, or throws `readOnly` with nothing changed.
     private func keep(_ change: () throws -> Void) throws {
         if try checkpoint(with: change) { return }
         throw readOnlyState.refusal ?? TandemError(.readOnly, "the store accepts no changes")

@@ -65,7 +65,7 @@ extension Committer {
     }
 }
 
-/// A scan for stale folded texts; collects as many changes as one transaction takes.
+/// A scan for stale folded texts; collects as many changes as fit into one transaction.
 private struct StaleFoldingScan {
     let entity: CompiledEntity
     private let store: Store

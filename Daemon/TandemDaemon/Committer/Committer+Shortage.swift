@@ -4,9 +4,9 @@ import TandemStore
 
 /// Handling of a full disk or map: the committer rejects saves, keeps its state, and retries.
 ///
-/// Durable transactions are never at risk. If a checkpoint finds no room in advance, its changes
-/// stay in the open transaction. If it fails later, they are applied again. Their number is
-/// bounded, because no saves are accepted meanwhile.
+/// Durable transactions are never at risk. If no room can be reserved for a checkpoint, its changes
+/// stay in the open transaction. If the commit itself fails, they are applied again. Their number
+/// is bounded, because no saves are accepted meanwhile.
 extension Committer {
     /// Whether saves are rejected.
     var isReadOnly: Bool { readOnlyState.isReadOnly }

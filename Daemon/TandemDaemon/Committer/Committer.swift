@@ -225,7 +225,8 @@ final class Committer {
     /// Adds a model change to the batch, after reserving room for all rows that it rewrites.
     private func append(_ model: ModelInstallation, by principal: Principal) throws {
         try reserve(0)
-        // A change that does not fit is undone, so nothing else may lie after the checkpoint.
+        // A change that does not fit is undone by reverting to the checkpoint, so no other
+        // transaction may follow the checkpoint.
         if store.appliedPosition > store.checkpointPosition, !(try checkpoint()) {
             throw readOnlyState.refusal ?? TandemError(.readOnly, "the store accepts no changes")
         }
@@ -266,9 +267,9 @@ final class Committer {
     /// there are any. If there is no room for the checkpoint, those saves must be rejected with
     /// ``unkeptRefusal``.
     ///
-    /// Throws `readOnly` if the disk is full; the batch is discarded and none of it happened. Any
-    /// other error is fatal for the process, because the store has applied transactions that the
-    /// journal lacks.
+    /// Throws `readOnly` if the disk is full; the batch is discarded and has no effect. Any other
+    /// error is fatal for the process, because the store has applied transactions that the journal
+    /// lacks.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
         if let limit = fullness { limitCounters.note(limit) }
@@ -338,7 +339,7 @@ final class Committer {
 
     /// Commits the store if a checkpoint is due.
     ///
-    /// Returns the milliseconds until one may be due, or nil if nothing is to be committed.
+    /// Returns the milliseconds until one may be due, or nil if there is nothing to commit.
     func checkpointIfDue() throws -> Int32? {
         guard store.appliedPosition > store.checkpointPosition || consumers.isUnsettled else {
             return nil
@@ -375,7 +376,7 @@ final class Committer {
     /// Commits the store for waiting reads if such a checkpoint is due.
     ///
     /// Returns the time when it will be due, in nanoseconds of the monotonic clock, or nil if no
-    /// wait is needed. These checkpoints take at most a fifth of the thread's time from savers.
+    /// wait is needed. These checkpoints take at most a fifth of the thread's time from writers.
     func checkpointForReads() throws -> UInt64? {
         guard canCommit, store.appliedPosition > store.checkpointPosition else { return nil }
         let due =
@@ -397,7 +398,7 @@ final class Committer {
         let pages = store.dirtyPages
         let start = clock.monotonicNanoseconds
         let first = journal.bounds.first
-        // This precedes the estimate of the commit's room. While room is short, it can wait.
+        // This sweep precedes the estimate of the commit's size. It is skipped while room is short.
         let refusal = try commits(after: { if !isReadOnly { try store.sweepSaves() } }) {
             // After a trim, blobs that only removed transactions referred to are unreachable.
             if first > sweptBelow { try store.sweepBlobs(below: first) }
@@ -532,8 +533,8 @@ final class Committer {
 
     /// Commits a part of the replay.
     ///
-    /// Without room, everything stays in the open transaction. After a failed commit, ``replay()``
-    /// applies the lost part again.
+    /// If there is no room, everything stays in the open transaction. After a failed commit,
+    /// ``replay()`` applies the lost part again.
     private func commitReplayed() throws {
         guard !readOnlyState.isShort(.store) else { return }
         try journal.sync()
@@ -547,7 +548,7 @@ final class Committer {
     }
 }
 
-/// Counts since the start of the daemon.
+/// Counters since the start of the daemon.
 struct CommitCounters {
     /// The number of batches written, each with one flush.
     var batches: UInt64 { flushes.count }
@@ -558,7 +559,7 @@ struct CommitCounters {
     var flushes = Histogram()
     var checkpoints = Histogram()
     var stalls = StallLog()
-    /// The number of changes applied from the journal; `replayNanoseconds` has the duration.
+    /// The number of changes applied from the journal; `replayNanoseconds` holds the duration.
     var replayedChanges: UInt64 = 0
     var replayNanoseconds: UInt64 = 0
 
@@ -595,7 +596,7 @@ extension Committer {
             ])
     }
 
-    /// Makes a last checkpoint and closes journal and store.
+    /// Makes a final checkpoint and closes journal and store.
     func close() throws {
         try flush()
         if !(try checkpoint()) {

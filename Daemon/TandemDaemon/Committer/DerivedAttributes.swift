@@ -6,7 +6,7 @@ import TandemQuery
 /// The plan then includes cascades, nullified links and replaced objects. A count is updated from
 /// the row's count by the members added and removed, so its cost doesn't depend on the number of
 /// all members. An object whose members change is part of the save anyway; if only its links
-/// changed, the count makes its row change, too.
+/// changed, the new count also changes its row.
 struct DerivedAttributes {
     let graph: PlanningGraph
 

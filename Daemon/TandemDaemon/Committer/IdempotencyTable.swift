@@ -25,8 +25,8 @@ struct IdempotencyTable {
 
     /// Returns the recorded answer to a retried save, or nil if the save must be carried out.
     ///
-    /// A request that only asks for the outcome gets an answer in any case, if necessary that the
-    /// save is unknown.
+    /// A request that only asks for the outcome is never carried out: if the save is unknown, the
+    /// answer says that nothing was written.
     func answer(to request: SaveRequest, by uid: UInt32, end: UInt64) throws -> SaveAnswer? {
         guard let first = try first(request.saveID, uid) else {
             try check(request.firstSentAt, "the save", "save again under a new id")
@@ -80,7 +80,7 @@ struct IdempotencyTable {
         return progress
     }
 
-    /// Rejects a request first sent so long ago that the record of it may have been removed.
+    /// Rejects a request first sent so long ago that its record may have been removed.
     private func check(
         _ firstSentAt: UInt64?, _ what: String, _ advice: String
     ) throws(TandemError) {

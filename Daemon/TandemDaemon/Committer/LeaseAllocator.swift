@@ -7,7 +7,7 @@ import TandemStore
 struct LeaseAllocator {
     private var next: ObjectNumber
     private var reservedBelow: ObjectNumber
-    /// The most numbers in one lease.
+    /// The maximum number of object numbers in one lease.
     private let largest: UInt32
 
     /// Creates an allocator that starts at the store's mark.

@@ -6,8 +6,8 @@ struct LinkDelta {
     let slot: Int
     private(set) var added = MemberSet()
     private(set) var removed = MemberSet()
-    /// The ranks that the save requests for members of an ordered relationship, or for later
-    /// members.
+    /// The ranks that the save requests for members of an ordered relationship, some of which it
+    /// may add later.
     private(set) var wanted: [ObjectReference: Rank] = [:]
     /// The ranks of removed, added and moved members; set when the save is planned.
     var ranks = RankDelta()

@@ -27,7 +27,7 @@ struct MemberSet {
         table?.contains(member) ?? (place(of: member) != nil)
     }
 
-    /// Inserts a member; does nothing if it is there already.
+    /// Inserts a member; does nothing if the set already contains it.
     mutating func insert(_ member: ObjectReference) {
         if table == nil {
             guard let last = list.last, last.number >= member.number else {
@@ -40,7 +40,7 @@ struct MemberSet {
         assert(list.isEmpty, "The list is unused once there is a table.")
     }
 
-    /// Removes a member; returns false if it is not there.
+    /// Removes a member; returns false if the set does not contain it.
     mutating func remove(_ member: ObjectReference) -> Bool {
         if table == nil {
             guard let place = place(of: member) else { return false }

@@ -52,7 +52,8 @@ enum ModelChange {
 
     // MARK: Whole models
 
-    /// Returns the effect of applying a whole model as the store's; an empty store accepts any.
+    /// Returns the effect of applying a whole model as the store's; an empty store accepts any
+    /// model.
     ///
     /// Throws `usage` for an invalid model, `schemaMismatch` with every difference that is not an
     /// addition.
@@ -138,8 +139,8 @@ enum ModelChange {
 }
 
 extension CompiledModel {
-    /// Checks that the slots of a request belong to this model; in another one, they mean other
-    /// properties.
+    /// Checks that the slots of a request belong to this model; in another model, they refer to
+    /// other properties.
     ///
     /// Throws `schemaMismatch`.
     func check(slotsOf version: UInt16, _ what: String, _ advice: String) throws(TandemError) {

@@ -3,7 +3,7 @@ import TandemStore
 
 /// Handling of values too long for rows.
 extension PlanningGraph {
-    /// Returns the value as its row holds it; an overlong content is kept for ``newBlobs(in:)``.
+    /// Returns the value as its row holds it; overlong content is kept for ``newBlobs(in:)``.
     ///
     /// Throws `validation` for a reference whose content is neither in the request nor in the
     /// store.
@@ -52,7 +52,7 @@ extension PlanningGraph {
         return true
     }
 
-    /// Returns a content from the request or the store.
+    /// Returns the content of a blob from the request or the store.
     func content(of blob: BlobReference) throws -> [UInt8]? {
         if let brought = blobs[blob] { return brought.content }
         return try store.content(of: blob)

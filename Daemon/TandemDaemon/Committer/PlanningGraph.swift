@@ -6,9 +6,9 @@ final class PlanningGraph {
     let store: Store
     let model: CompiledModel
     let limits: DaemonLimits
-    /// The most objects that deletions may cascade to, the deleted ones included.
+    /// The maximum number of objects that deletions may cascade to, including the deleted ones.
     private let most: Int
-    /// Contents of values too long for a row that the request includes.
+    /// The contents, included in the request, of values too long for a row.
     private(set) var blobs: [BlobReference: Blob] = [:]
     /// Long texts that the request refers to and that are known to exist.
     var texts: Set<TextReference> = []
@@ -101,7 +101,7 @@ final class PlanningGraph {
         try setToOne(working, slot, value.reference)
     }
 
-    /// Keeps a content, and returns it as a blob with its reference.
+    /// Keeps the content of a long value, and returns it as a blob with its reference.
     func keep(_ content: [UInt8]) -> Blob {
         assert(
             content.count > BlobReference.inlineLimit, "A content that fits a row stays in it.")
@@ -246,8 +246,8 @@ final class PlanningGraph {
 
     /// Returns the number of members after the operations planned so far.
     ///
-    /// The result is exact up to `bound`; if there are more members, it is any larger number. Cost:
-    /// that of `bound` members plus the removed ones.
+    /// The result is exact up to `bound`; if there are more members, it may be any larger number.
+    /// Cost: proportional to `bound` plus the number of removed members.
     func memberCount(
         of owner: ObjectReference, _ slot: Int, _ relationship: CompiledRelationship,
         upTo bound: Int

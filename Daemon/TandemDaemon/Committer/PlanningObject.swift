@@ -22,7 +22,8 @@ final class PlanningObject {
     private(set) var written = PropertyMask()
     /// The slots whose last written value is not null.
     private(set) var filled = PropertyMask()
-    /// The link deltas of the relationships accessed so far; few, so a list is faster than a table.
+    /// The link deltas of the relationships accessed so far; there are few, so a list is faster
+    /// than a table.
     private(set) var links: [LinkDelta] = []
     var isDeleted = false
 
@@ -124,7 +125,7 @@ final class PlanningObject {
         return Row(values, of: entity, version: version)
     }
 
-    /// The net change against the store, or nil if there is none.
+    /// The net change relative to the store, or nil if there is none.
     var change: Change? {
         let linkChanges = self.linkChanges
         let linkMask = PropertyMask(linkChanges.lazy.map(\.slot))

@@ -11,7 +11,7 @@ import TandemModel
 /// | writable | read-only from now on | | |
 /// | read-only | read-only, for this shortage, too | retried later | writable if it was the last |
 struct ReadOnlyState: Hashable {
-    /// A resource that can be short.
+    /// A resource that can run out.
     enum Shortage: Hashable, CaseIterable {
         /// The disk has no room for the journal's next segment.
         case journal

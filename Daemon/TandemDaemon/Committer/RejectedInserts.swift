@@ -30,12 +30,13 @@ struct RejectedInserts {
 
     /// Rejects an insert and all inserts that link to it, directly or indirectly.
     ///
-    /// Cost: that of the links to rejected inserts; the first call visits all links of the request.
+    /// Cost: proportional to the links to rejected inserts; the first call visits all links of the
+    /// request.
     mutating func add(_ error: TandemError, for object: ObjectReference) throws {
         note(error, object)
         var gone = [object]
         while let object = gone.popLast() {
-            // A link to a number in use leads to the existing object.
+            // A link to a number already in use refers to the existing object.
             guard try store.entity(ofNumber: object.number) == nil else { continue }
             for dependent in linking(to: object) where !settles(dependent) {
                 note(
@@ -79,7 +80,7 @@ extension SaveOperation {
     }
 }
 
-/// A bound on the work spent to find the rejected inserts of a request.
+/// A bound on the work spent on finding the rejected inserts of a request.
 ///
 /// A round evaluates the request without the inserts rejected before. It finds inserts that break
 /// one kind of rule, of which there are three. Inserts that the rounds miss fail when they are

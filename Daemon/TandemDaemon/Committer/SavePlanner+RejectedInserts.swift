@@ -7,13 +7,14 @@ extension SavePlanner {
     /// Returns the inserts that can't be carried out, with the reasons.
     ///
     /// Each insert is evaluated as if it followed only those inserts before it that can be carried
-    /// out. No insert is returned that can be carried out, but some are missing in these cases:
-    /// - The policy lets new objects become existing ones. The outcome then depends on all inserts
+    /// out. Every returned insert is impossible, but some impossible inserts are missing in these
+    /// cases:
+    /// - The policy lets existing objects replace new ones. The outcome then depends on all inserts
     ///   together, so none is evaluated.
     /// - Only an object at the other end of a link breaks a rule.
     /// - The search takes more than `budget`, or the errors do not fit an answer.
     ///
-    /// The store is only read. Cost: that of planning, for each round.
+    /// The store is only read. Cost: in each round, that of planning the request.
     static func refusals(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounters, budget: inout RejectionBudget
@@ -26,8 +27,8 @@ extension SavePlanner {
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
             try planner.judge(&refusals)
             if refusals.errors.count == known { break }
-            // Without these inserts, the others may get another result: values that these would
-            // have taken are free.
+            // Without these inserts, the others may have a different result, because the values of
+            // the removed inserts are free.
             request.operations.removeAll { refusals.errors[$0.object.number] != nil }
         }
         return refusals.errors
@@ -59,8 +60,9 @@ extension SavePlanner {
 
     /// Finds the inserts that can't even be planned.
     ///
-    /// Their number is unavailable, a value has the wrong type, or a link has no target. The
-    /// remains of such an insert in the graph do no harm, because nothing is planned from it.
+    /// Their number is unavailable, a value has the wrong type, or a link has no target. Such an
+    /// insert may leave incomplete edits in the graph. They do no harm, because nothing is planned
+    /// from them.
     private mutating func findUnworkable(_ refusals: inout RejectedInserts) throws {
         for operation in request.operations {
             do {
@@ -82,9 +84,9 @@ extension SavePlanner {
     /// Returns the indexes of inserts before which the request must be split.
     ///
     /// The split leaves no two new objects with the same unique values in one chunk. If the policy
-    /// lets a new object become an existing one, the second object then comes in a chunk for which
-    /// the first one exists. Throws the error of any insert that fails by itself. Cost: that of
-    /// planning.
+    /// lets existing objects replace new ones, the second object is then in a later chunk, for
+    /// which the first one exists. Throws the error of any insert that fails by itself. Cost: that
+    /// of planning.
     static func cuts(
         of request: SaveRequest, model: CompiledModel, store: Store, numbersBelow: ObjectNumber,
         limits: DaemonLimits, counts: LimitCounters

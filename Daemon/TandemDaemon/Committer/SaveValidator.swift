@@ -3,7 +3,7 @@ import TandemStore
 
 /// Validation of the state after a save against the model's rules.
 ///
-/// It reports all problems at once, as far as an answer has room for them.
+/// It reports all problems at once, as long as they fit into an answer.
 struct SaveValidator {
     let graph: PlanningGraph
     let model: CompiledModel

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The longest stalls of the daemon's thread, and so of every save, since the start.
+/// The longest stalls of the daemon's thread since the start; every save waits during a stall.
 struct StallLog {
     /// The work that caused a stall.
     enum Cause: String {

@@ -46,8 +46,8 @@ struct UniquenessCheck {
     /// Finds the new objects whose unique values belong to an object of the store or to an earlier
     /// insert.
     ///
-    /// Inserts that are rejected themselves own no values. `inserted` are in the order in which
-    /// they would be inserted one by one.
+    /// Rejected inserts own no values. The objects in `inserted` are in the order in which they
+    /// would be inserted one by one.
     func findRefusals(_ inserted: [PlanningObject], _ refusals: inout RejectedInserts) throws {
         var taken: [[UInt8]: ObjectReference] = [:]
         for working in inserted where !working.entity.uniqueness.isEmpty {

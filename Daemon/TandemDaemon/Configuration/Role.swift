@@ -26,8 +26,8 @@ public enum Role: String, CaseIterable, Comparable, Sendable, CustomStringConver
 /// The assignment of roles, based on the kernel's credentials of a client.
 ///
 /// Root and the daemon's own user are administrators. Other users have the highest role of all
-/// lists that contain the user or one of the groups, supplementary ones included. Users in no list
-/// have the role of `others`.
+/// lists that contain the user or one of the user's groups, including supplementary ones. Users in
+/// no list have the role of `others`.
 public struct RolePolicy: Hashable, Sendable {
     /// The role of users in no list.
     public var others = Role.writer

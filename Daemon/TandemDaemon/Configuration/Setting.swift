@@ -86,7 +86,7 @@ public struct NameLookup: Sendable {
 // MARK: Kinds of settings
 
 extension Setting {
-    /// Returns a setting for a number of some unit in a range.
+    /// Returns a setting for a number that has a unit and a valid range.
     static func number(
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         _ path: any WritableKeyPath<DaemonConfiguration, Int> & Sendable
@@ -103,7 +103,8 @@ extension Setting {
         _ name: String, _ summary: String, _ unit: SettingUnit, _ range: ClosedRange<Int>,
         absent: String, _ path: any WritableKeyPath<DaemonConfiguration, Int?> & Sendable
     ) -> Setting {
-        // A word such as `all` is accepted as a value; `1 TiB` is a number anyway.
+        // A word such as `all` has to be accepted in addition; `1 TiB` is parsed as a number
+        // anyway.
         let word = unit.number(absent) == nil ? absent : nil
         return Setting(
             name, summary, expected: bounds(unit, range) + (word.map { ", or \($0)" } ?? ""),

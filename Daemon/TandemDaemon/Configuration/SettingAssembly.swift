@@ -55,7 +55,7 @@ public struct SettingAssembly: Sendable {
         guard let setting = Setting.named(given.name) else { return refuseUnknown([given]) }
         do throws(Setting.Rejection) {
             if setting.isRetentionSetting, !hasRetentionSettings {
-                // An unchosen default beside a chosen bound would be surprising.
+                // A default that applies next to an explicitly set bound would be surprising.
                 configuration.retention = RetentionPolicy()
                 hasRetentionSettings = true
             }

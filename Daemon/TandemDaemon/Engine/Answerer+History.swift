@@ -4,8 +4,8 @@ import TandemWire
 
 /// Answers to history requests.
 extension Answerer {
-    /// Returns the transactions after a position that match a condition: some of them, and the
-    /// position that they reach.
+    /// Returns some or all of the matching transactions after a position, and the position up to
+    /// which they are complete.
     func history(_ request: HistoryRequest) throws -> History {
         let bounds = committer.journal.bounds
         let end = request.to == 0 ? committer.position : min(request.to, committer.position)
@@ -26,9 +26,9 @@ extension Answerer {
             request.limit == 0
             ? limits.historyTransactions
             : min(Int(request.limit), limits.historyTransactions)
-        // If few transactions match, most are evaluated without a result. At most as many as a
-        // fetch evaluates objects, or as fit into one answer, are evaluated at a time. A range
-        // skipped by an index counts as one, plus the cost of the index.
+        // If few transactions match, most of them are evaluated for nothing. One call therefore
+        // evaluates at most `sliceReads` transactions, and no more bytes than fit into one answer.
+        // A range skipped by an index counts as one transaction, plus the cost of the index.
         var (looked, steps) = (0, 0)
         var reads: Int { steps + indexes.work }
         while answer.position < end {

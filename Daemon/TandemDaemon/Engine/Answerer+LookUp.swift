@@ -12,7 +12,7 @@ extension Answerer {
             let lookup = KeyLookup(fetch.request, in: model)
         else { return nil }
         let objects = try committer.store.objects(of: lookup)
-        // An answer that is too large is rejected where all such answers are.
+        // An answer that is too large is left to the ordinary path, which rejects it.
         guard objects.byteCount <= limits.readBytes else { return nil }
         engine.follow(fetch.interests, session)
         return .fetched(

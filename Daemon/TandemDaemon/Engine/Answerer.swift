@@ -35,7 +35,7 @@ struct Answerer {
         }
     }
 
-    /// Returns the answer to a little read, which evaluates a few objects; nil if a reader has to
+    /// Returns the answer to a small read, which evaluates a few objects; nil if a reader has to
     /// carry it out.
     func answerLittle(_ question: ReadQuestion) throws -> DaemonMessage? {
         let window = ReadWindow(question)

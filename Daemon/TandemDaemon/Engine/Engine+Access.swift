@@ -42,7 +42,8 @@ extension Engine {
         socket.shutdown()
     }
 
-    /// Checks that a session has at least a role; otherwise logs, counts and throws `denied`.
+    /// Checks that a session has at least the given role; otherwise logs, counts and throws
+    /// `denied`.
     func authorize(_ role: Role, of session: Session, to action: String) throws(TandemError) {
         guard session.role < role else { return }
         metrics.deniedRequests += 1

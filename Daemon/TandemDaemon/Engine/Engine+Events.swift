@@ -3,7 +3,7 @@ import TandemWire
 
 /// Reports of the engine about sessions and saves, to the log and the service manager.
 extension Engine {
-    /// Reports that the daemon serves.
+    /// Reports that the daemon is ready.
     func begin() {
         let counters = committer.counters
         log(
@@ -16,7 +16,7 @@ extension Engine {
         notifier.ready(summary)
     }
 
-    /// Makes a last checkpoint, and closes journal and store.
+    /// Makes a final checkpoint, and closes journal and store.
     func end() throws {
         let start = clock.monotonicNanoseconds
         let position = committer.position

@@ -2,7 +2,7 @@ import TandemModel
 import TandemStore
 import TandemWire
 
-/// Reads: little ones are answered immediately from the open write transaction, all others by
+/// Reads: small ones are answered immediately from the open write transaction, all others by
 /// readers from a snapshot.
 extension Engine {
     /// Answers a request, or queues it for a reader.
@@ -57,7 +57,7 @@ extension Engine {
             guard let read = next else { break }
             do {
                 try start(read)
-                // Between two reads on the daemon's thread other requests are served.
+                // Other requests are served between two reads on the daemon's thread.
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
                 limitCounters.note(.storeReaders)
@@ -98,11 +98,11 @@ extension Engine {
         }
     }
 
-    /// Returns the test of waiting reads that tells which ones the readers may start now.
+    /// Returns a predicate for the waiting reads that the readers may start now.
     ///
-    /// A user's read may start while fewer reads of that user run than there is room for, so that
-    /// room is left for other users. A batch has one search at a time, and other searches wait for
-    /// it.
+    /// A user's read may start only if the user has fewer running reads than there are free places,
+    /// so that some places remain for other users. A batch has one search at a time, and other
+    /// searches wait for it.
     private func admission() -> (PendingRead) -> Bool {
         let room = readers.room
         let running = running.lazy.filter { $0.job?.isCarriedOut == true }
@@ -118,8 +118,8 @@ extension Engine {
         guard let model = committer.store.model else {
             preconditionFailure("A read needs a model.")
         }
-        // If nothing can be committed, the read uses the store's own thread; there are no saves to
-        // delay.
+        // If nothing can be committed, the read uses the open transaction on this thread. It delays
+        // no saves, because none are accepted.
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
@@ -269,7 +269,7 @@ extension Engine {
         return [ends, readsDue].compactMap(\.self).min()
     }
 
-    /// Ends reads whose snapshots have kept pages from being reused for too long, or too many
+    /// Ends reads whose snapshots have prevented the reuse of pages for too long, or of too many
     /// pages.
     private func endOldSnapshots() {
         let now = clock.monotonicNanoseconds

@@ -41,7 +41,8 @@ extension Engine {
             default: return try read(message, id, session)
             }
             switch message {
-            // Syncs and batches take as long as what they wait for, so their time isn't recorded.
+            // The duration of syncs and batches depends on what they wait for, so it isn't
+            // recorded.
             case .sync, .batch: break
             default: noteAnswered(message, session, since: session.askedAt)
             }

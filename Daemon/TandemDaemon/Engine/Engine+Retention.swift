@@ -23,8 +23,8 @@ extension Engine {
             guard plan.segments > 0 else { return }
             let first = committer.journal.bounds.first
             try committer.journal.trim(below: plan.trimBelow)
-            // Without saves there may be no checkpoint soon, so the next rounds continue a bounded
-            // removal.
+            // Without saves there may be no checkpoint soon, so later rounds continue a removal
+            // that reached its limit.
             isMore = plan.segments == DaemonLimits.trimmedSegments
             note(plan, try committer.consumers.all(), from: first)
         } catch {

@@ -9,7 +9,7 @@ extension Engine {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
         session.noteArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
-        // A message that was complete before has ended, so these bytes begin another one.
+        // If no message is incomplete, these bytes begin a new one.
         var isAnother = session.unfinishedSince == nil
         do {
             var buffered = session.decoder.bufferedBytes
@@ -112,7 +112,7 @@ extension Engine {
         }
     }
 
-    /// Flushes the batch, then answers its savers before any other session is served.
+    /// Flushes the batch, then answers its saves before any other session is served.
     func commit() throws {
         let before = committer.position
         if let transactions = try flush() {
@@ -148,14 +148,15 @@ extension Engine {
         wakeSyncs()
     }
 
-    /// Pushes a save's own transaction to its saver before the answer, and in the same write.
+    /// Pushes a save's own transaction to the client that sent it, before the answer and in the
+    /// same write.
     private func pumpSavers() throws {
         for session in savers where session.isReady { try pump(session) }
     }
 
     /// Rejects saves without changes if there was no room to record their answers.
     ///
-    /// Such a save did not happen.
+    /// Such a save had no effect.
     private func refuseUnkept() {
         guard let refusal = committer.unkeptRefusal else { return }
         for save in planned where save.needsKeeping && !save.session.isClosing {
@@ -185,10 +186,10 @@ extension Engine {
         refusals.removeAll(keepingCapacity: true)
     }
 
-    /// Flushes the batch; returns nil if the flush failed and no save of it happened.
+    /// Flushes the batch; returns nil if the flush failed, so that none of its saves took effect.
     ///
     /// In that case all its saves are answered with the error. This includes the rejected ones,
-    /// because their reason may have been a save that did not happen.
+    /// because their reason may have been a save that did not take effect.
     private func flush() throws -> [EncodedTransaction]? {
         do {
             return try committer.flush()

@@ -2,10 +2,10 @@ import TandemIO
 import TandemModel
 import TandemWire
 
-/// Service of waiting sessions in slices, so that a saver never waits for all of them.
+/// Service of waiting sessions in slices, so that a save never waits for all of them.
 extension Engine {
-    /// Serves a number of sessions with requests and a number with output; the rest waits for later
-    /// slices.
+    /// Serves a limited number of sessions with requests, and of sessions with output; the others
+    /// wait for later slices.
     func serveSlice() throws {
         sliceBegan = clock.monotonicNanoseconds
         try deliverReads()
@@ -125,8 +125,8 @@ extension Engine {
 
     /// Returns the push of a transaction to a session, or nil if the transaction is irrelevant.
     ///
-    /// A body from the ring is made once per group. A session that reads from segments is mostly
-    /// the only one at its position, so that body isn't cached.
+    /// A body from the ring is made once per group. A session that reads from segments is usually
+    /// the only one at its position, so its bodies aren't cached.
     func body(at position: UInt64, for session: Session) throws -> PushBody? {
         guard let group = session.group else { return nil }
         if let first = committer.ring.first, position >= first {
@@ -138,10 +138,10 @@ extension Engine {
         return try group.filtered(transaction).map { try PushBody($0) }
     }
 
-    /// Queues progress marks for subscribers that have received nothing of the latest transactions.
+    /// Queues progress marks for subscribers that have received none of the latest transactions.
     ///
-    /// Called after a checkpoint, so at most a few times a second. It keeps the positions that
-    /// clients resume from and display close to the tail.
+    /// Called after a checkpoint, so at most a few times a second. As a result, the positions that
+    /// clients display and resume from stay close to the tail.
     func markProgress() {
         for session in sessions.values where session.isReady && !session.interests.isEmpty {
             guard session.machine.cursor < session.sent else { continue }
@@ -176,7 +176,7 @@ extension Engine {
         session.isReady && session.toldAbility != told.changes
     }
 
-    /// Sends the latest read-only state, or leaves it until the session has room again.
+    /// Sends the latest read-only state, or defers it until the session has room again.
     private func tellAbility(_ session: Session) {
         guard lacksReadOnlyState(session), session.hasRoom else { return }
         session.toldAbility = told.changes

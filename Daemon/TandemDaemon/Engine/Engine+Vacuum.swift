@@ -5,7 +5,7 @@ import TandemWire
 
 /// Removal of segments on request.
 extension Engine {
-    /// Removes the requested segments unless they are needed and not forced; called between
+    /// Removes the requested segments, but those still needed only if forced; called between
     /// batches.
     ///
     /// Requires the role admin, except for a dry run. One request removes a bounded number of
@@ -68,7 +68,7 @@ extension Session {
 }
 
 extension Vacuum {
-    /// Creates the bounds of a request.
+    /// Creates the bounds of a removal from a request.
     init(_ request: VacuumRequest) {
         self.init(
             keepBytes: request.keepBytes, keepSeconds: request.keepSeconds,

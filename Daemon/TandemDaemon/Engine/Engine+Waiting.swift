@@ -23,7 +23,7 @@ extension Engine {
         deadlines.set(session.id, session.syncs.lazy.map(\.deadline).min())
     }
 
-    /// Queues the sessions whose syncs are reached, without a scan of the others.
+    /// Queues the sessions whose awaited position is reached, without a scan of the others.
     func wakeSyncs() {
         let last = committer.position
         while let first = syncs.first, first.number <= last {
@@ -53,8 +53,8 @@ extension Engine {
         }
         session.syncs.removeAll { $0.deadline <= now }
         noteSyncs(session)
-        // If the session waited for its socket and all bytes are accepted now, the poller reports
-        // nothing more.
+        // If the session waited for its socket and all bytes are accepted now, the poller will not
+        // report the socket again.
         finish(session)
         schedule(session)
     }

@@ -40,21 +40,22 @@ final class Engine {
     var saving = SessionQueue(.saves)
     var asking = SessionQueue(.requests)
     var following = SessionQueue(.pushes)
-    /// Sessions that have chunks of an answer to send.
+    /// Sessions with chunks of an answer to send.
     var reading = SessionQueue(.reads)
     /// The executor of reads of snapshots.
     var readers: any ReadExecutor = ReadsInTurns()
     /// Reads that wait for a checkpoint and a reader.
     var readQueue = ReadQueue()
-    /// Reads that readers have, or whose answers are not completely encoded yet.
+    /// Reads that readers are carrying out, or whose answers are not completely encoded yet.
     var running: [PendingRead] = []
     /// The time to retry reads that wait for a checkpoint or for a read transaction; nil if there
     /// are none.
     var readsDue: UInt64?
-    /// The most objects that a read may examine if it is answered immediately, without a reader.
+    /// The maximum number of objects that a read may examine if it is answered immediately, without
+    /// a reader.
     var littleWork = DaemonLimits.littleWork
-    /// The most related objects that a verdict request may examine; nil for the limit of any
-    /// request.
+    /// The maximum number of related objects that a verdict request may examine; nil for the limit
+    /// of any request.
     var verdictReads: Int?
     /// The bytes held by waiting and running reads and by answers being sent.
     var heldBytes = 0
@@ -76,7 +77,7 @@ final class Engine {
     var batches = BatchQueue()
     var subscribers = SubscriberRegistry()
     var cache = PushBodyCache()
-    /// The last shared push batch, which very likely suits the next session as well.
+    /// The last shared push batch, which very likely also suits the next session.
     var run: SharedPushBatch?
     /// Sessions with waiting syncs: `syncs` by the next position awaited, `deadlines` by deadline.
     var syncs = IndexedHeap()
@@ -303,7 +304,7 @@ final class Engine {
             checkpoints: committer.counters.checkpoints.count, clock.monotonicNanoseconds)
     }
 
-    /// Maintains the store if that is due; called after a checkpoint.
+    /// Runs the maintenance of the store if it is due; called after a checkpoint.
     func maintain() throws {
         let now = clock.monotonicNanoseconds
         for notice in try maintenance.look(at: committer, now: now) {

@@ -84,7 +84,7 @@ public struct DaemonLimits: Hashable, Sendable {
     public var snapshotMilliseconds = 5_000
     /// The maximum size of commits during a read, in bytes.
     ///
-    /// As many bytes can't be reused until the snapshot ends.
+    /// That many bytes can't be reused until the snapshot ends.
     public var snapshotBytes = 256 << 20
     /// The maximum number of read transactions on the store, of all processes; further reads wait.
     public var storeReaders = 126
@@ -98,8 +98,8 @@ public struct DaemonLimits: Hashable, Sendable {
     /// Every 64 bytes of a row or of a long text count as another object. Eight members that are
     /// only listed count as one object.
     public var objectReads = 1 << 18
-    /// The maximum number of related objects read for all candidates of a request, about ten
-    /// seconds.
+    /// The maximum number of related objects read for all candidates of a request, which takes
+    /// about ten seconds.
     public var requestReads = 1 << 24
     /// The maximum memory of running fetches and unsent answers of all connections, in bytes.
     public var readBytes = 512 << 20
@@ -119,7 +119,8 @@ public struct DaemonLimits: Hashable, Sendable {
     public var ringTransactions = 8_192
     /// The maximum size of recent transactions in memory, for sessions at the tail, in bytes.
     public var ringBytes = 16 << 20
-    /// The maximum lag of a verdict request in transactions; a client that lags more fetches again.
+    /// The maximum lag of a verdict request in transactions; beyond it, a client has to fetch its
+    /// lists again.
     public var verdictTransactions = 20_000
     /// The maximum number of transactions in one history answer.
     public var historyTransactions = 4_096
@@ -131,9 +132,9 @@ public struct DaemonLimits: Hashable, Sendable {
     public var consumersPerUser = 128
     /// The maximum number of objects that one batch delete or update may find.
     public var batchObjects = 4_000_000
-    /// The maximum number of queued batches of a connection, besides the running one.
+    /// The maximum number of queued batches of a connection, not counting the running one.
     public var batchesPerConnection = 4
-    /// The maximum number of queued batches of a user, besides the running one.
+    /// The maximum number of queued batches of a user, not counting the running one.
     public var batchesPerUser = 16
 
     /// Creates the default limits.
@@ -158,7 +159,7 @@ extension DaemonLimits {
     static let leasesReserved: UInt32 = 64
     /// The number of journal segments up to which a start verifies the whole journal.
     ///
-    /// Verifying as many segments of 64 MiB takes about ten seconds. With more segments, only the
+    /// Verifying that many segments of 64 MiB takes about ten seconds. With more segments, only the
     /// part needed for recovery is read.
     static let segmentsVerified = 64
     /// The maximum number of declared models kept to find sessions that a model change invalidates.
@@ -167,8 +168,8 @@ extension DaemonLimits {
     static let gatherRounds = 4
     /// The maximum number of connections accepted between two polls of the other sockets.
     static let acceptsInTurn = 64
-    /// The maximum size of pushes queued in one turn of a session, to fill few writes to its
-    /// socket.
+    /// The maximum size of pushes queued in one turn of a session, so that they fit into a few
+    /// writes.
     static let turnBytes = 128 << 10
     /// The maximum number of transactions considered in one turn of a session.
     static let turnTransactions = 512
@@ -183,7 +184,7 @@ extension DaemonLimits {
     static let fanOuts = 64
     /// The maximum number of bytes sent in one slice for answers, and again for pushes.
     ///
-    /// Pushes may exceed it by as much as the last flush brought.
+    /// Pushes may exceed it by the size of the last flush.
     static let sliceBytes = 256 << 10
     /// The time without progress after which a chunked answer yields its memory to other answers.
     static let stalledAnswerNanoseconds: UInt64 = 5_000_000_000
@@ -194,7 +195,7 @@ extension DaemonLimits {
     /// The maximum size of the changes that one verdict request covers, about forty thousand
     /// changes.
     ///
-    /// A client that lags more fetches again.
+    /// Beyond that, a client has to fetch its lists again.
     static let windowBytes = 16 << 20
     /// The maximum number of objects read by a request that is answered immediately.
     ///
@@ -210,7 +211,7 @@ extension DaemonLimits {
     static let readCheckpointNanoseconds: UInt64 = 20_000_000
     /// The target duration of a checkpoint that is due because of its dirty pages.
     static let checkpointNanoseconds: UInt64 = 25_000_000
-    /// The minimum capacity for started reads, although fewer run concurrently.
+    /// The minimum number of reads that may be in progress, although fewer run concurrently.
     static let readsBegun = 16
     /// The delay before reads that found no free read transaction are retried.
     static let noReaderNanoseconds: UInt64 = 10_000_000
@@ -238,7 +239,7 @@ extension DaemonLimits {
     static let slowRequestsNanoseconds: UInt64 = 600_000_000_000
     /// The maximum number of remembered slow requests; the slowest are kept.
     static let slowRequestsKept = 16
-    /// The maximum wait after which a found event counts as having arrived while the daemon was
+    /// The length of a wait up to which its events count as having arrived while the daemon was
     /// busy.
     static let promptNanoseconds: UInt64 = 50_000
     /// The minimum duration of a flush, a checkpoint or a request that is logged as a warning.
@@ -269,8 +270,7 @@ extension DaemonLimits {
     static let heapTrimNanoseconds: UInt64 = 2_000_000_000
     /// The size up to which freed memory is kept for that time in any case, in bytes.
     package static let keptMemoryBytes: Int32 = 64 << 20
-    /// The lag, in time and in committed bytes, from which a reader of the store is named in the
-    /// log.
+    /// The lag, in time and in committed bytes, at which a reader of the store is named in the log.
     static let readerLagSeconds: UInt64 = 60
     static let readerLagBytes: UInt64 = 1 << 30
     /// The share of the store's quota above which a warning is logged, in percent.

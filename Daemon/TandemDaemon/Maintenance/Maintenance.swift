@@ -30,7 +30,7 @@ struct Maintenance {
 
     /// Returns the notices worth logging.
     ///
-    /// A nearly full map is reported once, and again after it was less full in between.
+    /// A nearly full map is reported once, and again only after it has been less full in between.
     mutating func notices(dead: Int, lag: CommitLog.Lag, percent: Int) -> [Notice] {
         var notices: [Notice] = []
         if dead > 0 { notices.append(.deadReaders(dead)) }

@@ -40,8 +40,8 @@ struct Histogram: Hashable {
         longest = max(longest, duration)
     }
 
-    /// The JSON of `tandem status -o json`: bounds in microseconds, and the count of each bucket
-    /// alone.
+    /// The JSON of `tandem status -o json`: bounds in microseconds, and the non-cumulative count of
+    /// each bucket.
     var json: JSON {
         .object([
             "boundsMicroseconds": .array(

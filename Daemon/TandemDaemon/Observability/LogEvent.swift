@@ -1,7 +1,7 @@
 /// An event in the daemon's log; the names are stable, so that scripts can search for them.
 ///
-/// A line is `name: key=value key=value message="…"`. The page Observability has the table of all events;
-/// a test compares it with this list.
+/// A line is `name: key=value key=value message="…"`. The page Outside contains the table of all
+/// events; a test compares it with this list.
 public enum LogEvent: String, CaseIterable, Sendable {
     /// The daemon serves.
     case ready
@@ -17,7 +17,8 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case reloadFailed = "reload-failed"
     /// A torn last batch was removed from the journal.
     case tornBatchCut = "torn-batch-cut"
-    /// The journal begins after the first segment that retention left.
+    /// Segments at the beginning of the journal are missing, although retention did not remove
+    /// them.
     case segmentsMissing = "segments-missing"
     /// Journalled transactions that the store lacked were applied.
     case replayed
@@ -31,9 +32,9 @@ public enum LogEvent: String, CaseIterable, Sendable {
     case readOnly = "read-only"
     /// Saves are accepted again.
     case writable
-    /// The daemon stops without a last checkpoint; the journal has the missing transactions.
+    /// The daemon stops without a final checkpoint; the journal contains the missing transactions.
     case checkpointMissed = "checkpoint-missed"
-    /// A flush, a checkpoint or the answer to a request took long.
+    /// A flush, a checkpoint or the answer to a request was slow.
     case slow
     /// Segments of the journal were removed.
     case journalTrimmed = "journal-trimmed"

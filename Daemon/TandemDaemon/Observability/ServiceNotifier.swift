@@ -70,7 +70,7 @@ final class ServiceNotifier {
 
     // MARK: Serving
 
-    /// Reports that the daemon serves, and starts the watchdog.
+    /// Reports that the daemon is ready, and starts the watchdog.
     func ready(_ status: String) {
         schedule = watchdogMicroseconds.map {
             WatchdogSchedule(timeoutMicroseconds: $0, now: clock.monotonicNanoseconds)
@@ -79,7 +79,8 @@ final class ServiceNotifier {
         send(Notify.ready(status))
     }
 
-    /// Records a completed round of the loop with its flushes; sends a sign of life if one is due.
+    /// Records a completed round of the loop with its flushes; sends a watchdog message if one is
+    /// due.
     func passed(_ status: @autoclosure () -> String? = nil) {
         guard schedule?.completed(at: clock.monotonicNanoseconds) == true else { return }
         send(Notify.watchdog)
@@ -108,7 +109,7 @@ final class ServiceNotifier {
 
     // MARK: Stopping
 
-    /// Reports that the daemon stops.
+    /// Reports that the daemon is stopping.
     func stopping() {
         schedule = nil
         send(Notify.stopping + "\n" + Notify.status("stopping"))

@@ -7,7 +7,7 @@ struct BatchSearch: Sendable {
     /// The batch's request without its limit, which depends on the objects processed already.
     let request: CompiledRequest
     private let reached: ObjectReference
-    /// The number of objects that the batch's limit leaves.
+    /// The number of objects that the batch's limit still allows.
     private let left: Int
     /// Whether the search returns objects in the order in which they are processed.
     private let isSorted: Bool

@@ -10,7 +10,7 @@ import TandemStore
 /// **Why not in the previous graph too.** If a path no longer leads from an object to a changed
 /// one, one of its hops was altered. The owner of the first altered hop changed in that
 /// relationship, and the hops before it are unchanged. So the search finds the object from that
-/// owner. Deletions alter hops in the same way, whatever their rule, because references never
+/// owner. Deletions alter hops in the same way under any delete rule, because references never
 /// dangle.
 struct CandidateSearch {
     /// An inverse path from changed objects, over the first hops of a path.
@@ -40,8 +40,8 @@ struct CandidateSearch {
 
     /// Returns the distinct objects in ascending order.
     ///
-    /// Throws ``StoreError`` if that exceeds the ``ReadBudget``, and `storage` if something can't
-    /// be read.
+    /// Throws ``StoreError`` if the search exceeds the ``ReadBudget``, and `storage` if something
+    /// can't be read.
     func candidates() throws -> [ObjectReference] {
         budget.endObject()
         var found = Set(changes.lazy.map(\.object).filter { request.includes(tag: $0.tag) })

@@ -1,11 +1,11 @@
 /// The schedule for returning memory freed by large reads to the system.
 ///
-/// While lists are opened, reads of many megabytes follow one another. To allocate their memory
-/// from the system each time took a fifth of their time. So freed memory is kept for a while, and
-/// released when no large read followed.
+/// While lists are opened, reads of many megabytes follow one another. Allocating their memory from
+/// the system each time took a fifth of their time. So freed memory is kept for a while, and
+/// released if no large read follows.
 ///
 /// Freed memory counts like the bytes that reads hold: if both exceed `limits.readBytes`, it is
-/// released although reads follow one another.
+/// released even while reads follow one another.
 ///
 ///     freed.noteRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
 ///     if freed.takeDue(now, room: 50_000_000) { ThisProcess.releaseMemory() }
@@ -24,8 +24,8 @@ struct HeapTrimSchedule {
 
     /// Returns whether to release freed memory: it is due, or the freed bytes exceed `room`.
     ///
-    /// `room` is the part of the limit that reads leave. Bytes below the amount that is always kept
-    /// are not released early. Returns true once, until more memory is freed.
+    /// `room` is the part of the limit that reads do not use. Bytes below the amount that is always
+    /// kept are not released early. Returns true once, until more memory is freed.
     mutating func takeDue(_ now: UInt64, room: Int) -> Bool {
         let isTooLarge = bytes > max(room, Int(DaemonLimits.keptMemoryBytes))
         guard let due, now >= due || isTooLarge else { return false }

@@ -3,12 +3,12 @@ import TandemModel
 /// The entities and times of transactions by range of positions, so that history requests can skip
 /// ranges.
 ///
-/// It covers positions without an index on disk: the newest segment, and one whose index is not
-/// made yet. It records transactions when they become durable. Transactions of earlier runs of the
-/// daemon are recorded when they are read. The index only rules ranges out; the journal remains the
-/// source of truth, and is read without an index as well.
+/// It covers positions without an index on disk: the newest segment, and any segment whose index
+/// has not been built yet. It records transactions when they become durable. Transactions of
+/// earlier runs of the daemon are recorded when they are read. The index only rules ranges out; the
+/// journal remains the source of truth, and can also be read without an index.
 ///
-/// Cost: some hundred bytes for a range of 1,024 positions. If there are more than 1,024 ranges,
+/// Cost: a few hundred bytes for a range of 1,024 positions. If there are more than 1,024 ranges,
 /// the oldest ones are discarded.
 struct HistoryIndex {
     /// The maximum number of positions in a range.
@@ -20,7 +20,7 @@ struct HistoryIndex {
     /// Records a transaction, which has to be the next one of its range.
     mutating func note(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
-        // A transaction before a known range begins that range again.
+        // A transaction before a known range restarts that range.
         if let known = ranges[number], transaction.position >= known.positions.lowerBound {
             ranges[number]?.note(transaction)
             return

@@ -30,7 +30,7 @@ struct ObjectsRead {
         }
         for request in read.members { answer.members.append(try members(request)) }
         guard read.memberRows else { return answer }
-        // Each member once, except the objects that were requested themselves.
+        // Include each member once, but not the objects that were requested themselves.
         var known = Set(read.objects.map(\.number))
         for member in answer.members.lazy.flatMap(\.members)
         where known.insert(member.number).inserted {
@@ -86,7 +86,7 @@ extension StoreView {
         }
         let now = try places(of: owner.number, relationship, budget: budget)
         let places = past?.places(now, of: owner, slot: slot) ?? now
-        // A link without a rank was reported as an error before.
+        // A link without a rank was already reported as an error.
         return MemberList(
             owner: owner, slot: slot, members: places.map(\.member),
             ranks: places.compactMap(\.rank))

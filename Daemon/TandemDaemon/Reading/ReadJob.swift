@@ -120,8 +120,8 @@ final class ReadJob: @unchecked Sendable {
         if isEnding { throw StoreError(.interrupted, "the read was ended") }
     }
 
-    /// If all reads together exceed the limit, only those end that hold more than this fraction of
-    /// it.
+    /// If all reads together exceed the limit, only those that hold more than this fraction of it
+    /// are ended.
     private static let readsAtLimit = 32
 
     // MARK: On a reader's thread
@@ -129,7 +129,7 @@ final class ReadJob: @unchecked Sendable {
     /// Reads, and encodes messages while there is room; calls `announce` on progress for the
     /// daemon's thread.
     ///
-    /// Passes its turn on when the turn is over; without a turn it runs to its end. With `copy`,
+    /// Passes its turn on when the turn is over; without a turn it runs to completion. With `copy`,
     /// rows are read with the reader's copy of the model.
     func advance(
         during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
@@ -257,7 +257,7 @@ final class ReadJob: @unchecked Sendable {
 
     /// Ends the job, and drops its messages.
     ///
-    /// Returns true if the job is done with that, and false if a reader still has it.
+    /// Returns true if the job is then done, and false if a reader still has it.
     func cancel() -> Bool {
         end(TandemError(.cancelled, "the read was cancelled"))
         let isDone = state.withLock { state in
@@ -272,8 +272,8 @@ final class ReadJob: @unchecked Sendable {
         return isDone
     }
 
-    /// Releases everything that the job holds, its snapshot included; only for a job that no reader
-    /// will run any more.
+    /// Releases everything that the job holds, including its snapshot; only for a job that no
+    /// reader will run again.
     func discard() {
         endReading()
         answer = nil

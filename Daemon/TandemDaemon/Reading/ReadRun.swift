@@ -9,9 +9,9 @@ struct ReadRun {
     var model: CompiledModel
     let limits: DaemonLimits
     let counts: LimitCounters
-    /// The transactions between the positions of the request and the view's.
+    /// The transactions between the positions of the request and the position of the view.
     var window: ReadWindow?
-    /// The work after which the read ends with `interrupted`, because it is not little; nil for no
+    /// The work after which the read ends with `interrupted`, because it is not small; nil for no
     /// bound.
     var littleWork: Int?
     /// The work of an object, relative to one whose predicate compares one number.
@@ -42,7 +42,7 @@ struct ReadRun {
 
     /// Carries out a read request.
     ///
-    /// Throws ``TandemError`` and ``StoreError``, also from the check.
+    /// Throws ``TandemError`` and ``StoreError``, and the errors of the check.
     func answer(_ question: ReadQuestion) throws -> Answer {
         switch question {
         case .fetch(let fetch, let request):
@@ -108,7 +108,7 @@ struct ReadRun {
             }
             answer.related = related.objects
         }
-        // The number after offset and limit, except for a count.
+        // For any kind except a count, this is the number after offset and limit.
         if fetch.kind != .count { answer.count = UInt64(answer.bodyCount) }
         if let list = found.list { (answer.count, answer.hasMore) = (UInt64(list.count), true) }
         return answer

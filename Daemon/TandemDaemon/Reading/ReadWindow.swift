@@ -11,7 +11,7 @@ struct ChangedObject {
 ///
 /// State: all transactions up to ``position`` were added. `start` is the graph at the position from
 /// which verdicts are requested, and `end` the graph at the answer's position, if that is not the
-/// view's. `changes` has the changes between these two positions.
+/// view's. `changes` holds the changes between these two positions.
 final class ReadWindow {
     let start: HistoricalGraph?
     let end: HistoricalGraph?

@@ -22,7 +22,8 @@ protocol ReadExecutor: AnyObject {
     func close()
 }
 
-/// Threads that read snapshots, at normal priority: lowered ones would starve on a busy machine.
+/// Threads that read snapshots, at normal priority: threads of lower priority would starve on a
+/// busy machine.
 ///
 /// They run in turns (``ReaderTurns``), fewer at a time than there are threads. So a long read
 /// delays short ones for a turn only, and the daemon's thread keeps its share of the processor.
@@ -39,8 +40,7 @@ final class ReaderPool: ReadExecutor {
 
     private static let stackBytes = 4 << 20
 
-    /// Creates a pool in which `count` jobs run at the same time, and that signals the progress of
-    /// jobs.
+    /// Creates a pool that runs `count` jobs at the same time, and signals the progress of jobs.
     ///
     /// Throws ``IOError`` if the threads can't be started.
     init(turns count: Int, _ wakeUp: WakeUp) throws(IOError) {
@@ -63,7 +63,7 @@ final class ReaderPool: ReadExecutor {
                     }
                     turn.end()
                     busy.withLock { $0 -= 1 }
-                    // There is room for another job now.
+                    // Now there is room for another job.
                     wakeUp.signal()
                 }
             })

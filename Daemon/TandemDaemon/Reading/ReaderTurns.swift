@@ -1,12 +1,11 @@
 import Synchronization
 import TandemIO
 
-/// The order in which reads have turns.
+/// The order in which reads take turns.
 ///
-/// New reads and continued reads have turns alternately, so that a new read starts soon and an old
-/// one still ends. Within each kind, the next turn is for the user whose last turn is longest ago.
-/// Among the reads of one user, the oldest one is next: so they end one after the other, instead of
-/// all at the end.
+/// New and continued reads alternate, so that a new read starts soon and an old one still finishes.
+/// Within each kind, the next turn goes to the user served least recently. Among the reads of one
+/// user, the oldest one is next, so that they finish one after another instead of all at the end.
 struct TurnOrder {
     /// A read that waits for its turn.
     private struct Waiter {
@@ -145,7 +144,7 @@ final class ReaderTurn {
     /// The time of the turns' clock, in nanoseconds.
     var now: UInt64 { turns.now }
 
-    /// Whether another read waits, and this turn has reached its length.
+    /// Whether another read is waiting, and this turn has reached its length.
     var isOver: Bool { turns.isAwaited && turns.now - began >= ReaderTurns.sliceNanoseconds }
 
     /// Gives the turn to another read; blocks until this read has a turn again.

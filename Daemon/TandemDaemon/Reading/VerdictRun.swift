@@ -34,9 +34,9 @@ struct VerdictRun {
     /// Returns the verdicts on all objects of a list that may be affected by the changes, in the
     /// order of references.
     ///
-    /// Throws ``StoreError`` if that exceeds the ``ReadBudget``, and `historyExpired` if only the
-    /// lists together do. Throws `limitExceeded` if an answer has no room for the verdicts, and
-    /// `storage` if something can't be read.
+    /// Throws ``StoreError`` if the list exceeds the ``ReadBudget``, and `historyExpired` if only
+    /// all lists together exceed it. Throws `limitExceeded` if an answer has no room for the
+    /// verdicts, and `storage` if something can't be read.
     mutating func verdicts(on request: CompiledRequest) throws -> [Verdict] {
         defer { isFirst = false }
         do {

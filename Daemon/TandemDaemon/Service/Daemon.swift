@@ -152,7 +152,8 @@ public final class Daemon {
         return lock
     }
 
-    /// Rejects a file that LMDB would write to if it is a link, which could lead to any file.
+    /// Rejects a link in place of a file that LMDB would write to, because the link could lead to
+    /// any file.
     private static func checkFile(_ path: String) throws {
         do throws(IOError) {
             guard try DirectoryAccess(of: path, followsLinks: false).kind != .file else { return }
@@ -238,8 +239,8 @@ public final class Daemon {
             notifier: environment.notifier)
     }
 
-    /// Returns the verification of the journal at the start: complete, unless the journal is so
-    /// long that reading it would take too long.
+    /// Returns how much of the journal the start verifies: all of it, unless reading a long journal
+    /// would take too much time.
     private static func verification(
         _ journal: String, _ files: any FileSystem
     ) throws(IOError) -> JournalOptions.Verification {

@@ -4,13 +4,13 @@ extension DaemonConfiguration {
     /// The directory of the kernel's in-memory file system.
     static let memory = "/dev/shm"
 
-    /// Returns the configuration of a daemon without persistence, for tests; each call returns
-    /// another.
+    /// Returns the configuration of a daemon without persistence, for tests; each call returns a
+    /// different one.
     ///
     /// The daemon behaves like one with a disk, but its journal is in memory, and syncs are
     /// immediate. The store is a normal LMDB file in `/dev/shm`. The file has a name only while the
-    /// daemon opens it, so that nothing remains after the process ends. If the process is killed in
-    /// these milliseconds, a directory `/dev/shm/tandem-…` remains, which may be removed.
+    /// daemon opens it, so that nothing remains after the process ends. If the process is killed
+    /// during these milliseconds, a directory `/dev/shm/tandem-…` remains, which may be removed.
     public static func inMemory() -> DaemonConfiguration {
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()
         var configuration = DaemonConfiguration(

@@ -14,7 +14,7 @@ final class ServiceLoop {
     private var waitEnded: UInt64?
     /// The policy for busy-waiting after an answer; nil if the loop never busy-waits.
     private var spin: SpinPolicy?
-    /// A descriptor to close when the process has no other left.
+    /// A reserve descriptor, which is closed when the process has no free one left.
     private var reserve = try? WakeUp()
 
     // Tokens of the poller; the tokens of sessions are their ids, which lie between these.
@@ -143,7 +143,8 @@ final class ServiceLoop {
         return false
     }
 
-    /// Returns the timeout of the next wait in milliseconds: 0 with work to do, -1 without a limit.
+    /// Returns the timeout of the next wait in milliseconds: 0 if there is work to do, -1 for no
+    /// limit.
     ///
     /// The wait ends for a due checkpoint, sync, handshake check, retry after a shortage, or other
     /// scheduled work.
@@ -257,7 +258,7 @@ final class ServiceLoop {
         }
     }
 
-    /// Updates the poller's interest of sessions.
+    /// Updates the events for which the poller watches sessions.
     ///
     /// Full sockets are watched for writing. Sockets whose bytes can't be processed yet are not
     /// watched for reading.

@@ -3,7 +3,8 @@ import TandemWire
 /// The adaptive number of objects in the next transaction of a batch, from recent durations.
 struct AdaptiveBatchSize {
     private(set) var size = DaemonLimits.firstBatchObjects
-    /// Whether the limit on a transaction's changes determines the size, rather than the duration.
+    /// Whether the size is determined by the limit on a transaction's changes rather than by the
+    /// duration.
     private(set) var isFull = false
 
     /// Limits the size to the maximum of a transaction.

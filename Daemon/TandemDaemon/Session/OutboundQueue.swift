@@ -3,7 +3,7 @@ import TandemWire
 
 /// The outbound queue of a socket: a session's own bytes, and references to shared push bodies.
 ///
-/// `own` has short answers and the heads of pushes in their order. Each of `bodies` is sent after
+/// `own` holds short answers and the heads of pushes, in order. Each of `bodies` is sent after
 /// `own` has been sent up to the body's `offset`. Bodies are never copied into the queue: sessions
 /// with the same push share one copy.
 struct OutboundQueue {
@@ -30,7 +30,7 @@ struct OutboundQueue {
     private var bodyStart = 0
     private var bodyBytes = 0
 
-    /// The number of queued bytes, bodies included.
+    /// The number of queued bytes, including bodies.
     var count: Int { own.count - ownStart + bodyBytes }
 
     // MARK: Queueing

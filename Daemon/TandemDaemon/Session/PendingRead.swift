@@ -125,8 +125,7 @@ struct ReadQueue {
 
     mutating func remove(_ read: PendingRead) { waiting.removeAll { $0 === read } }
 
-    /// Removes and returns the first ready read, beginning with the user whose last turn is longest
-    /// ago.
+    /// Removes and returns the first ready read, beginning with the user served least recently.
     mutating func next(_ isReady: (PendingRead) throws -> Bool) rethrows -> PendingRead? {
         for read in waiting.sorted(by: { lastTurn($0) < lastTurn($1) }) where try isReady(read) {
             remove(read)

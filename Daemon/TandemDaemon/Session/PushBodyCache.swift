@@ -14,8 +14,7 @@ struct PushBodyCache {
     private var start = 0
     private(set) var bytes = 0
     private let maximumBytes: Int
-    /// The last result, which is the next one as well when one transaction is pushed to many
-    /// sessions.
+    /// The last result, which is also the next one when one transaction is pushed to many sessions.
     private var last: (key: Key, body: PushBody?)?
 
     /// The bytes counted for each entry in addition to its body.

@@ -52,7 +52,7 @@ final class Session {
     var author = ""
     /// The hash of the model that the client declared; nil if it uses the store's model.
     var declaredHash: StableHash?
-    /// The sessions with the same interests, this one included; nil before the hello.
+    /// The sessions with the same interests, including this one; nil before the hello.
     ///
     /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
     /// sessions. A daemon that is torn down must therefore release both.
@@ -67,13 +67,13 @@ final class Session {
     private var rows: Deque<Waiting> = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
-    /// The bytes of the requests in the inbox and of the batch-insert chunks.
+    /// The bytes of the queued requests and of the batch-insert chunks.
     private(set) var inboundBytes = 0
-    /// The bytes of the request most recently removed from the inbox.
+    /// The bytes of the request most recently removed from the queue.
     private(set) var askedBytes = 0
-    /// The arrival time of the request most recently removed from the inbox.
+    /// The arrival time of the request most recently removed from the queue.
     private(set) var askedAt: UInt64 = 0
-    /// The number of saves in the inbox; the socket is not read while there are any.
+    /// The number of queued saves; the socket is not read while there are any.
     private(set) var waitingSaves = 0
     var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
@@ -86,7 +86,7 @@ final class Session {
     /// Whether a rejected save is still to be answered after the flush; the socket is not read
     /// before.
     var awaitsRefusal = false
-    /// Whether the client is to be sent a progress mark, unless it knows the position.
+    /// Whether the client is to be sent a progress mark, unless it already knows the position.
     var needsProgressMark = false
     let source: TransactionSource
     private let committer: Committer
@@ -101,7 +101,7 @@ final class Session {
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket has accepted.
     private(set) var written: UInt64 = 0
-    /// The last time when the socket had accepted everything sent so far of a chunked answer.
+    /// The last time at which the socket had accepted all chunks of an answer sent so far.
     var tookAt: UInt64 = 0
     private(set) var requests: UInt64 = 0
 
@@ -188,7 +188,7 @@ final class Session {
         if envelope.message.isSave { waitingSaves += 1 }
     }
 
-    /// Removes and returns the first save in the inbox.
+    /// Removes and returns the first queued save.
     func takeSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
         guard waitingSaves > 0, let index = requestQueue.firstIndex(where: { $0.message.isSave })
         else {
@@ -209,7 +209,7 @@ final class Session {
 
     /// Whether the first request can be answered now.
     ///
-    /// After the hello, a save cannot: it waits for a batch.
+    /// After the hello, a save can't be answered yet: it waits for a batch.
     var hasQuestion: Bool {
         guard let first = requestQueue.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
@@ -224,7 +224,7 @@ final class Session {
         return job.hasMessages || job.hasFailed
     }
 
-    /// Removes and returns the first request in the inbox, if it can be answered.
+    /// Removes and returns the first queued request, if it can be answered.
     func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
         let first = remove(at: 0)
@@ -232,7 +232,7 @@ final class Session {
         return (first.id, first.message)
     }
 
-    /// Removes a request cancelled by its client from the inbox; returns false if it is not there.
+    /// Removes a request cancelled by its client from the queue; returns false if it is not there.
     func cancel(question id: UInt32) -> Bool {
         guard let index = requestQueue.firstIndex(where: { $0.id == id && $0.message.isQuestion })
         else {
@@ -281,14 +281,14 @@ final class Session {
         _ = machine.answered(id: id, position: message.position, isLast: message.isLast)
     }
 
-    /// Queues a push of a transaction, or of its part that matches the session's interests.
+    /// Queues a push of a transaction, or of the part of it that matches the session's interests.
     func push(_ body: PushBody) {
         guard let previous = machine.pushing(body.position) else { return }
         outbound.append(body, after: previous)
         pushes += 1
     }
 
-    /// Queues a progress mark, unless the client knows the position already.
+    /// Queues a progress mark, unless the client already knows the position.
     func pushProgress() {
         guard let previous = machine.pushing(sent) else { return }
         // A mark is a few bytes, so it always fits a frame.

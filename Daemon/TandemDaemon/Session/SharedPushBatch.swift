@@ -16,7 +16,7 @@ struct SharedPushBatch {
         let cursor: UInt64
     }
 
-    /// The state of the sessions that the batch suits.
+    /// The state that a session must have to be sent the batch.
     let place: Place
     /// The position up to which the batch considers every transaction.
     let end: UInt64
@@ -26,12 +26,12 @@ struct SharedPushBatch {
     private(set) var pushes: UInt64 = 0
     /// The encoded frames of all pushes.
     private(set) var bytes: [UInt8] = []
-    /// Whether the batch has everything up to `end`.
+    /// Whether the batch contains all pushes up to `end`.
     ///
     /// If not, each session gets its own pushes, by reference and in turns.
     let isComplete: Bool
 
-    /// Encodes the pushes after a place; `body` returns nil for an irrelevant position.
+    /// Encodes the pushes that follow `place`; `body` returns nil for an irrelevant position.
     init(
         from place: Place, to end: UInt64, atMost limit: Int, _ body: (UInt64) throws -> PushBody?
     ) rethrows {

@@ -6,7 +6,7 @@ final class SubscriberGroup {
     let id: UInt64
     /// The entities its sessions subscribe to.
     let interests: Set<EntityTag>
-    /// The number of its sessions, lagging ones included.
+    /// The number of its sessions, including lagging ones.
     fileprivate(set) var count = 0
     /// The sessions served up to the tail, in the order in which they reached it.
     fileprivate(set) var current: [Session] = []
@@ -49,7 +49,7 @@ struct SubscriberRegistry {
         if session.lagPosition == nil { group.current.append(session) }
     }
 
-    /// Removes a session, and its group if that is empty now.
+    /// Removes a session, and its group if the group is then empty.
     mutating func remove(_ session: Session) {
         guard let group = session.group else { return }
         session.group = nil
@@ -70,8 +70,8 @@ struct SubscriberRegistry {
     /// Marks the current subscribers of these transactions as lagging since `position`.
     ///
     /// `position` is the last one before the transactions. Passes each newly lagging session to
-    /// `onLag`. Returns whether the transactions have any subscriber, sessions included that lagged
-    /// before.
+    /// `onLag`. Returns whether the transactions have any subscriber, including sessions that
+    /// already lagged.
     func markLagging(
         _ transactions: [EncodedTransaction], after position: UInt64, _ onLag: (Session) -> Void
     ) -> Bool {

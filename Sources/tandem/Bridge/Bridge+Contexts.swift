@@ -83,7 +83,8 @@ extension Bridge {
 
     /// Returns the event that an observer was restarted, with the range of missed saves.
     ///
-    /// The event is part of `connection`, so that clients do not meet an unknown kind of event.
+    /// The event is part of `connection`, so that clients do not encounter an unknown kind of
+    /// event.
     private static func json(_ missed: SaveGap, observer: String) -> [String: JSON] {
         [
             "event": .string("connection"), "state": .string("restored"),

@@ -93,7 +93,7 @@ extension Bridge {
 
     // MARK: Requests
 
-    /// Returns the fetch request in a request's keys.
+    /// Returns the fetch request that a request's keys describe.
     func fetchRequest(_ request: BridgeRequest) throws -> FetchRequest {
         let entity = try request.required("entity", request.string("entity"))
         let sort = try request.array("sort") ?? []

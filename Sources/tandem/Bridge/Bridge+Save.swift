@@ -47,7 +47,7 @@ extension Bridge {
 
     /// Returns the answer for a receipt and binds the request's aliases.
     ///
-    /// Only the receipt is used, so a retry has the same answer as the first save. An insert that
+    /// Only the receipt is used, so a retry gets the same answer as the first save. An insert that
     /// the save deleted again has no id, and its alias is unbound.
     private func answer(_ options: SaveRequestOptions, _ receipt: SaveReceipt) -> Answer {
         var objects: [String: ObjectID] = [:]
@@ -81,7 +81,8 @@ extension Bridge {
 struct BridgeAlias {
     /// The object inserted last; nil if its own save deleted it.
     private(set) var id: ObjectID?
-    /// The save that bound `id`, if it had an id; `before` is the object before that save.
+    /// The id of the save that bound the alias, if it had one; `before` is the object before that
+    /// save.
     private var saveID: [UInt8]?
     private var before: ObjectID?
 
@@ -91,7 +92,7 @@ struct BridgeAlias {
         self.saveID = saveID
     }
 
-    /// Returns the object of the alias as the ops of a save mean it.
+    /// Returns the object to which the alias refers in the ops of a save.
     ///
     /// A binding made by the same save is ignored, so that a retry means the same as the first
     /// attempt.

@@ -14,7 +14,8 @@ import TandemIO
     var controllers: [String: BridgeController] = [:]
     /// The objects of `$alias` names.
     var aliases: [String: BridgeAlias] = [:]
-    /// The models that took effect while the bridge listened and were not reported yet.
+    /// The models that took effect while the bridge was listening and that have not been reported
+    /// yet.
     private let news = Locked(PendingSchemaEvents())
     private let failures: MergeFailures
 
@@ -85,7 +86,7 @@ import TandemIO
         }
     }
 
-    /// Answers a line that can't be parsed, with its id if that is readable.
+    /// Answers a line that can't be parsed, with its id if the id is readable.
     private func refuse(_ line: Data) {
         let id = RequestID.of(line)
         let text =

@@ -31,7 +31,7 @@ enum BridgeValues {
         ])
     }
 
-    /// Returns an earlier state of an object as JSON, with the named properties or all it has.
+    /// Returns an earlier state of an object as JSON, with the named properties or all those known.
     static func json(
         _ object: ObjectSnapshot, properties: [String]?, _ model: CompiledModel,
         _ context: ManagedObjectContext

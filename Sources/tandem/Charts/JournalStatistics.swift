@@ -8,7 +8,7 @@ struct StatisticCounts: Equatable {
     var inserts = 0
     var updates = 0
     var deletes = 0
-    /// Changes of only to-many relationships.
+    /// Changes to to-many relationships only.
     var touches = 0
     var bytes = 0
 
@@ -106,7 +106,7 @@ struct JournalStatistics {
         var counts: StatisticCounts
     }
 
-    /// The lines, most first; sizes are in ascending order without gaps.
+    /// The lines, by descending count; sizes are in ascending order without gaps.
     var rows: [Row] {
         if statistic == .size { return sizes }
         let rows = tally.named.map { Row(name: $0.key, counts: $0.value) }
@@ -139,7 +139,7 @@ struct JournalStatistics {
 }
 
 extension LogEntry {
-    /// Returns the name of the entity of a change; the most derived one.
+    /// Returns the name of the changed object's most derived entity.
     func entityName(_ change: Change) -> String {
         model?.entity(tagged: change.object.tag)?.name ?? "(unknown)"
     }

@@ -25,7 +25,7 @@ struct LogPictureOptions: ParsableArguments {
                 "cannot count by `\(statistic.name)`; give --stats="
                     + Statistic.allCases.map(\.rawValue).joined(separator: ", "))
         }
-        // A file of another kind would be replaced, and even a device.
+        // Otherwise a file of another kind, or even a device, would be replaced.
         if case .file(let path)? = plot, !path.hasSuffix(".svg") {
             throw ValidationError(
                 "`\(path)` does not end in .svg; give --plot FILE.svg, or --plot for the terminal")

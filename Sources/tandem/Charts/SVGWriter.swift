@@ -31,7 +31,7 @@ struct SVGWriter {
         open.append(name)
     }
 
-    /// Ends the element that was begun last.
+    /// Ends the most recently begun element.
     mutating func end() {
         guard let name = open.popLast() else { return }
         text += "</\(name)>\n"
@@ -56,7 +56,8 @@ struct SVGWriter {
         return Int(exactly: tenths).map { String($0) } ?? "\(tenths)"
     }
 
-    /// Returns a text for XML, without characters that XML or a terminal can't have.
+    /// Returns a text for XML, without characters that XML does not allow or that would affect a
+    /// terminal.
     static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

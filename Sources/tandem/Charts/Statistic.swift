@@ -22,7 +22,7 @@ struct StatisticArgument: ExpressibleByArgument, CustomStringConvertible {
     /// Empty, because the help has no room for the value that is used if none is given.
     var description: String { "" }
 
-    /// The statistic with this name; nil for a wrong name, which is reported after parsing.
+    /// The statistic with this name; nil for an unknown name, which is reported after parsing.
     var statistic: Statistic? { Statistic(rawValue: name) }
 
     /// The value if none is given.

@@ -2,7 +2,7 @@ import TandemIO
 
 /// The ticks of a time axis, with their labels.
 ///
-/// Ticks are at round local times by the UTC offset at the beginning. Their distance stays the same
+/// Ticks are at round local times by the UTC offset at the beginning. Their spacing stays the same
 /// when summer time begins or ends.
 struct TimeTicks {
     /// A tick of the axis.

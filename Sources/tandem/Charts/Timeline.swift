@@ -2,7 +2,7 @@ import Tandem
 
 /// The times of transactions, by entity and by author, as a picture needs them.
 ///
-/// Counts are held for a bounded number of columns and names, whatever the length of the journal.
+/// Counts are held for a bounded number of columns and names, regardless of the journal's length.
 struct Timeline {
     /// The maximum number of names that are counted separately; a picture shows fewer.
     static let names = 64
@@ -71,7 +71,7 @@ struct Timeline {
         var most: Int { counts.max() ?? 0 }
     }
 
-    /// Returns the columns that a picture shows; a short time gets empty columns on both sides.
+    /// Returns the columns that a picture shows; a short range gets empty columns on both sides.
     func shown(atLeast least: Int) -> ClosedRange<Int64>? {
         guard let columns = grid.columns else { return nil }
         let missing = max(0, Int64(least) - (columns.upperBound - columns.lowerBound + 1))
@@ -81,12 +81,12 @@ struct Timeline {
     /// Returns the counts of all transactions.
     func all(in columns: ClosedRange<Int64>) -> Lane { Self.lane("all", total, columns) }
 
-    /// Returns the changes of the entities that have the most.
+    /// Returns the changes of the entities with the most changes.
     func entities(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(entities, most, columns)
     }
 
-    /// Returns the transactions of the authors that have the most.
+    /// Returns the transactions of the authors with the most transactions.
     func authors(_ most: Int, in columns: ClosedRange<Int64>) -> [Lane] {
         Self.lanes(authors, most, columns)
     }

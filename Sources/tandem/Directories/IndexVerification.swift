@@ -6,7 +6,7 @@ import TandemJournal
 struct IndexVerification {
     let folder: JournalFolder
 
-    /// Returns the problems of all indexes; `isDeep` makes each index again and compares it.
+    /// Returns the problems of all indexes; `isDeep` rebuilds each index and compares the two.
     func problems(isDeep: Bool) throws -> [VerifyProblem] {
         let check = IndexCheck(directory: folder.path, fileSystem: RealFileSystem())
         let segments = try mapped { try folder.segments() }.map(\.first)

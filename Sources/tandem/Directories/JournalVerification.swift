@@ -66,7 +66,7 @@ final class JournalVerification {
         progress.update(min(bytes, passed + (reader.end?.offset ?? 0)), of: bytes)
     }
 
-    /// Returns the next item; throws if the journal is trimmed meanwhile, which is no damage.
+    /// Returns the next item; throws if the journal is trimmed meanwhile, which is not damage.
     private func item(of reader: JournalReader) throws -> JournalReader.Item? {
         do throws(JournalError) {
             return try reader.next()

@@ -45,7 +45,7 @@ struct StoreDirectory: ParsableArguments {
 
 /// Verifies a backup.
 ///
-/// The failure says if the directory is missing, is not readable, or belongs to a store.
+/// The failure says whether the directory is missing, is not readable, or belongs to a store.
 func verifiedBackup(
     _ path: String, progress: (_ done: UInt64, _ total: UInt64) -> Void
 ) throws -> BackupManifest {
@@ -53,7 +53,7 @@ func verifiedBackup(
     return try readingBackup(path) { try StoreBackup.verify(path, progress: progress) }
 }
 
-/// Runs `body`, which reads a backup, and converts its errors into failures for people.
+/// Runs `body`, which reads a backup, and converts its errors into readable failures.
 func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
     let files = RealFileSystem()
     guard files.exists(path) else { throw CommandFailure.noDirectory(path) }
@@ -72,7 +72,7 @@ func readingBackup<Result>(_ path: String, _ body: () throws -> Result) throws -
     }
 }
 
-/// Runs `body` and converts its errors into failures for people.
+/// Runs `body` and converts its errors into readable failures.
 func mapped<Result>(_ body: () throws -> Result) throws -> Result {
     do {
         return try body()

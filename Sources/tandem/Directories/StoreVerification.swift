@@ -22,7 +22,7 @@ struct StoreStanding {
         position = store.appliedPosition
     }
 
-    /// Returns the contradictions to a journal that was read after the store.
+    /// Returns the contradictions between the store and a journal that was read after it.
     func problems(_ journal: JournalVerification) -> [VerifyProblem] {
         func problem(_ message: String) -> VerifyProblem {
             VerifyProblem(kind: .store, path: path, message: message)
@@ -103,8 +103,8 @@ struct DeepVerification {
 
     /// Returns the contradictions within the store, as `check` finds them.
     ///
-    /// The comparison with the journal misses a derived value or count that is wrong in the
-    /// journal, too.
+    /// The comparison with the journal misses a derived value or count that is also wrong in the
+    /// journal.
     private func faults(of store: Store, _ path: String) throws -> [VerifyProblem] {
         let bar = ProgressBar("check the store")
         defer { bar.end() }

@@ -14,7 +14,7 @@ struct VerifyProblem: Hashable {
         case identity
         /// An index that is unusable or contradicts its segment.
         case index
-        /// A store that is missing, is of another log, or has a position that does not fit the
+        /// A store that is missing, belongs to another log, or has a position that does not fit the
         /// journal.
         case store
         /// A difference between the store and the state that the journal determines.
@@ -30,7 +30,7 @@ struct VerifyProblem: Hashable {
     var positions: ClosedRange<UInt64>?
     var message: String
 
-    /// The problem as a line for people.
+    /// The problem as a human-readable line.
     var line: String {
         "\(kind.rawValue): \(path)" + (offset.map { " at offset \($0)" } ?? "") + ": \(message)"
     }

@@ -26,7 +26,7 @@ struct Assignment {
     }
 }
 
-/// The op of a save for some assignments, in the form of the bridge.
+/// The op of a save for some assignments, in the bridge's format.
 @MainActor struct AssignedOp {
     private let context: ManagedObjectContext
     private let model: CompiledModel

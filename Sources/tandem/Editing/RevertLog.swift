@@ -60,8 +60,8 @@ struct RevertLog {
         return found
     }
 
-    /// Returns the position of the transaction that a save with this id reverts, or nil if it is no
-    /// revert.
+    /// Returns the position of the transaction that a save with this id reverts, or nil if that
+    /// save is not a revert.
     private static func target(of saveID: [UInt8]) -> UInt64? {
         let text = String(decoding: saveID, as: UTF8.self)
         guard text.hasPrefix(author + " ") else { return nil }

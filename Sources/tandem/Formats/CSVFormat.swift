@@ -1,8 +1,8 @@
 import Tandem
 
-/// CSV after RFC 4180: a header, and a line for each property of each change.
+/// CSV according to RFC 4180: a header, and a line for each property of each change.
 ///
-/// An added link has the member in `after`, a removed one in `before`, a moved one in both.
+/// An added link shows the member in `after`, a removed one in `before`, a moved one in both.
 struct CSVFormat: EntryFormat {
     /// The columns to print; nil for all.
     var fields: Set<String>?
@@ -81,7 +81,7 @@ struct CSVFormat: EntryFormat {
     static func quoted(_ cell: String) -> String {
         let needs = cell.utf8.contains { [0x0a, 0x0d, 0x22, 0x2c].contains($0) }
         guard needs else { return cell }
-        // By bytes, because a quote and a combining mark after it are one `Character`.
+        // Compares bytes, because a quote and a combining mark after it are one `Character`.
         let doubled = cell.utf8.flatMap { $0 == 0x22 ? [0x22, 0x22] : [$0] }
         return "\"\(String(decoding: doubled, as: UTF8.self))\""
     }

@@ -14,7 +14,7 @@ struct ChangeText {
     /// The number of links of a change that are printed in one line.
     private static let linksShown = 8
 
-    /// The first four changes in one line, with the number of further ones.
+    /// The first four changes in one line, with the number of those omitted.
     var summary: String {
         if let hash = entry.modelHash { return summary(ofModel: hash) }
         let changes = entry.transaction.changes

@@ -14,7 +14,7 @@ struct JSONFormat: EntryFormat {
 
     /// The columns of an entity's rows, sorted by name, each with its key as JSON.
     private struct Columns {
-        /// Retained, so that no other entity can get the same `ObjectIdentifier`.
+        /// Retained, so that no other entity can have the same `ObjectIdentifier`.
         let entity: CompiledEntity
         let keys: [(slot: Int, name: String, text: String)]
 

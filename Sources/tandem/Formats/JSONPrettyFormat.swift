@@ -1,6 +1,6 @@
 import Tandem
 
-/// JSON objects over several lines, for people.
+/// JSON objects spread over several lines, for human readers.
 struct JSONPrettyFormat: EntryFormat {
     var line: JSONFormat
 

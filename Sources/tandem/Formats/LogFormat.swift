@@ -31,7 +31,7 @@ enum LogFormat: String, ExpressibleByArgument, CaseIterable {
     /// Whether remarks between transactions are printed as objects, not on standard error.
     var isJSON: Bool { self == .json || self == .jsonPretty }
 
-    /// Whether the format is for people, with remarks between the transactions.
+    /// Whether the format is human-readable, with remarks between the transactions.
     var isText: Bool { [.short, .shortISO, .verbose, .cat].contains(self) }
 
     /// Whether names and values are printed unchanged, without escapes.

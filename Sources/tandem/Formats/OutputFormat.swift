@@ -4,7 +4,7 @@ import ArgumentParser
 enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
     /// For people.
     case short
-    /// For people, with all details.
+    /// Human-readable, with all details.
     case verbose
     /// One JSON object per line.
     case json

@@ -1,4 +1,4 @@
-/// Numbers, sizes and durations for people.
+/// Human-readable numbers, sizes and durations.
 enum Quantity {
     /// Returns a number with commas between thousands: `12,345`.
     static func count(_ number: Int) -> String {

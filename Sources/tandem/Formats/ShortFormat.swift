@@ -4,7 +4,7 @@ import Tandem
 struct ShortFormat: EntryFormat {
     var style: Style
     var clock: WallClock
-    /// Whether the time has the year and the offset from UTC.
+    /// Whether the time includes the year and the offset from UTC.
     var isISO = false
     /// The width of the terminal to which lines are cut; nil for whole lines.
     var width: Int?

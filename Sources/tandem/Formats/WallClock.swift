@@ -1,6 +1,6 @@
 import TandemIO
 
-/// Formats the times of transactions for people.
+/// Formats the times of transactions for human readers.
 struct WallClock {
     /// Whether times are in UTC instead of the time zone of `TZ` or of the machine.
     var isUTC: Bool

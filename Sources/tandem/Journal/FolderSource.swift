@@ -11,7 +11,7 @@ final class FolderSource: LogSource {
     private let store: String
     private let isQuiet: Bool
     private let files = RealFileSystem()
-    /// Shared by all readers, so that each finds its first segment at once.
+    /// Shared by all readers, so that each finds its first segment immediately.
     private let index = JournalIndex()
     /// The indexes by which irrelevant parts of sealed segments are skipped.
     private let indexes: SegmentIndexes
@@ -62,8 +62,8 @@ final class FolderSource: LogSource {
 
     /// Returns the last position.
     ///
-    /// It is read from the last batch of the last segment, or by reading everything if that is
-    /// damaged.
+    /// It is read from the last batch of the last segment, or by reading everything if that segment
+    /// is damaged.
     private func last(from first: UInt64) throws -> UInt64 {
         let tail = reader(from: .max)
         while let item = try next(tail) {
@@ -150,7 +150,7 @@ final class FolderSource: LogSource {
         return known.installed
     }
 
-    /// Returns the book, which is created with the store's model and the later models in the
+    /// Returns the timeline, which is created with the store's model and the later models in the
     /// journal.
     ///
     /// If there is no store next to the journal, all models of the journal are read.
@@ -220,8 +220,8 @@ final class FolderSource: LogSource {
         return filter.query(models)
     }
 
-    /// Returns every model that transactions may have, or nil if that takes reading the whole
-    /// journal.
+    /// Returns every model that transactions may have, or nil if finding them requires reading the
+    /// whole journal.
     private func knownModels() throws -> [CompiledModel]? {
         var known = try filledBook()
         guard let newest = known.newest, !missesModels else { return nil }

@@ -10,8 +10,9 @@ extension LogFilter {
     /// Returns the query for the indexes of a directory's segments, or nil if it would select
     /// everything.
     ///
-    /// `models` has every model that transactions may have, so that a deleted entity is found by
-    /// its former name. For every transaction that the query excludes, ``part(of:_:)`` returns nil.
+    /// `models` contains every model that transactions may have, so that a deleted entity is found
+    /// by its former name. For every transaction that the query excludes, ``part(of:_:)`` returns
+    /// nil.
     func query(_ models: [CompiledModel]) -> IndexQuery? {
         let first = since ?? .min
         let last = until.map { $0 == .min ? $0 : $0 - 1 } ?? .max

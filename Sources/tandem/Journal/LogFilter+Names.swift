@@ -3,8 +3,8 @@ import Tandem
 extension LogFilter {
     /// Throws `unknownEntity` or `unknownProperty` for a name that the newest model does not have.
     ///
-    /// A search for such a name would find nothing, which looks like an answer. The error lists the
-    /// known names.
+    /// A search for such a name would find nothing, and the empty result would look valid. The
+    /// error lists the known names.
     func check(_ model: CompiledModel) throws {
         let matched = (matches?.all(.object) ?? []).compactMap { ObjectID($0)?.entity }
         let named = entities + objects.map(\.entity) + properties.compactMap(\.entity)

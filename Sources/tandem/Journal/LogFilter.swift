@@ -48,7 +48,7 @@ struct LogFilter {
         !entities.isEmpty || !objects.isEmpty || !properties.isEmpty
     }
 
-    /// Whether the filter has names of entities or properties.
+    /// Whether the filter contains names of entities or properties.
     var asksForNames: Bool { asksForChanges || matches != nil }
 
     /// Returns the wanted part of a transaction, or nil if there is none.
@@ -123,7 +123,7 @@ struct LogFilter {
         return filter
     }
 
-    /// The objects of which every transaction has to change one, according to the matches.
+    /// The objects named by the matches; every transaction has to change at least one of them.
     private var matched: [ObjectID] {
         (matches?.only(.object) ?? []).sorted().compactMap { ObjectID($0) }
     }

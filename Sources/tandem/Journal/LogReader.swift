@@ -8,7 +8,7 @@ struct LogReader {
     /// Called with the position of each transaction that was read, wanted or not.
     var progress: (UInt64) -> Void = { _ in }
 
-    /// The maximum bytes of transactions held at a time, unless a single one is larger.
+    /// The maximum number of bytes of transactions held at a time, unless a single one is larger.
     static let heldBytes = 4 << 20
     private static let firstWindow: UInt64 = 256
     private static let widestWindow: UInt64 = 1 << 16
@@ -100,9 +100,9 @@ struct LogReader {
     /// Returns the first position in a range whose time is at least `time`, or the position after
     /// the range.
     ///
-    /// The bisection assumes that times rise. If the clock was set back by more than the callers'
-    /// slack, transactions on the other side of the jump may be left out. Only positions always
-    /// reflect the order.
+    /// The bisection assumes that times increase. If the clock was set back by more than the
+    /// callers' slack, transactions on the other side of the jump may be left out. Only positions
+    /// always reflect the order.
     static func position(
         of time: Int64, in source: any LogSource, after floor: UInt64, through top: UInt64
     ) throws -> UInt64 {

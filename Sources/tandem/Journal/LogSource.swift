@@ -16,7 +16,7 @@ protocol LogSource: AnyObject {
     func installations() throws -> [Installation]
     /// Returns a position that other processes accept, or nil if log and epoch are unknown.
     func cursor(_ number: UInt64) -> Position?
-    /// Returns an object in the store as of a position, or nil if that is not available.
+    /// Returns an object in the store as of a position, or nil if it is not available.
     func stored(_ history: ObjectHistory, at position: UInt64) throws -> StoredObjectState?
     /// Passes transactions that may match a filter to `body`, with their sizes, until it returns
     /// false.

@@ -29,7 +29,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns the values of a change; `entity` has the object's entity and its superentities.
+    /// Returns the values of a change; `entity` contains the object's entity and its superentities.
     func values(_ change: Change, _ names: TransactionNames) -> [String] {
         let tag = change.object.tag
         switch self {
@@ -47,7 +47,7 @@ enum MatchField: String, CaseIterable {
         }
     }
 
-    /// Returns why no transaction can have a value, whatever the model; nil if one can.
+    /// Returns why no transaction can have a value under any model; nil if one can.
     func refusal(of value: String) -> String? {
         switch self {
         case .op:

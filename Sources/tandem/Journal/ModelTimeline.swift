@@ -9,10 +9,10 @@ struct ModelTimeline {
     private(set) var installed: [Installation] = []
     /// The current model of the store.
     private let latest: CompiledModel?
-    /// Whether ``installed`` has every model of the journal.
+    /// Whether ``installed`` contains every model of the journal.
     private(set) var isComplete = false
 
-    /// Creates a book with the store's model, if that is known.
+    /// Creates a timeline with the store's model, if the model is known.
     init(latest: CompiledModel? = nil) { self.latest = latest }
 
     /// Records the model that a transaction installs; ignores other transactions.

@@ -19,7 +19,8 @@ struct ObjectState {
     var properties: [Property]
     /// Whether the members of all relationships are complete.
     var isComplete: Bool
-    /// The first position of the log if that is after the insertion and the values are the store's.
+    /// The first position of the log, if the object was inserted earlier and its values come from
+    /// the store.
     var logBegins: UInt64?
     /// The last migration after the last row, if the store provided its effect on the object.
     var migratedAt: UInt64?
@@ -53,7 +54,7 @@ struct ObjectState {
 
     /// Applies migrations between the object's last row and a position.
     ///
-    /// The journal does not have their effect on objects, but the store has it.
+    /// The journal does not record their effect on objects, but the store has it.
     private static func migrated(
         _ state: ObjectState, _ told: ReconstructedObject, _ source: any LogSource,
         _ history: ObjectHistory,

@@ -2,14 +2,14 @@ import Tandem
 
 /// The state of an object at a position, reconstructed from the journal.
 ///
-/// The journal is read back to the object's insertion, if that is still kept.
+/// The journal is read back to the object's insertion, if the insertion is still kept.
 struct ReconstructedObject {
     let id: ObjectID
     /// The first position of the journal.
     private(set) var oldest: UInt64 = 0
     /// The position of its deletion, if nothing followed.
     private(set) var deletedAt: UInt64?
-    /// Whether the journal has the object's insertion, so that its members are complete.
+    /// Whether the journal contains the object's insertion, so that its members are complete.
     private(set) var isComplete = false
     /// The changes of the object, newest first.
     private var steps: [ObjectHistory.Step] = []
@@ -41,7 +41,8 @@ struct ReconstructedObject {
     /// The position at which its last row was saved.
     var rowAt: UInt64? { last?.entry.transaction.position }
 
-    /// Returns the state under current names, or nil if the journal no longer has a row of it.
+    /// Returns the state under current names, or nil if the journal no longer has a row of the
+    /// object.
     func state(_ names: CurrentNames) -> ObjectState? {
         guard let last, let entity = last.entity, let row = last.change.row,
             let model = last.entry.model

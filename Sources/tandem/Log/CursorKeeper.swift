@@ -4,8 +4,8 @@ import TandemIO
 
 /// The cursor of the output that was written and flushed, for `--cursor-file` and `--show-cursor`.
 ///
-/// A signal that ends the process waits until the cursor of the last output is recorded as well,
-/// however long the disk takes. If the reader has stopped reading, the signal waits for about a
+/// A signal that ends the process waits until the cursor of the last output is also recorded, no
+/// matter how long the disk takes. If the reader has stopped reading, the signal waits for about a
 /// second; the next run then prints the interrupted line again.
 final class CursorKeeper: Sendable {
     private enum Gate: UInt8, AtomicRepresentable {

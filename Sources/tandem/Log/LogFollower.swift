@@ -4,8 +4,8 @@ import TandemIO
 /// `log -f`: prints new transactions until the output has no reader.
 ///
 /// It continues after restarts of the daemon and removals from the journal. If transactions can't
-/// be shown any more, because they were removed or the log is another one, a line reports the gap.
-/// It then continues with the oldest position.
+/// be shown any more, because they were removed or the log was replaced, a line reports the gap. It
+/// then continues with the oldest position.
 final class LogFollower {
     private let source: DaemonSource
     private let filter: LogFilter
@@ -58,7 +58,7 @@ final class LogFollower {
 
     /// Prints the available transactions.
     ///
-    /// The place advances with each printed transaction, so that none is printed twice after an
+    /// The position advances with each printed transaction, so that none is printed twice after an
     /// error.
     private func advance(
         _ place: inout Position, through end: Position, _ show: (LogEntry) throws -> Bool
@@ -75,7 +75,7 @@ final class LogFollower {
         if isOpen { last = end.number }
     }
 
-    /// Waits for a transaction after the place, or for the timeout, and returns the last position.
+    /// Waits for a transaction after `place`, or for the timeout, and returns the last position.
     private func next(after place: Position) throws -> Position {
         do {
             _ = try source.container.wait(for: place.number + 1, timeout: Self.seconds)
@@ -83,7 +83,7 @@ final class LogFollower {
         return try source.lastPosition()
     }
 
-    /// Returns why the log no longer continues after the place, or nil if it does.
+    /// Returns why the log no longer continues after `place`, or nil if it does.
     private func lost(_ place: Position, _ end: Position) -> String? {
         if place.log != end.log { return "the daemon has another log" }
         if place.epoch != end.epoch { return "the log was restored" }

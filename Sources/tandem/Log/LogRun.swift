@@ -106,7 +106,7 @@ final class LogRun {
         }
     }
 
-    /// Prints a transaction; returns false if the output has no reader any more.
+    /// Prints a transaction; returns false if the output no longer has a reader.
     private func show(_ entry: LogEntry) throws -> Bool {
         shown += 1
         guard cursors.isWanted, !options.reverse else {

@@ -86,7 +86,8 @@ struct ConsumerState {
         return "move \(name) from \(acknowledged) to \(position): \(change)?"
     }
 
-    /// Returns labelled lines for people; `next` is the time of the first transaction it needs.
+    /// Returns human-readable lines with labels; `next` is the time of the first transaction that
+    /// the consumer needs.
     func lines(next: Int64?, isUTC: Bool) -> [(String, String)] {
         var clock = WallClock(isUTC: isUTC)
         let uid = json["uid"]?.int.flatMap(UInt32.init(exactly:)) ?? 0

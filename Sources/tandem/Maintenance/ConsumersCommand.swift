@@ -41,7 +41,7 @@ struct ConsumerName: ParsableArguments {
 
     @OptionGroup var global: GlobalOptions
 
-    /// Returns the position in a number or complete position; nil if none is given.
+    /// Returns the position given as a number or in complete form; nil if none is given.
     ///
     /// Throws if the log has not reached the position, unless `mayBeAhead`.
     static func position(

@@ -17,7 +17,7 @@ struct DaemonStatus {
         return Date(timeIntervalSince1970: seconds).formatted(.iso8601)
     }
 
-    /// The most important values, with labels for people.
+    /// The most important values, with human-readable labels.
     var lines: [(String, String)] {
         func text(_ key: String) -> String { json[key]?.shown ?? "?" }
         return [

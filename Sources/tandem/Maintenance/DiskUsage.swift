@@ -29,7 +29,7 @@ struct DiskUsage {
         /// The path relative to the directory.
         var name: String
         var bytes: UInt64
-        /// The description of the content, for people.
+        /// A human-readable description of the content.
         var holds: String
         /// The positions in a segment.
         var positions: (first: UInt64, last: UInt64)?

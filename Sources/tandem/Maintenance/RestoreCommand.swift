@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem restore`: makes a new store from a backup.
+/// `tandem restore`: creates a new store from a backup.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",

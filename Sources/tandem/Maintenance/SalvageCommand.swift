@@ -4,7 +4,7 @@ import TandemIO
 import TandemJournal
 import TandemStore
 
-/// `tandem salvage`: makes a store of the readable parts of a damaged store and its journal.
+/// `tandem salvage`: creates a store from the readable parts of a damaged store and its journal.
 struct SalvageCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "salvage",
@@ -63,7 +63,7 @@ struct Salvage {
     private var draft: String { target + ".salvaging" }
     private let files = RealFileSystem()
 
-    /// Creates a salvage to another directory; throws a failure if that is inside the damaged one.
+    /// Creates a salvage to another directory; throws a failure if it is inside the damaged one.
     init(_ folder: StoreFolder, to target: String) throws {
         self.folder = folder
         self.target = target.withoutTrailingSlashes
@@ -272,7 +272,7 @@ struct SalvagedCopy {
 
     /// A step of making the copy.
     ///
-    /// Each step runs in a process of its own, because a damaged file may end it by SIGBUS or
+    /// Each step runs in a process of its own, because a damaged file may kill it with SIGBUS or
     /// SIGSEGV.
     enum Step: String, ExpressibleByArgument {
         /// Copies the whole store and repairs the copy.
@@ -386,8 +386,8 @@ struct SalvagedCopy {
         losses.lines.forEach { printLine("lost: \($0)") }
     }
 
-    /// Repairs everything derived from rows, recovers rows and contents from the journal, and
-    /// removes other damage.
+    /// Repairs everything derived from rows, recovers rows and contents of long values from the
+    /// journal, and removes other damage.
     private func salvage() throws -> StoreLosses {
         let copy = try Store.open(
             path: path, newIdentity: StoreIdentity(log: LogID(high: 0, low: 0), epoch: 0))
@@ -398,7 +398,8 @@ struct SalvagedCopy {
         }
     }
 
-    /// Returns the last rows of objects, and the contents, that the journal has up to a position.
+    /// Returns the last rows of objects, and the contents of long values, in the journal up to a
+    /// position.
     private func parts(
         of objects: Set<ObjectReference>, _ contents: Set<[UInt8]>, through last: UInt64
     ) throws -> JournalledParts {

@@ -68,7 +68,7 @@ struct VacuumCommand: ParsableCommand {
         show(try carryOut(request, vacuum, plan), isDone: true)
     }
 
-    /// Repeats the request until nothing more is to be removed.
+    /// Repeats the request until there is nothing left to remove.
     private func carryOut(
         _ request: VacuumRequest, _ vacuum: any JournalVacuum, _ plan: VacuumAnswer
     ) throws -> VacuumAnswer {

@@ -1,7 +1,7 @@
 import Tandem
 import TandemWire
 
-/// The texts of `tandem vacuum` for people.
+/// The human-readable texts of `tandem vacuum`.
 enum VacuumText {
     /// Returns what is removed and kept, and the readers that need the segments in question.
     static func lines(_ answer: VacuumAnswer, isDone: Bool, isForced: Bool) -> [String] {

@@ -3,7 +3,8 @@ import Tandem
 import TandemIO
 import TandemStore
 
-/// `tandem verify`: checks the journal's bytes, and that the store has the state they determine.
+/// `tandem verify`: checks the journal's bytes, and that the store has the state that the journal
+/// determines.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -57,7 +58,8 @@ struct VerifyCommand: ParsableCommand {
             try verifiedBackup(path, progress: progress.update)
         }
         let folder = target.map(StoreFolder.init) ?? place.folder
-        // The store is read first, so that the journal already has all transactions it has applied.
+        // The store is read first, so that the journal already contains all transactions that the
+        // store has applied.
         let standing = try StoreStanding(folder, isPrivate: target != nil)
         let journal = JournalVerification(JournalFolder(folder.journal))
         try journal.run(progress)
@@ -129,7 +131,7 @@ struct VerifyReport {
     /// The addition to the summary if nothing was compared.
     var hint: String { "; store and journal were not compared" }
 
-    /// The extent of the verification, for people.
+    /// The extent of the verification, in words.
     var lines: [String] {
         let count = "\(journal.segments) segment\(journal.segments == 1 ? "" : "s")"
         let last = journal.next - 1

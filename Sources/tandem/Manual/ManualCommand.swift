@@ -2,7 +2,7 @@ import ArgumentParser
 import Tandem
 import TandemIO
 
-/// `tandem manual`, for `make install`: makes a manual page from a program's help dump.
+/// `tandem manual`, for `make install`: creates a manual page from a program's help dump.
 struct ManualCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "manual",

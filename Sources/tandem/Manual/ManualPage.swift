@@ -2,8 +2,7 @@ import Tandem
 
 /// A manual page in the macros of man(7), made from a program's help dump by swift-argument-parser.
 ///
-/// The page has only the text of the program's help, so that neither lacks anything that the other
-/// has.
+/// The page contains only the text of the program's help, so that the two never differ.
 struct ManualPage {
     private var writer = ManualWriter()
 

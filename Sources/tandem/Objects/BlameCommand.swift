@@ -47,7 +47,7 @@ struct Blame {
         case migration(Transaction)
     }
 
-    /// A property with the origin of its value; nil if that is no longer kept.
+    /// A property with the origin of its value; nil if the origin is no longer kept.
     struct Item {
         var property: String
         var setter: Setter?

@@ -28,7 +28,7 @@ struct ExplainCommand: ParsableCommand {
         let hasNoOrder = request.sort.isEmpty || count
         let steps = found.steps.map { step in
             var step = step
-            // Without a requested order, the order of the candidates means nothing.
+            // Without a requested order, the order of the candidates is meaningless.
             if hasNoOrder { step.isOrdered = false }
             return step
         }

@@ -4,7 +4,7 @@ import Tandem
 ///
 /// It is a plain value, so that each rule can be tested without a daemon.
 struct Health {
-    /// The values from which on a number is a problem.
+    /// The thresholds from which a number counts as a problem.
     struct Thresholds {
         /// Percent of the store's quota.
         var mapPercent = 80

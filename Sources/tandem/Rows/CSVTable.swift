@@ -1,8 +1,8 @@
 import Tandem
 import TandemIO
 
-/// A table in the format of RFC 4180: the first record has the column names, and each other record
-/// is a row.
+/// A table in the format of RFC 4180: the first record contains the column names, and each other
+/// record is a row.
 struct CSVTable {
     /// A record after the first one.
     struct Record {
@@ -71,8 +71,8 @@ struct CSVTable {
         return "the row has \(count), but the first line has \(columns)"
     }
 
-    /// Returns the bytes of a record, which has several lines if a quotation is open at a line's
-    /// end, and its first line number.
+    /// Returns the bytes of a record, and the number of its first line; the record continues on the
+    /// next line while a quoted cell is open.
     private static func record(
         _ lines: inout ImportLines, _ delimiter: UInt8
     ) throws -> ([UInt8], Int)? {
@@ -90,7 +90,7 @@ struct CSVTable {
         return (bytes, number)
     }
 
-    /// The size at which a record with an open quotation is treated as unterminated.
+    /// The size at which a record with an open quoted cell is treated as unterminated.
     private static let longest = 32 << 20
 }
 
@@ -98,7 +98,7 @@ struct CSVTable {
 private enum CSVState {
     case atCell, plain, quoted, atQuote
 
-    /// Processes a byte; a quotation mark opens a quotation only at the beginning of a cell.
+    /// Processes a byte; a quotation mark opens a quoted cell only at the beginning of a cell.
     mutating func take(_ byte: UInt8, _ delimiter: UInt8) {
         switch (self, byte) {
         case (.atCell, UInt8(ascii: "\"")), (.atQuote, UInt8(ascii: "\"")): self = .quoted
@@ -114,7 +114,7 @@ private enum CSVState {
 enum CSVCells {
     private static let mark = UInt8(ascii: "\"")
 
-    /// Returns the cells of a record in UTF-8, or nil if a quotation is not closed.
+    /// Returns the cells of a record in UTF-8, or nil if a quoted cell is not closed.
     ///
     /// A cell is nil if it is empty and not quoted.
     static func split(_ bytes: [UInt8], _ delimiter: UInt8 = UInt8(ascii: ",")) -> [String?]? {

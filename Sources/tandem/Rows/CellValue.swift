@@ -8,7 +8,7 @@ enum CellValue {
     /// `3.0` or `1e5`; infinite numbers are `Infinity` and `-Infinity`. A number out of range, or a
     /// whole number that would be rounded, is rejected. Booleans are true, t, yes, y and 1, or
     /// their opposites. A date without a zone is in UTC, and a date without a time is midnight.
-    /// Digits alone are not a date: `20130131` would be a day of 1970.
+    /// Digits alone are not a date: `20130131` would be a day in 1970.
     static func read(_ text: String, _ type: AttributeType) -> Value? {
         switch type {
         case .int: return whole(text).map { .int($0) }
@@ -35,7 +35,7 @@ enum CellValue {
         if let number = Int64(text) { return number }
         let text = trimmed(text)
         if let number = Int64(text) { return number }
-        // A larger double may represent another number than the one that is written.
+        // A larger double may represent a number other than the one written.
         guard let number = number(text), number.magnitude < 0x1p53 else { return nil }
         return Int64(exactly: number)
     }

@@ -22,7 +22,7 @@ import TandemIO
     /// Calls `body` with every object, including the contents of long values; `body` returns the
     /// object's size in bytes.
     ///
-    /// Calls `before` once, after the request turned out to be valid.
+    /// Calls `before` once, when the request has turned out to be valid.
     func each(
         _ request: FetchRequest, _ members: [String], _ body: (ObjectSnapshot) -> Int,
         before: () -> Void

@@ -3,9 +3,9 @@ import Tandem
 /// The rows of a file, without those that were rejected before.
 protocol ImportedRows: AnyObject, AsyncSequence where Element == BatchValues {
     /// Returns one of the last rows as a reject, by its index among all rows returned so far; nil
-    /// if it is not kept any more.
+    /// if it is no longer kept.
     func reject(_ index: Int) -> RejectFile.Reject?
-    /// Returns when nothing is being read ahead any more.
+    /// Returns when no rows are being read ahead any more.
     nonisolated(nonsending) func end() async
 }
 
@@ -32,7 +32,7 @@ extension ImportedRows {
 
     /// Inserts the rows returned by `rows` for the batch's id.
     ///
-    /// Calls `count` with the number of inserted rows, also if the batch fails. Throws the error
+    /// Calls `count` with the number of inserted rows, even if the batch fails. Throws the error
     /// that ended the batch.
     func run<Rows: ImportedRows>(
         _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows,
@@ -88,10 +88,11 @@ extension ImportedRows {
 
 /// The rows that were most recently handed to a batch.
 ///
-/// The daemon can reject rows of chunks in flight: the last two chunks, after which one more row
-/// may have been read. A chunk has a limited number of rows and bytes, or is one row of any length.
+/// The daemon can reject rows of chunks in flight. These are the last two chunks; one more row may
+/// have been read after them. A chunk has a limited number of rows and bytes, or is one row of any
+/// length.
 struct LastRows<Row> {
-    /// At least the rows of two chunks, and those read ahead.
+    /// The number of rows kept: at least those of two chunks, and those read ahead.
     private static var kept: Int { 4_096 }
     private static var chunkBytes: Int { 1 << 20 }
     /// More than two chunks and one row have, because a row counts as at most one chunk.
@@ -118,7 +119,7 @@ struct LastRows<Row> {
         rows.removeFirst(gone)
     }
 
-    /// The row with this index, counted from 0; nil if it is not kept any more.
+    /// The row with this index, counted from 0; nil if it is no longer kept.
     subscript(index: Int) -> Row? {
         let place = index - (count - rows.count)
         return rows.indices.contains(place) ? rows[place].row : nil

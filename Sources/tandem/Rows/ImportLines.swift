@@ -25,7 +25,7 @@ struct ImportLines {
 
     private var filled: UInt64
     /// Whether the last line ended in a carriage return, which belongs to the content only within a
-    /// quotation.
+    /// quoted cell.
     private(set) var endedInReturn = false
 
     private static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]

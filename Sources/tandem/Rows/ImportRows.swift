@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// A row of a file, without a checked entity.
+/// A row of a file, whose entity has not been checked.
 struct ImportRow {
     /// The value of a row under a name.
     enum Field: Equatable {
@@ -100,10 +100,10 @@ struct NDJSONReader: ImportReader {
     }
 }
 
-/// A reader of CSV by RFC 4180, with the column names in the first record.
+/// A reader of CSV according to RFC 4180, with the column names in the first record.
 ///
-/// A column `id` has the id of the exported object, and a column `entity` its entity, unless the
-/// entity has properties of these names.
+/// A column `id` contains the id of the exported object, and a column `entity` its entity, unless
+/// the entity has properties of these names.
 struct CSVReader: ImportReader {
     private var table: CSVTable
     private let properties: Set<String>

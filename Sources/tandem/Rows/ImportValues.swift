@@ -9,7 +9,7 @@ enum ImportValues {
 
     /// Returns the values of a row, and its links by relationship.
     ///
-    /// Throws ``RowError`` for a name or value that the entity does not have.
+    /// Throws ``RowError`` for an unknown name or an invalid value.
     static func read(
         _ row: ImportRow, of entity: CompiledEntity, _ model: CompiledModel
     ) throws(RowError) -> (values: BatchValues, links: [String: [ImportLink]]) {
@@ -82,7 +82,7 @@ enum ImportValues {
         return Value(json: json, type: type)
     }
 
-    /// Returns the links of a field; a cell has JSON, or ids separated by spaces.
+    /// Returns the links of a field; a cell contains JSON, or ids separated by spaces.
     private static func links(
         _ field: ImportRow.Field, _ property: CompiledProperty, _ model: CompiledModel
     ) throws(RowError) -> [ImportLink] {

@@ -27,8 +27,8 @@ final class RejectFile {
     /// The id of the import.
     private let id: String
     private let files = RealFileSystem()
-    /// The lock that excludes other imports; nil if the file system has no locks, or the file can't
-    /// be created, so that nothing can be rejected.
+    /// The lock that excludes other imports; nil if the file system has no locks, or if the file
+    /// can't be created, in which case no row can be rejected.
     private var lock: AdvisoryLock?
     private var file: (any File)?
     /// Whether the file existed before.
@@ -160,7 +160,7 @@ final class RejectFile {
 
     /// Adds rejected rows of a file; durable on return.
     ///
-    /// Cost: one flush, whatever the number of rows.
+    /// Cost: one flush, regardless of the number of rows.
     func add(_ rejects: [Reject], of name: String = "", by judge: Judge) throws {
         var bytes: [UInt8] = []
         for reject in rejects where lines[name]?[reject.line] == nil {

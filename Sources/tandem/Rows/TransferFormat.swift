@@ -4,6 +4,6 @@ import ArgumentParser
 enum TransferFormat: String, ExpressibleByArgument, CaseIterable {
     /// One JSON object per line, as printed by `tandem fetch -o json`.
     case ndjson
-    /// CSV by RFC 4180, with column names in the first line; one entity per file.
+    /// CSV according to RFC 4180, with column names in the first line; one entity per file.
     case csv
 }

@@ -1,7 +1,7 @@
 import Tandem
 
-/// Ends an import whose first rows all fail for the same reason, which is more likely a mistake in
-/// the command than in every row.
+/// Ends an import whose first rows all fail for the same reason, which more likely indicates a
+/// mistake in the command than in every row.
 struct UniformFailures {
     private static let most = 1_000
     private var reason: String?

@@ -1,7 +1,7 @@
 import Tandem
 import TandemIO
 
-/// The failure of a verb: one line for people, and the exit code for scripts.
+/// The failure of a verb: one human-readable line, and the exit code for scripts.
 struct CommandFailure: Error {
     var message: String
     var code: Int32

@@ -1,7 +1,7 @@
 import Tandem
 
 extension ImportMap {
-    /// Parses a map; unknown keys are errors, so that typing errors are found.
+    /// Parses a map; unknown keys are errors, so that typos are found.
     ///
     /// Throws ``CommandFailure`` with the first problem and its location.
     init(parsing text: String, path: String) throws {
@@ -34,7 +34,7 @@ extension ImportMap {
         var message: String
     }
 
-    /// The members of an object, whose keys are all known.
+    /// The members of a JSON object in which all keys are known.
     fileprivate struct Members {
         let place: String
         private let members: [String: JSON]

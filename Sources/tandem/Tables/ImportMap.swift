@@ -13,7 +13,8 @@ import Tandem
 struct ImportMap: Equatable {
     /// The source of an attribute's value.
     enum Source: Equatable {
-        /// A cell, parsed by the attribute's type, with texts for certain values and for no value.
+        /// A cell, parsed by the attribute's type, with texts for certain values and texts that
+        /// mean "no value".
         case column(String, values: [String: JSON], nulls: Set<String>?)
         /// The parts of a date in UTC, each a column.
         case date([DatePart: String], partial: Partial)
@@ -53,7 +54,7 @@ struct ImportMap: Equatable {
         var name: String
         /// The attribute of the destination.
         var key: String
-        /// The column that has its value.
+        /// The column that contains its value.
         var column: String
         var missing: Missing
     }
@@ -65,7 +66,7 @@ struct ImportMap: Equatable {
         var entity: String
         var attributes: [String: Source] = [:]
         var links: [Link] = []
-        /// The texts for no value, besides an empty cell.
+        /// The texts that mean "no value", in addition to an empty cell.
         var nulls: Set<String> = []
         /// The separator of cells.
         var delimiter = UInt8(ascii: ",")

@@ -16,8 +16,8 @@ final class TableBatch: ImportedRows {
     private var index = 0
     private var last = LastRows<TableFile.Row>()
 
-    /// Reads the rows of a file that was begun; `onRead` is called with the offset after each
-    /// chunk.
+    /// Reads the rows of a file whose reading has started; `onRead` is called with the offset after
+    /// each chunk.
     init(
         _ file: TableFile, _ name: String, _ rejects: RejectFile, _ failures: UniformFailures,
         onRead: @escaping (UInt64) -> Void

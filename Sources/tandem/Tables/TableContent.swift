@@ -56,7 +56,7 @@ enum TableContent {
         }
     }
 
-    /// Creates an unnamed file, which messages call by the name of the compressed one.
+    /// Creates an unnamed file, to which messages refer by the name of the compressed one.
     private static func unnamed(_ files: RealFileSystem, for source: String) throws -> any File {
         let folder = ThisProcess.environment("TMPDIR") ?? "/tmp"
         let name = ThisProcess.randomBytes(8).map { String($0, radix: 16) }.joined()

@@ -22,15 +22,15 @@ actor TableFile {
 
     /// The state of the import before its rows are read.
     struct Start: Sendable {
-        /// The number of rows that are already inserted.
+        /// The number of rows already inserted.
         var inserted: Int
-        /// The lines that are already rejected.
+        /// The lines already rejected.
         var rejected: Set<Int>
         /// The targets of each link.
         var targets: [LinkTargets]
     }
 
-    /// The rows of a chunk, as many as one transaction of a batch has.
+    /// The maximum number of rows in a chunk, the same as in a transaction of a batch.
     private static let chunkRows = 1_000
     /// The maximum bytes of a chunk, which bounds the memory for long rows.
     private static let chunkBytes = 1 << 20
@@ -94,7 +94,7 @@ actor TableFile {
 
     /// Returns the values of a row.
     ///
-    /// A row that is already inserted has only its identity, because the targets of its links may
+    /// A row that was already inserted has only its identity, because the targets of its links may
     /// have been deleted.
     private func values(
         _ record: CSVTable.Record, _ start: Start

@@ -42,8 +42,8 @@ import TandemIO
 
     /// Imports everything.
     ///
-    /// If the daemon can't be reached or rejects all rows, the error is thrown, and ``counts`` has
-    /// the objects imported so far.
+    /// If the daemon can't be reached or rejects all rows, the error is thrown, and ``counts``
+    /// contains the numbers of objects imported so far.
     func run() async throws {
         for (table, file) in try files() {
             try await makeStubs(table, file)

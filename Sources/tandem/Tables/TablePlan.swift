@@ -52,7 +52,8 @@ struct TablePlan: Sendable {
         }
     }
 
-    /// The texts for no value; usually one or two, which are faster to compare than to hash.
+    /// The texts that mean "no value"; usually one or two, which are faster to compare than to
+    /// hash.
     struct NullTexts: Sendable {
         private let few: [String]
         private let many: Set<String>
@@ -71,7 +72,7 @@ struct TablePlan: Sendable {
     let entity: CompiledEntity
     let attributes: [Attribute]
     let links: [Link]
-    /// The texts for no value in columns that define none of their own.
+    /// The texts that mean "no value" in columns that define none of their own.
     let nulls: NullTexts
     /// The hash of the map, the first part of a row's identity.
     private let seed: [UInt8]

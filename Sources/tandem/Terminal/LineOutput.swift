@@ -6,7 +6,8 @@ final class LineOutput {
     private static let pieceBytes = 1 << 16
     private var bytes: [UInt8] = []
     private let flushesLines: Bool
-    /// Whether unescaped formats for programs are filtered, because they go to a terminal.
+    /// Whether control characters of an unescaped format are filtered, because the output is a
+    /// terminal.
     private let filtersLines: Bool
     /// Whether symbols are replaced, because the terminal or the pager's terminal can't show them.
     private let hasPlainSymbols: Bool
@@ -14,7 +15,7 @@ final class LineOutput {
 
     /// Creates the output of a verb; `command`, which starts a pager, is used only on a terminal.
     ///
-    /// `isRaw` is for formats for programs that have no escapes: on a terminal their control
+    /// `isRaw` marks a machine-readable format without escapes: on a terminal its control
     /// characters are filtered, elsewhere they are unchanged.
     init(flushesLines: Bool = false, pager command: String? = nil, isRaw: Bool = false) {
         let isTerminal = ThisProcess.isTerminal(StandardStream.output.descriptor)

@@ -22,7 +22,7 @@ extension JSON {
 extension String {
     /// Returns the text with trailing spaces up to a width.
     ///
-    /// A text that is as long or longer gets one space.
+    /// A text that already fills the width gets one space.
     func padded(to width: Int) -> String {
         count >= width ? self + " " : self + String(repeating: " ", count: width - count)
     }

@@ -3,7 +3,7 @@ import TandemIO
 /// ASCII replacements for the tool's symbols on a terminal whose locale is C or POSIX.
 ///
 /// Each is one cell wide, as the symbol is. Elsewhere, and in files and pipes, the output is UTF-8
-/// whatever the locale.
+/// in any locale.
 enum PlainSymbols {
     /// Whether standard output is such a terminal.
     static let areNeeded =

@@ -8,7 +8,7 @@ struct ShortOptions {
     let flags: Set<Character>
     /// The letters with a value.
     let valued: Set<Character>
-    /// Whether `-n` may have no number.
+    /// Whether `-n` may be given without a number.
     private let countsLines: Bool
     /// Returns whether a word can be an argument of the verb.
     private let isArgument: (String) -> Bool

@@ -3,7 +3,7 @@ enum SpellingSuggestion {
     /// The maximum number of letters that are missing, wrong, superfluous or swapped.
     private static let mostEdits = 2
 
-    /// Returns the first word that takes the fewest edits.
+    /// Returns the known word that takes the fewest edits, or the first of several.
     ///
     /// Returns nil if that takes more than two edits, or as many as the word has letters.
     static func nearest(to word: String, among words: [String]) -> String? {

@@ -112,7 +112,7 @@ struct ImportCommand: AsyncParsableCommand {
             properties: Set(known?.properties.map(\.name) ?? []), keepsGoing: keepGoing)
     }
 
-    /// Runs an import, and prints its result, also if it fails.
+    /// Runs an import, and prints its result, even if it fails.
     @MainActor private func finish(
         _ name: String, _ rejects: RejectFile, _ body: @MainActor () async throws -> Void,
         counts: @MainActor () -> ImportCounts

@@ -21,7 +21,7 @@ struct FileID: Hashable {
 ///
 /// Each chunk of the import is recorded before it is sent to the daemon. An import that resumes
 /// under its id can therefore link to objects of earlier attempts. If an id has several lines, the
-/// last one counts: the rows of the others were never inserted.
+/// last one applies: the rows of the others were never inserted.
 final class ImportIDs {
     private let path: String
     private let id: String
@@ -104,7 +104,7 @@ final class ImportIDs {
         end += UInt64(bytes.count)
     }
 
-    /// Removes the file: all links are set.
+    /// Removes the file, after all links have been set.
     func remove() throws {
         guard file != nil else { return }
         file = nil

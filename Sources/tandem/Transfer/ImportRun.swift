@@ -62,8 +62,8 @@ struct ImportSettings {
 
     /// Imports everything.
     ///
-    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then has the objects
-    /// inserted so far.
+    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then contains the
+    /// numbers of objects inserted so far.
     func run() async throws {
         defer { progress.end() }
         try findEntities()
@@ -200,11 +200,11 @@ final class ImportBatch: ImportedRows {
 
     /// The state that earlier attempts left behind.
     struct Start {
-        /// The number of rows of the entity that are inserted already.
+        /// The number of rows of the entity that were already inserted.
         var inserted: Int
         /// The lines that were rejected.
         var refused: Set<Int>
-        /// Whether all links are set already.
+        /// Whether all links have already been set.
         var isOver: Bool
     }
 
@@ -261,7 +261,7 @@ final class ImportBatch: ImportedRows {
 
     /// Returns the values of a row.
     ///
-    /// For a row that is inserted already, links are omitted: its identity is enough for the
+    /// For a row that was already inserted, links are omitted: its identity is enough for the
     /// daemon. Its links may not all be set, so they are set again at the end.
     private func values(of row: ImportRow) throws(ImportValues.RowError) -> BatchValues {
         var (values, links) = try ImportValues.read(row, of: entity, model)

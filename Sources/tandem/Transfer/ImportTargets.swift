@@ -29,7 +29,7 @@ final class ImportTargets {
     private var rows: [FileID: Row] = [:]
     /// The ids of several rows; links to them have no target.
     private var repeated: Set<FileID> = []
-    /// The entities all of whose rows are inserted.
+    /// The entities whose rows have all been inserted.
     private var finished: Set<String> = []
     /// The constraints by which links are resolved.
     private var constraints: Set<UInt16> = []
@@ -128,7 +128,7 @@ final class ImportTargets {
     func didInsert(_ entity: String) { finished.insert(entity) }
 
     /// Returns the object that a row of the file became, or nil if the row was rejected or its key
-    /// belongs to an object from before.
+    /// belongs to an object from before the import.
     func inserted(_ id: ObjectID) -> ObjectID? {
         guard !repeated.contains(FileID(id)), let row = rows[FileID(id)],
             !rejected.contains(row.line),
@@ -167,7 +167,7 @@ final class ImportTargets {
     /// so that no link waits for later rows.
     ///
     /// If the inverse relationship is to-one, objects that this import did not insert are left out,
-    /// because they may be linked already. Throws ``ImportValues/RowError`` if a link has no
+    /// because they may already be linked. Throws ``ImportValues/RowError`` if a link has no
     /// target.
     func targets(
         _ links: [ImportLink], _ property: CompiledProperty, of row: ImportRow
@@ -210,7 +210,7 @@ final class ImportTargets {
         return object
     }
 
-    /// Whether the row at the other end, which is inserted later, has the link as well.
+    /// Whether the row at the other end, which is inserted later, also has the link.
     private func followsFromOther(
         _ property: CompiledProperty, _ link: ImportLink, of row: ImportRow
     ) -> Bool {

@@ -3,19 +3,19 @@ import Tandem
 /// Sets the links of inserted rows, in saves of at most 1,000 rows.
 ///
 /// Saves without ordered relationships are written without objects in memory, and one is in flight
-/// while the next is prepared. Two kinds of links are set in objects. Ordered relationships depend
-/// on the existing members. One-to-one relationships to objects from before the import depend on
-/// the links of these objects.
+/// while the next is prepared. Two kinds of links are set in objects in memory. Ordered
+/// relationships depend on the existing members. One-to-one relationships to objects from before
+/// the import depend on the links of these objects.
 ///
-/// A save that fails is repeated with objects. If the daemon rejects it, each row is saved alone,
-/// and the rejected rows are written to the file of rejects.
+/// If such a save fails, it is repeated with objects in memory. If the daemon rejects it, each row
+/// is saved alone, and the rejected rows are written to the file of rejects.
 @MainActor final class LinkSetting {
     /// A row and its links.
     struct Row {
         var row: ImportRow
         var entity: CompiledEntity
         var links: [String: [ImportLink]] = [:]
-        /// The reason why the row can't be read any more.
+        /// The reason why the row can no longer be read.
         var problem: String?
     }
 
@@ -32,7 +32,7 @@ import Tandem
         /// import.
         var existing: Set<String> = []
 
-        /// Whether the links depend on existing ones, so that they are set in objects.
+        /// Whether the links depend on existing ones, and so are set in objects in memory.
         var needsObjects: Bool {
             !existing.isEmpty || links.contains { $0.property.relationship?.isOrdered == true }
         }
@@ -92,7 +92,8 @@ import Tandem
     /// Returns the targets of a row's links, or nil if the row is not an object of this import.
     private func resolved(_ row: Row) throws(ImportValues.RowError) -> Resolved? {
         if let problem = row.problem { throw ImportValues.RowError(reason: problem) }
-        // An object from before is subject to the import's policy; its links are not set.
+        // An object from before the import is subject to the import's policy; its links are not
+        // set.
         guard let id = row.row.id, let object = targets.inserted(id) else { return nil }
         var resolved = Resolved(
             line: row.row.line, raw: row.row.raw, fileID: id, object: object)
@@ -229,7 +230,7 @@ import Tandem
             .conflict, "\(property.name): \(member.id) is already linked to \(other.id)")
     }
 
-    /// Returns the object with this id; throws `unknownObject` if it was deleted since it was
+    /// Returns the object with this id; throws `unknownObject` if it has been deleted since it was
     /// inserted or found.
     private func living(_ id: ObjectID) throws -> ManagedObject {
         let object = try context.object(with: id)

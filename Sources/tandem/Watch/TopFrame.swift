@@ -18,7 +18,7 @@ struct StatusSample {
     }
 }
 
-/// The work of a daemon between two answers about its status.
+/// The work of a daemon between two samples of its status.
 struct TopFrame {
     let before: StatusSample
     let now: StatusSample
@@ -27,7 +27,7 @@ struct TopFrame {
 
     /// Returns the increase of a counter per second.
     ///
-    /// Returns nil for a single answer, or if the counter fell because the daemon was replaced.
+    /// Returns nil for a single sample, or if the counter fell because the daemon was replaced.
     private func rate(_ path: String...) -> Double? {
         func number(_ sample: StatusSample) -> Double? {
             path.reduce(sample.status as JSON?) { $0?[$1] }?.number
@@ -40,7 +40,7 @@ struct TopFrame {
 
     // MARK: Clients
 
-    /// A client and its work between the answers.
+    /// A client and its work between the samples.
     struct Client {
         var json: JSON
         var lag: Int64
@@ -77,7 +77,7 @@ struct TopFrame {
 
     // MARK: Latencies
 
-    /// Returns the bound that a share of the values between the answers did not exceed, in
+    /// Returns the bound that a share of the values between the samples did not exceed, in
     /// microseconds.
     ///
     /// Returns nil if there were no values.

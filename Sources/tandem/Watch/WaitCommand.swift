@@ -27,7 +27,7 @@ struct WaitCommand: ParsableCommand {
         let container = global.container(isPatient: true)
         let limit = try TimeLimit(seconds: timeout, closing: container)
         do {
-            // The daemon answers this request, so a later `timeout` error is an answer, too.
+            // The daemon answers this request, so a later `timeout` error is also an answer.
             _ = try container.end()
             let number = try number(container)
             do {

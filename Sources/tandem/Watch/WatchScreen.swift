@@ -1,6 +1,6 @@
 import Tandem
 
-/// A watched list drawn for a terminal of some size.
+/// A watched list drawn for a terminal of a given size.
 struct WatchScreen {
     var style: Style
     var width: Int
@@ -16,7 +16,7 @@ struct WatchScreen {
         var row: (ResultsIndexPath) -> WatchRow?
     }
 
-    /// Returns at most a screen of lines: the title, the last changes, and the rows around a
+    /// Returns at most a screenful of lines: the title, the last changes, and the rows around a
     /// change.
     func lines(_ content: Content, _ news: WatchChange) -> [String] {
         let lag = news.lagMicroseconds.map { ", shown \(Self.time($0)) after its save" } ?? ""
