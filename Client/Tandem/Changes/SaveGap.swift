@@ -10,10 +10,9 @@ public struct SaveGap: Hashable, Sendable {
     /// It has another epoch than ``after`` if the log was restored.
     public var through: Position
 
-    /// Returns the part of the gap after a position up to which saves were reported, or nil if it
-    /// is empty.
+    /// Returns the part of the gap after the last reported position, or nil if that part is empty.
     ///
-    /// The position is of the log of ``through``.
+    /// The position belongs to the log of ``through``.
     func left(after told: UInt64) -> SaveGap? {
         guard after.isComparable(with: through) else { return self }
         guard told < through.number else { return nil }

@@ -64,7 +64,7 @@ final class ConnectionThread {
         return TandemError(.disconnected, "\(connection.transport.name): the daemon went away")
     }
 
-    /// Connects, and records since when no daemon has listened.
+    /// Connects, or records when the socket was first found without a daemon.
     private func connect() throws -> Socket {
         do {
             let socket = try connection.transport.connect()

@@ -25,7 +25,7 @@ final class ContextLink: Sendable {
         Task { await run(on: actor) }
     }
 
-    /// Makes the context report its object changes after the job that makes them.
+    /// Makes the context report its object changes after the current job.
     func signalChanges() { Task { await process(on: actor) } }
 
     private func process(on actor: isolated any Actor) async {

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Runs an async function to its end on the calling thread.
 ///
-/// The function must not suspend: its waits have to block the thread (``DaemonCalls``). It runs as a
-/// task that prefers this executor. The executor collects the jobs of the task, and the calling
+/// The function must not suspend: its waits have to block the thread (``DaemonCalls``). It runs as
+/// a task that prefers this executor. The executor collects the jobs of the task, and the calling
 /// thread runs them until the task has ended.
 final class CallingThreadExecutor: TaskExecutor {
     private let jobs = Mutex<[UnownedJob]>([])
@@ -19,7 +19,7 @@ final class CallingThreadExecutor: TaskExecutor {
 
     /// Runs a function on the calling thread, which has to be isolated to `actor`.
     ///
-    /// Code that the function calls may assume this isolation (`assumeIsolated`). Cost: a task,
+    /// Code called by the function may assume this isolation (`assumeIsolated`). Cost: a task,
     /// about half a microsecond.
     static func run<Output>(
         isolatedTo actor: any Actor, _ function: () async throws -> Output

@@ -110,8 +110,8 @@ extension ManagedObjectContext {
 
     // MARK: Loading
 
-    /// Returns a fault to load, together with recent faults of its entity and the rows of a list
-    /// around it.
+    /// Returns a fault to load, together with recent faults of its entity and the rows around it in
+    /// a list.
     func faultBatch(_ record: ObjectRecord) -> [ObjectReference] {
         let batch = lateFaults(record)
         let room = min(core.limits.windowBatch, core.limits.faultBatch) - batch.count
@@ -145,8 +145,8 @@ extension ManagedObjectContext {
         try await cancellable { try await load(objects.map(\.record.reference), $0) }
     }
 
-    /// Loads the rows and members that are not loaded, if `withRows` including the rows of the
-    /// members.
+    /// Loads the rows and members that are not loaded yet; if `withRows` is true, also the rows of
+    /// the members.
     ///
     /// If the model changes meanwhile, the read is repeated under the new model.
     func load(

@@ -2,9 +2,9 @@ import TandemModel
 
 /// The records of a context, by object number.
 ///
-/// One record may be that of a flyweight. It is found like the others while values are made of its
-/// row, and removed without a trace unless it is kept. Its use costs one comparison; that of the
-/// others costs a dictionary access.
+/// One record may be that of a flyweight. While values are made of its row it is found like any
+/// other record; afterwards it disappears unless it is kept. Finding it costs one comparison;
+/// finding any other record costs a dictionary access.
 struct RecordTable {
     private var kept: [ObjectNumber: ObjectRecord] = [:]
     /// Excludes most numbers without a record; at most one in eight of them needs a table look-up.

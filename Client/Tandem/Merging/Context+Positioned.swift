@@ -5,7 +5,7 @@ import TandemWire
 extension ManagedObjectContext {
     /// Reads, merges up to the position of the answer, and returns the answer there.
     ///
-    /// If merging moved the context past the answer, the read is repeated. The repeated read is
+    /// If merging moves the context past the answer, the read is repeated. The repeated read is
     /// piggybacked on the verdict request that merging needs. After `readAttempts` attempts
     /// `timeout` is thrown. An answer at another position than the context's is never returned. The
     /// caller has to use it before it waits for anything else. A chunked answer is returned when

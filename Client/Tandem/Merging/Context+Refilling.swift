@@ -134,7 +134,7 @@ extension ManagedObjectContext {
 }
 
 extension TandemError {
-    /// Whether the same request may succeed later without any change.
+    /// Whether the same request may succeed later, unchanged.
     var isPassing: Bool {
         switch code {
         case .disconnected, .timeout, .cancelled, .historyExpired, .readOnly, .unknownOutcome: true

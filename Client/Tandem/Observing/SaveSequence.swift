@@ -7,7 +7,7 @@ public import TandemQuery
 /// sequence begins with the next save that the context merges.
 ///
 /// An iteration ends by throwing `limitExceeded` if it lags too far, and `historyExpired` if saves
-/// were missed, because the log has another epoch or does not reach back. It throws
+/// were missed, because the log has another epoch or does not reach back far enough. It throws
 /// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks
 /// part of the filter. No save is left out silently.
 public struct SaveSequence: AsyncSequence, Sendable {
@@ -56,7 +56,8 @@ extension PersistentContainer {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
 
-    /// Returns the saves that change objects of an entity that match a predicate before or after.
+    /// Returns the saves that change objects of an entity that match a predicate before or after
+    /// the save.
     ///
     ///     let wins = container.saves(of: "Team", where: try ObjectPredicate(format: "wins > 3"))
     ///
