@@ -42,7 +42,7 @@ import Testing
         random = SplitMix(seed)
         contexts = try (0..<3).map { index in
             let context = fixture.container("c\(index)").makeContext(name: "c\(index)")
-            // A context that follows an entity merges the saves of others to it.
+            // A context that follows an entity merges other processes' changes to its objects.
             for entity in ["Squad", "Runner", "Song"] {
                 _ = try context.fetch(FetchRequest(entity: entity))
             }

@@ -53,7 +53,7 @@ final class Diary: ManagedObject, ManagedEntity {
 /// A class that reads its row in `deinit`.
 final class Leaf: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
-    // Guarded by the main actor, on which the tests' objects are made and released.
+    // Guarded by the main actor, where the tests' objects are made and released.
     nonisolated(unsafe) static var gone: [String] = []
 
     static let entity = Entity("Leaf") { Attribute("name", .string, default: .string("")) }
@@ -64,7 +64,7 @@ final class Leaf: ManagedObject, ManagedEntity {
 /// A class that may read other rows while its object is initialised.
 final class Root: ManagedObject, ManagedEntity {
     @Managed("name") var name: String
-    // Guarded by the main actor, on which it is set and called.
+    // Guarded by the main actor, where it is set and called.
     nonisolated(unsafe) static var look: (ManagedObjectContext) -> Void = { _ in }
 
     static let entity = Entity("Root") { Attribute("name", .string, default: .string("")) }
@@ -110,14 +110,14 @@ private struct WeakShelf {
 
 /// A value that retains its object.
 private struct Kept<Object: ManagedEntity>: ObjectValue {
-    // Guarded by the main actor, on which it is made and read.
+    // Guarded by the main actor, where it is made and read.
     nonisolated(unsafe) let object: Object
     init(_ object: Object) { self.object = object }
 }
 
 /// A value that calls a closure with its object.
 private struct Done: ObjectValue {
-    // Guarded by the main actor, on which it is set and called.
+    // Guarded by the main actor, where it is set and called.
     nonisolated(unsafe) static var work: (Book) -> Void = { _ in }
     var title: String
 

@@ -162,7 +162,7 @@ import Testing
         let fine = try #require(try reader.existingObject(with: other) as? Content)
         fine.name = "fine"
         try reader.save()
-        // After the object is loaded, its edits are like all others.
+        // After the object is loaded, its edits are like any others.
         _ = try reader.fetch(Content.self)
         object.size += 1
         try reader.save()
