@@ -140,7 +140,7 @@ import Testing
         #expect(judged.reduce(0, +) == 501 && judged.allSatisfy { $0 <= 50 }, "\(judged)")
     }
 
-    /// A clock by which each transaction of a batch seems to exceed its target duration.
+    /// A clock that makes each transaction of a batch seem to exceed its target duration.
     private final class SlowClock: Clock {
         private let clock = ManualClock()
         var wallMicroseconds: Int64 { clock.wallMicroseconds }

@@ -35,7 +35,7 @@ import Testing
         try bench.client(Hello(author: "app", model: model.json.text))
     }
 
-    /// Returns the error by which an app is rejected; checks that nothing changed.
+    /// Returns the error with which an app is rejected; checks that nothing changed.
     private func refusal(_ bench: EngineBench, _ model: Model) throws -> TandemError? {
         let before = (bench.position, try dump(bench.bench.store))
         let peer = try bench.peer()

@@ -249,7 +249,7 @@ import Testing
             }
         }
         #expect(bench.committer.position == 10)
-        // The floor does not sink if more saves are kept from now on.
+        // The floor does not drop if more saves are kept from now on.
         #expect(try bench.save([try bench.insert("Tag", 100)], id: [1], firstSentAt: 5).wrote)
     }
 }

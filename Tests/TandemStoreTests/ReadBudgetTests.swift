@@ -50,7 +50,7 @@ import Testing
         try bench.store.checkpoint()
         var (ended, paths): (Int, Set<String>) = (0, [])
         let snapshot = try bench.store.snapshot()
-        // Three is prime to the number of parts.
+        // Three has no common factor with the number of result kinds.
         try forEachPlan(snapshot, every: Volume.of(3, deep: 1)) { request, part, plan, what in
             let whole = try snapshot.fetch(request, by: plan, for: part)
             var (isWhole, last) = (false, 0)

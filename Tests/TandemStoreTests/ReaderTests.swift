@@ -122,7 +122,7 @@ import Testing
             for number in UInt64(1_000)..<9_000 {
                 try bench.store.checkQuota(for: text.utf8.count)
                 try insert(number, text)
-                // Other rows each time, so that pages in use by the reader are replaced.
+                // Different rows each time, so that pages in use by the reader are replaced.
                 let old = 900 + number % 20
                 try bench.apply([
                     try bench.update("Player", old, ["note": .string("new \(number)")])
