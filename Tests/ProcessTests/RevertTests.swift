@@ -23,7 +23,7 @@ import Testing
         return try #require(run.lines.first { $0.contains("/") }, "\(run.output)")
     }
 
-    /// The position of the last transaction.
+    /// Returns the position of the last transaction.
     private func position() throws -> String {
         try tandem("log", "-n", "1", "-o", "json").json.first?["position"]?.text ?? "?"
     }
@@ -57,7 +57,7 @@ import Testing
         expect(try tandem("revert", deletion), 0, "reverted \(deletion) by ")
         try expectConflicts(
             deletion, ["transaction \(deletion) was reverted by \(try position())"])
-        // Reverting a revert's revert puts the first revert into effect again.
+        // Reverting the revert of a revert puts the first revert into effect again.
         expect(try tandem("revert", try position()), 0)
         expect(try tandem("revert", try position()), 0)
         expect(try tandem("revert", deletion), 1, "was reverted by")

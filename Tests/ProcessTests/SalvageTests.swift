@@ -100,7 +100,7 @@ import Testing
         try CommandRun("tandem", arguments)
     }
 
-    /// The rows and links of a store, without the lines that name its log and epoch.
+    /// Returns the rows and links of a store, without the lines that name its log and epoch.
     private func dump(_ path: String) throws -> [String] {
         try tandem("dump", "-D", path).lines.filter { !$0.contains("epoch") }
     }

@@ -41,7 +41,7 @@ import Testing
         let daemon = try serve()
         try place.savePages(10)
         expect(try verify(), 0, "journal: 5 segments, 320 KiB, positions 1 to 11, ", "no problems")
-        // The store is at its last checkpoint, whose position is not known here.
+        // The store is at its last checkpoint, whose position the test does not know.
         expect(try verify("--deep"), 0, ", what the journal makes at ", "no problems")
         #expect(daemon.end(SIGTERM) == 0)
         let run = try verify("--deep", "--scratch", place.path + "/scratch")

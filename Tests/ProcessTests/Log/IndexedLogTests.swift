@@ -74,7 +74,7 @@ import Testing
         try flip(indexes[1], at: 20)
         try files.remove(indexes[2])
         #expect(try answers() == plain)
-        // The directory was only read, so that no index was repaired.
+        // The directory was only read, so no index was repaired.
         #expect(!files.exists(indexes[2]))
     }
 
