@@ -2,7 +2,7 @@
 ///
 /// Comments are removed, and string literals keep only their quotes. The type handles line
 /// comments, one-line and multi-line strings, raw strings and escapes; interpolations count as part
-/// of their string. It works on bytes, because no character of several bytes has a meaning here.
+/// of their string. It works on bytes, because only ASCII characters matter here.
 struct Code {
     private(set) var lines: [String] = []
     private var isInText = false

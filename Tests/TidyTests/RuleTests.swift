@@ -1,6 +1,6 @@
 import Testing
 
-/// Samples for every rule: one that breaks the rule and one that does not.
+/// Samples for every rule: some that break the rule and some that do not.
 @Suite struct RuleTests {
     private func file(_ path: String, _ text: String) -> SourceFile {
         SourceFile(path: path, text: text)

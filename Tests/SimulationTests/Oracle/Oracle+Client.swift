@@ -92,7 +92,7 @@ extension Oracle {
         }
     }
 
-    /// Checks that the saved values are in the graph, as far as the save alone determines them.
+    /// Checks that the graph has the saved values, as far as the save alone determines them.
     private func check(_ save: SaveRecord, _ saved: SaveAnswer) {
         let inserts = save.request.operations.filter {
             if case .insert = $0 { true } else { false }
