@@ -7,7 +7,7 @@ public struct SaveGap: Hashable, Sendable {
     public var after: Position
     /// The position after which saves are reported again.
     ///
-    /// It has another epoch than ``after`` if the log was restored.
+    /// Its epoch differs from that of ``after`` if the log was restored.
     public var through: Position
 
     /// Returns the part of the gap after the last reported position, or nil if that part is empty.

@@ -131,7 +131,7 @@ final class InboundReader: Sendable {
     /// end.
     ///
     /// Does nothing while a caller is reading, because bytes read here would not wake the caller.
-    /// After an error the connection is over, and every later call throws the error again.
+    /// An error ends the connection, and every later call throws it again.
     func drain(_ connection: Connection) throws -> Bool {
         let (goesOn, isLitter) = try reading.withLock { reading in
             let goesOn = try drain(connection, &reading)

@@ -11,14 +11,14 @@ extension ManagedObjectContext {
         return object(try reference(id, session))
     }
 
-    /// Returns the object with an id, loaded; blocks if it is not loaded yet.
+    /// Returns the loaded object with an id; blocks if it has to be loaded first.
     ///
     /// Throws `unknownObject` if there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         try blocking { try await existing(id, $0) }
     }
 
-    /// Returns the object with an id, loaded.
+    /// Returns the object with an id after loading it.
     ///
     /// Throws `unknownObject` if there is none.
     public nonisolated(nonsending) func existingObject(
@@ -199,8 +199,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Adopts the model because of which the daemon refused a request; rethrows the error if there
-    /// is no new model.
+    /// Adopts the new model after the daemon refused a request under the old one; rethrows the
+    /// error if there is no new model.
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
     ) async throws -> ModelTranslation {

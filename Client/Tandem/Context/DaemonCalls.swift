@@ -110,7 +110,7 @@ struct DaemonCalls {
         return .failure(TandemError(.cancelled, "the answer is no longer wanted"))
     }
 
-    /// Returns the error for an answer of another kind than the request demands.
+    /// Returns the error for an answer of a kind that the request does not expect.
     static func unexpected(_ answer: DaemonMessage) -> TandemError {
         TandemError(
             .storage, "the daemon gave an answer of another kind; its version does not fit")

@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemWire
 
-/// A set of objects at one position of the journal, with edits that are not saved yet.
+/// A set of objects at one position of the journal, with edits that have not been saved.
 ///
 /// A context belongs to the actor that creates it and is not Sendable, which the compiler enforces.
 /// Before an answer at a position is used (of a fetch or a save), everything up to that position is
@@ -134,7 +134,7 @@ public final class ManagedObjectContext {
             || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 
-    /// The new objects that are not saved yet, in the order of creation.
+    /// The new objects that have not been saved, in the order of creation.
     public var insertedObjects: [ManagedObject] { pending(.insert) }
 
     /// The objects with unsaved edits, apart from new and deleted ones.

@@ -66,8 +66,8 @@ extension PersistentContainer {
     /// observe with a context (``ManagedObjectContext/observe(_:where:_:)``).
     ///
     /// A save is included without a match if the save itself does not contain what the predicate
-    /// needs. This concerns objects of which only to-many relationships changed, through the
-    /// inverse, and texts too long for a row.
+    /// needs. This concerns objects whose to-many relationships alone changed, through the inverse,
+    /// and texts too long for a row.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {

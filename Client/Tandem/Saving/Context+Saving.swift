@@ -201,7 +201,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a save again in the slots of a new model, because of which the daemon refused it.
+    /// Sends a save again in the slots of a new model, after the daemon refused it under the old
+    /// model.
     ///
     /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
     /// Edits that do not exist in the new model are not left out: they make the save fail.
@@ -340,7 +341,7 @@ extension ManagedObjectContext {
         let (kind, isPredicted) = (record.inFlight.kind, record.inFlight.isPredicted)
         if isPredicted { touch(record, .refresh) }
         // The row has taken over these values, so no other values changed; a merge policy may have
-        // dropped some of them.
+        // dropped some of the edited ones.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         noteEdit(record.reference)
