@@ -109,7 +109,7 @@ import Testing
             if !wanted.isEmpty, random.next(2) == 0 { wanted.removeLast() }
             squad.setOrderedObjects(wanted, for: name)
         case 4 where name == "runners":
-            // A runner of another squad, or of none, added through its own end.
+            // A runner of another squad, or without a squad, added through its own end.
             let all = try context.fetch(FetchRequest(entity: "Runner"))
             guard let runner = all.isEmpty ? nil : all[random.next(all.count)] else { return }
             // A fetch merges first.

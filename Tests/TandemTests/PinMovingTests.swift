@@ -161,7 +161,7 @@ import Testing
 
     // MARK: Observers
 
-    /// The events that an observer of contents received.
+    /// The events that an observer received.
     private final class Heard {
         var saves: [UInt64] = []
         var missed: [SaveGap] = []

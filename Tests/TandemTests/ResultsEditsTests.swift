@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Edits shown in lists: of contexts that do not merge, at the edges of windows, and in sums.
+/// Edits shown in lists: in contexts that do not merge, at the edges of windows, and in sums.
 @MainActor @Suite struct ResultsEditsTests {
     let fixture: Fixture
     let theirs: ManagedObjectContext

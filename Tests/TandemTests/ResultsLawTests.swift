@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Returns a fixture; in every second run its answers are chunked by object.
+    /// Returns a fixture; in every other run its answers are chunked by object.
     private func fixture(_ run: Int) throws -> Fixture {
         var limits = DaemonLimits()
         if run % 2 == 1 { limits.chunkBytes = 1 }
@@ -125,7 +125,7 @@ import Testing
     }
 }
 
-/// Random edits of a window of a result, compared with the whole result (law 4).
+/// Random edits to a window of a result, compared with the whole result (law 4).
 @Suite(.ownThread) struct HeldRowsTests {
     @Test(arguments: 0..<20)
     func `law4: the rows held up to the edge are the beginning of the whole result`(
