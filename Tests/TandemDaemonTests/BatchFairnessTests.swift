@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batches beside the saves of other clients, and interrupted batches.
+/// Batches alongside the saves of other clients, and interrupted batches.
 @Suite(.ownThread) struct BatchFairnessTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batch inserts beside saves by others, and rows that can't be inserted.
+/// Batch inserts alongside saves by others, and rows that can't be inserted.
 @Suite(.ownThread) struct InsertBatchTests {
     private func world(
         limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()

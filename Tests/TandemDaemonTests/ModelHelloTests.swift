@@ -177,7 +177,7 @@ import Testing
         #expect(try greeted(bench, model(5)).model.model == model(5))
         let other = Model { Entity("Thing") { Attribute("size", .string) } }
         #expect(try greeted(bench, other).model.model == other)
-        // A model without conflicts is merged all the same.
+        // A model without conflicts is still merged.
         let sibling = Model { Entity("Sibling") }
         let both = try greeted(bench, sibling).model.model
         #expect(Set(both.entities.keys) == ["Thing", "Sibling"])

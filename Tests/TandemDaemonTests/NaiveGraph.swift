@@ -5,7 +5,7 @@ struct NaiveGraph {
     struct Object {
         var tag: EntityTag
         var values: [Value]
-        /// The objects at the other end, also for to-one relationships.
+        /// The objects at the other end, even for to-one relationships.
         var links: [Int: Set<UInt64>] = [:]
         /// Whether the running save inserts the object; it can only add links then.
         var isFresh = false

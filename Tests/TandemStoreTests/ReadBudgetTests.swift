@@ -55,7 +55,7 @@ import Testing
             let whole = try snapshot.fetch(request, by: plan, for: part)
             var (isWhole, last) = (false, 0)
             while !isWhole {
-                // Each of the first calls, then fewer and fewer.
+                // Fail each of the first calls, then fewer and fewer of them.
                 last += 1 + last / 12
                 var calls = 0
                 let budget = snapshot.readBudget { _ throws(StoreError) in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Readers beside the writer, and a writer that returns to its checkpoint.
+/// Readers alongside the writer, and a writer that returns to its checkpoint.
 @Suite(.ownThread) struct ReaderTests {
     @Test func `law 3: a stream with reverts at any step loses nothing`() throws {
         for round in UInt64(0)..<6 {
