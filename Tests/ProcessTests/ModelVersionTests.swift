@@ -233,7 +233,7 @@ import Testing
                     && $0.hasSuffix(", 3 objects, 1 lost")
             }, "\(preview.output)")
         #expect(preview.lines.last == "3 objects are written anew, 1 values or objects lost")
-        // The confirmation gets no answer.
+        // The confirmation prompt is not answered.
         let asked = try tandem("schema", "migrate", next)
         #expect(asked.code == 1 && asked.output.contains("--yes"), "\(asked.output)")
         #expect(try tandem("log").lines.count == 2)

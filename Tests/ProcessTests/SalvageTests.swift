@@ -167,7 +167,7 @@ import Testing
         _ = try fill()
         let before = try dump(place.store)
         let store = try openStore()
-        // No key tells which object this was.
+        // No key shows which object this was.
         try store.repair([.put(.rows, key: [1, 2, 3], value: [4])])
         store.close()
         expect(

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem log` in every format, over a journal of which every byte is known.
+/// `tandem log` in every format, over a journal whose every byte is known.
 @Suite(.ownThread) struct LogGoldenTests {
     let journal: MadeJournal
 
