@@ -5,7 +5,7 @@ import TandemIO
 /// plain broadcast.
 ///
 /// It reports when all are connected, and then whenever all have the next change. It ends with its
-/// standard input, and succeeds if every connection had every change by then.
+/// standard input, and succeeds if every connection had received every change.
 struct Subscribers {
     /// The bit in an ``Acknowledgement``'s position that marks the plain broadcast.
     static let plain: UInt64 = 1 << 63
