@@ -59,7 +59,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the history of an answer; throws `storage` if the answer has none after a position.
+    /// Returns the history in an answer; throws `storage` if it does not reach beyond a position.
     static func history(
         _ answer: DaemonMessage, after position: UInt64
     ) throws(TandemError) -> History {
