@@ -198,7 +198,7 @@ import Testing
                 Hello(author: "\(uid)"), as: PeerCredentials(uid: uid, gid: uid, pid: 1))
         }
         let busy = try peer(2)
-        // There are more chunks than batches that may be queued; none is refused.
+        // The number of queued chunks exceeds the limit on queued batches, but none is refused.
         var sent: [UInt32] = []
         for index in 0..<40 {
             let part = try bench.part(
