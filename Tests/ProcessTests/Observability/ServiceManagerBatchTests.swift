@@ -8,7 +8,7 @@ import Testing
 
 /// A stop in the middle of a batch, as a service manager requests it.
 @Suite(.ownThread) struct ServiceManagerBatchTests {
-    /// The number of objects, for which a batch needs at least a dozen transactions.
+    /// The number of objects: enough for a batch to need at least a dozen transactions.
     private static let objects = 16_000
 
     private static let model = Model { Entity("Item") { Attribute("rank", .int) } }
