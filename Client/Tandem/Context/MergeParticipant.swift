@@ -37,7 +37,7 @@ protocol MergeParticipant: AnyObject {
     /// Invalidates an object after edits of it were added, changed or removed in its context
     /// family.
     func noteEdit(_ object: ObjectReference)
-    /// Reports that the objects that the participant needed to place edited objects were loaded.
+    /// Reports that objects needed by the participant to place edited objects have been loaded.
     func noteLoaded()
     /// Stores the values of rows for comparison, before the context discards all loaded data.
     func noteLoss()
