@@ -239,7 +239,7 @@ import Testing
         (new.name, new.bucket) = ("z", near)
         try save()
         #expect(causes.last?.map(\.keyPaths) == [["bucket.name"], []])
-        // A merge without effect leaves no cause behind for a later change.
+        // A merge without effect does not become the cause of a later change.
         let mine = try #require(list.fetchedObjects.first as? Content)
         let other = try writer.insert(Bucket.self)
         other.name = "none"
