@@ -1,5 +1,5 @@
 // These types belong to the actor that creates them. The unavailable conformances make the compiler
-// reject any transfer, and any other declaration of the conformance.
+// reject any transfer between actors, and any other declaration of the conformance.
 
 @available(*, unavailable) extension ManagedObjectContext: Sendable {}
 @available(*, unavailable) extension ManagedObject: Sendable {}

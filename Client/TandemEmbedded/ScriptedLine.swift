@@ -94,7 +94,8 @@ final class ScriptedLine: Sendable {
         }
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
-        // Counted before the daemon can answer, so that a client with the answer finds it counted.
+        // Counted before the daemon can answer, so that the count is correct once a client has the
+        // answer.
         if envelope.message.isQuestion { noteQuestion() }
         try daemon.writeAll(bytes)
         return true

@@ -50,13 +50,13 @@ public final class ScriptedTransport: Sendable {
     /// Sets the fates of the next saves, in order; later saves are answered.
     public func next(_ fates: Fate...) { state.withLock { $0.fates += fates } }
 
-    /// The number of saves and chunks of batch inserts that were sent, repetitions included.
+    /// The number of saves and chunks of batch inserts that were sent, including repetitions.
     public var saves: Int { state.withLock { $0.saves } }
 
-    /// The number of read-only requests that were sent, repetitions included.
+    /// The number of read-only requests that were sent, including repetitions.
     ///
-    /// These are fetches, reads, waits for a position, and the like; the count gives the round
-    /// trips of reading code.
+    /// These are fetches, reads, waits for a position, and the like; the count equals the number of
+    /// round trips of the code that reads.
     public var questions: Int { state.withLock { $0.questions } }
 
     /// Cuts all connections; clients reconnect.

@@ -9,7 +9,7 @@ struct CrashLuck {
         case losesAll
         /// Everything is kept, as if only the process died.
         case keepsAll
-        /// Everything up to some moment is kept.
+        /// Everything up to some point in time is kept.
         case keepsBeginning
         /// Each sector is kept independently; names of a directory are kept in order.
         case tears

@@ -16,8 +16,8 @@ final class DiskFile {
     private var durable: [UInt8]
     private(set) var content: [UInt8]
     private var pending: [(number: Int, change: Change)] = []
-    /// The sectors that were synced singly, with the number up to which pending writes are durable
-    /// there.
+    /// The sectors that were synced individually, with the number up to which pending writes are
+    /// durable there.
     private var settled: [Int: Int] = [:]
 
     init(_ bytes: [UInt8] = []) {
@@ -63,7 +63,7 @@ final class DiskFile {
 
     /// Returns the content after a crash.
     ///
-    /// `keeps` returns the number of the last write that is kept of a sector, and `keepsSize` is
+    /// `keeps` returns the number of the last write to a sector that is kept, and `keepsSize` is
     /// the number of the last size change kept.
     func survivor(keeps: (Int) -> Int, keepsSize: Int) -> [UInt8] {
         guard !pending.isEmpty else { return durable }

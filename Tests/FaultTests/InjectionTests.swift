@@ -30,7 +30,7 @@ import Testing
             let outcome = try world.live(World.Life(faults: faults, steps: 12))
             let what = "TANDEM_SEED=\(seed) \(faults): \(outcome.status) \(outcome.text)"
             if outcome.status != .exited(0) {
-                // 75 if only space was missing.
+                // The exit code is 75 if the only problem was a lack of space.
                 #expect([.exited(78), .exited(75)].contains(outcome.status), "\(what)")
                 // The store's path, or that of the directory in which it is created.
                 #expect(outcome.text.contains(world.place.disk), "names no file: \(what)")

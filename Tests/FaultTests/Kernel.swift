@@ -1,6 +1,6 @@
 import Glibc
 
-/// System calls that none of our libraries wraps.
+/// System calls that no library of the project wraps.
 enum Kernel {
     /// Reads from a descriptor; returns 0 at its end or after an error.
     static func read(_ descriptor: Int32, _ buffer: UnsafeMutableRawBufferPointer) -> Int {

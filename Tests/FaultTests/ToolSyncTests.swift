@@ -3,8 +3,8 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// `tandem backup`, `restore`, `rebuild` and `import` under the recorder: reported work is on the
-/// disk by then.
+/// `tandem backup`, `restore`, `rebuild` and `import` under the recorder: by the time work is
+/// reported, it is on the disk.
 @Suite(.ownThread) struct ToolSyncTests {
     let place: FaultPlace
     private let files = RealFileSystem()

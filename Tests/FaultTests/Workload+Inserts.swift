@@ -18,7 +18,7 @@ struct InsertRecord {
 
 /// Batch inserts of a workload, with saves between their chunks.
 extension Workload {
-    /// The maximum number of batch inserts, since their rows make the images larger.
+    /// The maximum number of batch inserts, limited because their rows make the images larger.
     private static let insertsAtMost = 2
 
     mutating func insertRows() throws {

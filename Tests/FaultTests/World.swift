@@ -104,7 +104,7 @@ struct World {
         return Outcome(status: status, text: daemon.text, faults: recording.faults)
     }
 
-    /// Recovers the store, and returns the contradictions to the answers that clients received.
+    /// Recovers the store, and returns whatever contradicts the answers that clients received.
     func violations() -> (found: [String], reference: Reference?) {
         do {
             try Recovered.recover(place.store)
@@ -191,8 +191,8 @@ struct World {
         var disk = try Disk(root: image.place.disk, filledFrom: image.place.disk)
         let daemon = try RecordedDaemon(image.place)
         guard daemon.isServing else { return ["\(name(image)): refused: \(daemon.text)"] }
-        // Connecting takes a lease; a store without a model would also receive one, which is
-        // another history.
+        // Connecting takes a lease; a store without a model would also receive one, which would
+        // change its history.
         if image.told.position > 0 { try FaultClient(image.place.socket).close() }
         daemon.kill()
         let records = Recording(log: Scratch.file(image.place.log) ?? []).records

@@ -32,7 +32,7 @@ struct JournalProperties {
         try checkLater(opened.journal.bounds)
     }
 
-    /// Whether content may be invalid although its checksum is right.
+    /// Whether content may be invalid although its checksum is correct.
     private var isForged: Bool { damaged?.isForged ?? true }
 
     private func open(
@@ -79,7 +79,8 @@ struct JournalProperties {
         try journal.close()
     }
 
-    /// Returns all entries; nil if one can't be read and that could not be known on opening.
+    /// Returns all entries; nil if one can't be read and opening the journal could not have
+    /// detected this.
     private func entries(_ journal: Journal) throws -> [Entry]? {
         guard !journal.bounds.isEmpty else { return [] }
         var entries: [Entry] = []
@@ -87,7 +88,7 @@ struct JournalProperties {
             let cursor = try journal.read(from: journal.bounds.first)
             while let entry = try cursor.next() { entries.append(entry) }
         } catch {
-            // Segments before the last are only read when needed, and right checksums don't imply
+            // Segments before the last are only read when needed, and correct checksums don't imply
             // valid content.
             try hold(isForged || options.verification != .full, "it was opened, and then \(error)")
             try hold(error.code == .damaged && error.offset != nil, "no damage named: \(error)")
@@ -119,7 +120,7 @@ struct JournalProperties {
         // After the highest possible position nothing can be appended; callers have to check that.
         guard bounds.last < UInt64(Int64.max) else { return try journal.close() }
         _ = try journal.append(expected: bounds.last, batch: &batch)
-        // Before that entry, the reader may meet invalid payloads with right checksums.
+        // Before that entry, the reader may encounter invalid payloads with correct checksums.
         let last = try? journal.read(from: bounds.last + 1).next()
         try hold(
             isForged && last == nil

@@ -4,7 +4,7 @@ package import TandemModel
 package import TandemQuery
 package import TandemWire
 
-/// A generator of random messages: small ones in which every optional part is present at times.
+/// A generator of random small messages, in which every optional part occurs sometimes.
 package struct MessageMaker {
     package var random: SeededGenerator
 

@@ -2,8 +2,7 @@ import TandemModel
 import TandemWire
 
 extension FuzzTarget {
-    /// All messages of both sides: decoding, encoding, decoding and encoding again give the same
-    /// bytes.
+    /// All messages of both sides: decoding and encoding a message twice gives the same bytes.
     ///
     /// The first byte is the type, the rest is the payload.
     static let messages = FuzzTarget("messages", seeds: messageSeeds) { input in

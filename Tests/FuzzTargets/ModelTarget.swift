@@ -3,8 +3,8 @@ import TandemModel
 import TandemStore
 
 extension FuzzTarget {
-    /// Models: a binary one after a byte 1, or one as JSON, or two separated by a zero byte, the
-    /// second replacing the first.
+    /// Models: a binary one after a byte 1, one as JSON, or two JSON models separated by a zero
+    /// byte, the second of which replaces the first.
     static let models = FuzzTarget("models", seeds: modelSeeds) { input in
         if input.first == 1 {
             return _ = try ModelProperties.check(binary: Array(input.dropFirst()))

@@ -1,7 +1,7 @@
 import TandemModel
 
 extension FuzzTarget {
-    /// Rows of an entity: a row with the right shape can be read, and a valid one can be written
+    /// Rows of an entity: a row with the correct shape can be read, and a valid one can be written
     /// again.
     ///
     /// The first byte selects the entity, the rest is the row.
@@ -48,7 +48,7 @@ enum RowProperties {
         key.append(row.uncheckedValue(slot, in: entity), ascending: false)
     }
 
-    /// Checks that a row made of a valid row's values has these values, also after a value is
+    /// Checks that a row made of another row's values has the same values, even after each value is
     /// replaced by itself.
     private static func rewrite(_ row: Row, _ values: [Value], _ entity: CompiledEntity) throws {
         let written = Row(values, of: entity, version: row.modelVersion)

@@ -4,7 +4,7 @@ import TandemIO
 import TestSupport
 import Testing
 
-/// The targets of `Tests/Fuzzing`, without libFuzzer: the committed corpus, and some thousand
+/// The targets of `Tests/Fuzzing`, without libFuzzer: the committed corpus, and a few thousand
 /// mutations of it.
 @Suite(.ownThread) struct FuzzTests {
     private static let folder: String = {

@@ -13,7 +13,7 @@ let package = Package(
     name: "fuzzing",
     dependencies: [.package(name: "tandem", path: "../..")],
     targets: [
-        // Builds only with `--sanitize fuzzer`, which brings the program's main.
+        // Builds only with `--sanitize fuzzer`, which provides the program's `main`.
         .executableTarget(
             name: "tandemfuzz",
             dependencies: [.product(name: "FuzzTargets", package: "tandem")],

@@ -2,7 +2,7 @@ import Tandem
 
 /// A condition of the rest of the language, in the same three forms.
 enum OracleExpression {
-    /// The differences between letters that are ignored: of case, or of diacritics.
+    /// The differences between letters that are ignored: case or diacritics.
     struct Folding {
         var isCase: Bool
         var isMark: Bool

@@ -1,6 +1,6 @@
 /// A reference implementation of natural order: case is ignored, and digits sort by their number.
 struct OracleNatural: Comparable {
-    /// A letter, by its code point, or a number, which sorts like a digit.
+    /// A letter with its code point, or a number, which sorts where a digit would.
     private struct Part: Comparable {
         var place: UInt32
         var number = 0

@@ -110,7 +110,7 @@ struct OracleQuestion {
         }
     }
 
-    /// Returns alternatives over columns, or a condition on one member: cases for indexes and
+    /// Returns alternatives over columns, or a condition on one member, to exercise indexes and
     /// inverses.
     private static func either(_ entity: String, _ world: inout OracleWorld) -> OracleCondition {
         let many = (world.links[entity] ?? []).filter(\.isToMany)

@@ -32,7 +32,7 @@ import Testing
             try bridge.ask(#"{"do": "sections", "controller": "c"}"#)["sections"]?.array?.count == 1
         )
         #expect(try other.ask(#"{"do": "fetch", "entity": "Team"}"#).ids == ["Team/3"])
-        // Nothing left to do.
+        // The batch has nothing left to do.
         #expect(
             try bridge.ask(#"{"do": "batch", "delete": "Team", "where": "wins > 5"}"#)
                 == (try .of(#"{"position": 4, "count": 0}"#)))

@@ -164,7 +164,7 @@ import Testing
             saves.map { $0["updated"]?.array?.first?["before"] } == [
                 .bool(false), .bool(true), .bool(true),
             ])
-        // It follows again, unprompted.
+        // The context follows saves again, without a request.
         try one.ask(#"{"do": "save", "ops": [{"delete": "$a"}]}"#)
         #expect(try two.event()["position"] == .int(6))
     }

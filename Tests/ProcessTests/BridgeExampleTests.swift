@@ -22,7 +22,7 @@ import Testing
         let page =
             "/" + parts.joined(separator: "/") + "/Client/Tandem/Tandem.docc/BridgeExamples.md"
         let text = (try? String(contentsOfFile: page, encoding: .utf8)) ?? ""
-        // Every second piece is inside a block.
+        // Every other piece is inside a block.
         let blocks = text.components(separatedBy: "\n```").enumerated()
             .filter { !$0.offset.isMultiple(of: 2) }.map(\.element)
         return zip(blocks, blocks.dropFirst()).enumerated().compactMap { number, pair in

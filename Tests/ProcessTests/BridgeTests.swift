@@ -74,7 +74,7 @@ import Testing
             let answer = try bridge.ask(#"{"do": "count", "entity": "Team", "at": \#(at)}"#)
             #expect(try answer == .of(#"{"count": \#(count), "position": \#(at)}"#))
         }
-        // A context that merges only on request is moved to the position first.
+        // A context that merges only on request first moves to the position.
         let late = try other.ask(
             #"{"do": "count", "entity": "Team", "context": "late", "at": 2}"#)
         #expect(try late == .of(#"{"count": 1, "position": 2}"#))

@@ -7,7 +7,7 @@ import Testing
 @Suite(.ownThread) struct BridgeWireTests {
     /// A bridge whose request waits for a daemon.
     ///
-    /// It is started before the other tests, because the wait takes some seconds.
+    /// It is started before the other tests, because the wait takes several seconds.
     private static let lonely = Result {
         let place = try Place()
         let bridge = try BridgeProcess(place.socket)

@@ -33,7 +33,7 @@ import Testing
         /// Teams enter and leave the list through their players alone.
         private func save(_ bridge: BridgeProcess, _ round: Int) throws {
             let player = BusyWriterTests.teams + 1 + round % BusyWriterTests.teams
-            // In each lap other players are stars, and every player moves to another team.
+            // In each lap, different players are stars, and every player moves to another team.
             let lap = round / BusyWriterTests.teams
             let team = 1 + (round * 7 + lap) % BusyWriterTests.teams
             let name = (round + lap) % 3 == 0 ? "star" : "other"

@@ -39,7 +39,7 @@ import Testing
             text = text.replacing(#/[0-9.]+ (bytes|KiB|MiB)/#, with: "SIZE")
         }
         text = text.replacing(#/"bytes":[0-9]+/#, with: "\"bytes\":SIZE")
-        // The indentation of a plan is its tree.
+        // The indentation of a plan shows its tree.
         if name.hasPrefix("explain") { return text.replacing(#/([^ \n]) +/#) { "\($0.1) " } }
         return text.replacing(#/ +/#, with: " ")
     }

@@ -120,7 +120,7 @@ import Testing
         #expect(daemon.end(SIGTERM) == 0)
     }
 
-    /// Arguments that run a program as another user, in a supplementary group.
+    /// Returns arguments that run a program as another user, in a supplementary group.
     private static func prefix(group: Int) -> [String] {
         ["--reuid", "65534", "--regid", "65534", "--groups", "\(group)"]
     }

@@ -15,7 +15,7 @@ import Testing
             ])
     }
 
-    /// The processes that name a directory in their arguments.
+    /// Returns the processes that name a directory in their arguments.
     private func processes(naming directory: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc").filter { name in
             guard name.utf8.allSatisfy({ (48...57).contains($0) }),

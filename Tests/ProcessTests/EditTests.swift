@@ -195,7 +195,7 @@ import Testing
         #expect(try tandem("count", "Team").output == "1\n")
     }
 
-    /// The position of the last transaction.
+    /// Returns the position of the last transaction.
     private func position() throws -> String {
         try tandem("log", "-n", "1", "-o", "json").json.first?["position"]?.text ?? "?"
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A series of `tandem` runs; in each run the kernel fails another read of one file.
+/// A series of `tandem` runs; in each run the kernel fails a different read of one file.
 ///
 /// Needs strace (`KilledSaverTests.isThere`).
 struct FailingReads {

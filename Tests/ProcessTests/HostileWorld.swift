@@ -106,8 +106,8 @@ final class HostileWorld {
         try ProcessSize(daemon.processID).bytes
     }
 
-    /// Waits until the daemon has closed the descriptors of its strangers; returns false if it does
-    /// not.
+    /// Waits until the daemon has closed the descriptors of disconnected clients; returns false if
+    /// it does not.
     ///
     /// The requests sent meanwhile make the daemon run its loop.
     func descriptorsComeDown(to count: Int) throws -> Bool {

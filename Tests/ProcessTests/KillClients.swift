@@ -164,7 +164,7 @@ final class Listener: Sendable {
             state.withLock {
                 $0.leases.append(client.welcome.lease)
                 if cursor != nil, !client.welcome.resumed { $0.problems.append("not resumed") }
-                // The first time, the transactions that others saved before must be requested.
+                // The first connection has to request the transactions that others saved before it.
                 if cursor == nil { $0.cursor = client.cursor.at(1) }
             }
             if cursor == nil {

@@ -40,7 +40,7 @@ import Testing
     private func check(_ journal: Journaled, _ savers: [Saver], _ listener: Listener) throws {
         let transactions = journal.transactions
         #expect(transactions.map(\.position) == Array(1...UInt64(transactions.count)))
-        // No save is there twice, and every acknowledged save is at the position of its answer.
+        // No save occurs twice, and every acknowledged save is at the position of its answer.
         var positions: [[UInt8]: UInt64] = [:]
         var numbers: Set<UInt64> = []
         for transaction in transactions {

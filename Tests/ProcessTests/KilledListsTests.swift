@@ -82,7 +82,7 @@ private final class MortalDaemon: Sendable {
 
     func end(_ signal: Int32) { process.withLock { _ = $0.end(signal) } }
 
-    /// Ends the daemon after a random number of moments, and starts another.
+    /// Ends the daemon after a random short delay, and starts another.
     func replace(_ random: inout SplitMix) throws -> KernelThread {
         let signal = random.next(3) == 0 ? SIGTERM : SIGKILL
         let isRelaxed = random.next(2) == 0

@@ -6,7 +6,7 @@ import TandemWire
 
 /// A socket in front of a daemon's, which refuses verdict requests while a test wants that.
 ///
-/// A context that needs a verdict to merge the saves of others can't merge them meanwhile.
+/// Meanwhile, a context that needs a verdict to merge saves by others can't merge them.
 final class RefusingRelay: Sendable {
     /// The path of the relay's own socket.
     let path: String

@@ -52,7 +52,7 @@ final class RepeatWorld {
         #"{"do": "save", "saveId": "\#(id)", "policy": "\#(policy)", "ops": [\#(ops)]}"#
     }
 
-    /// Returns saves of which some inserts are not kept, with the expected ids of their aliases.
+    /// Returns saves that do not keep all of their inserts, with the expected ids of their aliases.
     private func saves(_ policy: String) throws -> [(line: String, objects: JSON?)] {
         var saves: [(String, String)] = [
             // Insert and deletion of the same alias.

@@ -23,7 +23,7 @@ import Testing
         return try #require(run.lines.first { $0.contains("/") }, "\(run.output)")
     }
 
-    /// The position of the last transaction.
+    /// Returns the position of the last transaction.
     private func position() throws -> String {
         try tandem("log", "-n", "1", "-o", "json").json.first?["position"]?.text ?? "?"
     }

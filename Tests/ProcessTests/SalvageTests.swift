@@ -100,7 +100,7 @@ import Testing
         try CommandRun("tandem", arguments)
     }
 
-    /// The rows and links of a store, without the lines that name its log and epoch.
+    /// Returns the rows and links of a store, without the lines that name its log and epoch.
     private func dump(_ path: String) throws -> [String] {
         try tandem("dump", "-D", path).lines.filter { !$0.contains("epoch") }
     }
@@ -167,7 +167,7 @@ import Testing
         _ = try fill()
         let before = try dump(place.store)
         let store = try openStore()
-        // No key tells which object this was.
+        // No key shows which object this was.
         try store.repair([.put(.rows, key: [1, 2, 3], value: [4])])
         store.close()
         expect(

@@ -14,7 +14,8 @@ final class SmallDisk: Sendable {
     private let image: String
     private var ballast: String { path + "/ballast" }
 
-    /// Whether a test can mount such a file system: it takes root and, for ext4, a loop device.
+    /// Whether a test can mount such a file system, which requires root and, for ext4, a loop
+    /// device.
     static func canMount(_ kind: Kind) -> Bool {
         (try? SmallDisk(kind, mebibytes: 16)) != nil
     }

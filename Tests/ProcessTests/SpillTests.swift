@@ -7,7 +7,7 @@ import Testing
 /// A model change with more dirty pages than LMDB keeps in memory, on a disk that fills up during
 /// it.
 ///
-/// It takes two gigabytes of memory, so it runs only if `TANDEM_SPILL` is in the environment.
+/// It needs two gigabytes of memory, so it runs only if `TANDEM_SPILL` is in the environment.
 @Suite(.ownThread, .serialized) struct SpillTests {
     static let isWanted =
         ThisProcess.environment("TANDEM_SPILL") != nil && SmallDisk.canMount(.tmpfs)

@@ -22,7 +22,7 @@ extension StoreSuite {
 }
 
 extension Place {
-    /// Creates a place whose daemon serves, with a model if one is given.
+    /// Creates a place with a running daemon, and with a model if one is given.
     static func serving(_ model: String? = nil) throws -> Place {
         let place = try Place()
         try place.serve()

@@ -51,7 +51,7 @@ func stand(_ process: pid_t) throws {
                     #"{"do": "save", "ops": [{"insert": "Team", "#
                         + #""set": {"name": "\#(round) \#(number)"}}]}"#)
             }
-            // Some saves are answered, some are in flight, and some are not read yet.
+            // Some saves are answered, some are in flight, and some have not been read yet.
             saved += try answers(5, of: saver)
             for process in all { try stand(process) }
             try time?.jump(jump)

@@ -15,11 +15,11 @@ import Testing
         #expect(violation == nil, "seed \(seed)")
     }
 
-    /// A save without effect has no transaction of its own: it may be sent at the position that it
-    /// is answered with.
+    /// A save without effect has no transaction of its own: it may be sent and answered at the same
+    /// position.
     ///
-    /// Its answer was discarded one position before its repeat would have been an unknown outcome,
-    /// so the save was carried out again.
+    /// The answer was discarded one position too early, while a repeat was still accepted, so the
+    /// save was carried out again.
     @Test func `law 3: a save without effect gets the same answer until its outcome is unknown`()
         throws
     {
@@ -44,8 +44,8 @@ import Testing
             try Shrinker.run(World.Plan(seed: seed, looks: false)).violation == nil, "seed \(seed)")
     }
 
-    /// Flushing the zeros over a cut tail failed, and the next power cut brought the torn batch
-    /// back into a sealed segment.
+    /// Flushing the zeros over a truncated tail failed, and the next power cut brought the torn
+    /// batch back into a sealed segment.
     @Test func `law 3: a torn batch that was cut off does not reappear`() throws {
         #expect(try Shrinker.run(World.Plan(seed: 2032, looks: false)).violation == nil)
     }

@@ -143,7 +143,7 @@ import Testing
             _ = try client.send(.fetch(try fetch(bench)))
             try bench.turnsUntilSent(client)
         }
-        // The answers are sent as far as the sockets accept them.
+        // As much of the answers is sent as the sockets accept.
         for _ in 0..<200 { try bench.turn() }
         #expect(silent.allSatisfy { $0.session.isWaitingToWrite })
         let held = bench.engine.heldBytes

@@ -6,7 +6,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batches beside the saves of other clients, and interrupted batches.
+/// Batches alongside the saves of other clients, and interrupted batches.
 @Suite(.ownThread) struct BatchFairnessTests {
     private func world(
         _ count: UInt64, limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()
@@ -140,7 +140,7 @@ import Testing
         #expect(judged.reduce(0, +) == 501 && judged.allSatisfy { $0 <= 50 }, "\(judged)")
     }
 
-    /// A clock by which each transaction of a batch seems to exceed its target duration.
+    /// A clock that makes each transaction of a batch seem to exceed its target duration.
     private final class SlowClock: Clock {
         private let clock = ManualClock()
         var wallMicroseconds: Int64 { clock.wallMicroseconds }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Queued batches: their order, changes of the model before they run, and changes of their objects
+/// Queued batches: their order, changes of the model before they run, and changes to their objects
 /// by others.
 @Suite(.ownThread) struct BatchQueueTests {
     private func world(

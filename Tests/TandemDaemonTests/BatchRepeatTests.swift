@@ -17,8 +17,8 @@ import Testing
         return (bench, client)
     }
 
-    /// Kills the daemon after each transaction in turn, every other time with its store; returns
-    /// the answer.
+    /// Kills the daemon after each transaction in turn, and discards the store every other time;
+    /// returns the answer.
     private func runKilled(_ batch: Batch, _ bench: EngineBench) throws -> BatchAnswer {
         for parts in 1..<1_000 {
             _ = try bench.client().send(.batch(batch))
@@ -119,7 +119,8 @@ import Testing
         try bench.rebuild()
         #expect(try bench.client().run(batch) == answer)
         #expect(try bench.bench.exists("Node", 5_000))
-        // The repeat is also answered under a newer model, whose slots the repeat does not use.
+        // The repeat is answered even after a model change, although it still uses the old model's
+        // slots.
         var model = graphModel
         model.entities["Spare"] = Entity("Spare")
         let other = try bench.client()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Readers that search for a batch's objects, between the saves of others.
+/// Readers that search for a batch's objects, between saves by others.
 @Suite(.ownThread) struct BatchSearchTests {
     @Test func `law 4: a search finds the objects that matched at its position`() throws {
         for round in UInt64(0)..<3 {

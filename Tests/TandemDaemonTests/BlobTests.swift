@@ -180,7 +180,7 @@ private let pages = Model {
         try bench.save([
             bench.insert("Page", 1, ["key": .string("a"), "scan": .data(content)])
         ])
-        // The same bytes as text and as data are one content.
+        // The same bytes, whether stored as text or as data, share one blob.
         try bench.save([bench.update("Page", 1, ["key": .string(text(content))])])
         let reference = TextReference(of: text(content))
         #expect(try bench.value("Page", 1, "key") == .longText(reference))

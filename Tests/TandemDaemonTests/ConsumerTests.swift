@@ -195,7 +195,7 @@ import Testing
         #expect(code { _ = try ask(client, "mirror", .reset(to: nil)) } == .usage)
         #expect(try ask(client, "mirror", .register(at: nil)) == end)
         #expect(try ask(client, "mirror", .reset(to: position(bench, 3))) == 3)
-        // An earlier acknowledgement that is not in the store yet does not come back.
+        // An earlier acknowledgement that was not in the store yet is not restored.
         #expect(try ask(client, "mirror", .acknowledge(position(bench, end))) == end)
         #expect(try ask(client, "mirror", .reset(to: position(bench, 7))) == 7)
         let other = try bench.client(as: Self.other)
@@ -241,7 +241,7 @@ import Testing
         #expect(code { _ = try ask(client, "a", .register(at: beyond)) } == .usage)
         #expect(code { _ = try ask(client, "a", .acknowledge(end)) } == .usage)
         #expect(code { _ = try ask(client, "a\nb", .register(at: nil)) } == .usage)
-        // A name that LMDB accepts as no key affects no other client.
+        // A name that LMDB does not accept as a key affects no other client.
         let long = String(repeating: "n", count: 600)
         for action: ConsumerRequest.Action in [.register(at: nil), .acknowledge(end), .remove] {
             #expect(code { _ = try ask(client, "", action) } == .usage)

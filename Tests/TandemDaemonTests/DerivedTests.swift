@@ -66,8 +66,8 @@ extension CommitBench {
     }
 }
 
-/// Derived attributes compared with a recount, after any kind of save and for any origin of the
-/// store.
+/// Derived attributes compared with a recount, after every kind of save, and in rebuilt and
+/// migrated stores.
 @Suite(.ownThread) struct DerivedTests {
     @Test
     func

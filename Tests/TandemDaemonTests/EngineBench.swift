@@ -84,7 +84,7 @@ final class EngineBench {
         return peer
     }
 
-    /// Returns the error by which a connection is refused, or nil if it is accepted.
+    /// Returns the error with which a connection is refused, or nil if it is accepted.
     func refusal(of credentials: PeerCredentials? = nil) throws -> TandemError? {
         let (mine, session, its) = try connect(as: credentials)
         return try withExtendedLifetime(its) {
@@ -142,7 +142,7 @@ final class Peer {
     private var assembler = AnswerAssembler()
     private(set) var machine = ClientConnectionStateMachine(hello: Hello())
     private(set) var welcome: Welcome?
-    /// The messages that arrived and were not consumed yet.
+    /// The messages that have arrived but have not been consumed.
     private(set) var received: [Envelope<DaemonMessage>] = []
     /// The transactions pushed so far.
     private(set) var pushes: [TransactionPush] = []

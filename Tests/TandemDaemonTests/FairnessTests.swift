@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    /// A clock by which almost the time of a slice passes between two readings.
+    /// A clock that advances by almost a whole slice between two readings.
     private final class HurriedClock: Clock {
         private let clock = ManualClock()
         var wallMicroseconds: Int64 { clock.wallMicroseconds }

@@ -125,7 +125,7 @@ import Testing
         fanOuts.begin(after: 12, upTo: 13, at: 200, turns: 6)
         // One session has received half of the first fan-out.
         fanOuts.waits(at: 11, turns: 8)
-        // This session has lagged for long.
+        // This session has lagged for a long time.
         fanOuts.waits(at: 4, turns: 90)
         end(7)
         #expect(over.isEmpty)

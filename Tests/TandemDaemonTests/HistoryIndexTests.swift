@@ -81,7 +81,7 @@ import Testing
         var index = HistoryIndex()
         var (read, all) = (0, 0)
         for _ in 0..<20 {
-            // A reader starts anywhere, as for a page of history.
+            // The index is filled from any position, as when a page of history is read.
             let start = random.number(log.count)
             for transaction in log[start..<min(log.count, start + random.number(2_500))] {
                 index.note(transaction)

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    /// Returns a bench with few rare folders among many usual ones, each with some papers, on 40
+    /// Returns a bench with a few rare folders among many usual ones, each with some papers, on 40
     /// shelves.
     private func bench() throws -> CommitBench {
         let bench = try CommitBench(model: Self.model)

@@ -130,7 +130,7 @@ import Testing
                     answer.found == wanted, "TANDEM_SEED=\(seed), state \(state): \(request)")
             }
         }
-        // The index that a request found damaged was rebuilt meanwhile.
+        // The index that a request found damaged has been rebuilt in the meantime.
         #expect(bench.bench.committer.journal.indexing.made > 0)
         #expect(try #require(disk.bytes(of: paths[0])) == whole)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Batch inserts beside the saves of others, and rows that can't be inserted.
+/// Batch inserts alongside saves by others, and rows that can't be inserted.
 @Suite(.ownThread) struct InsertBatchTests {
     private func world(
         limits: DaemonLimits = DaemonLimits(), roles: RolePolicy = RolePolicy()
@@ -198,7 +198,7 @@ import Testing
                 Hello(author: "\(uid)"), as: PeerCredentials(uid: uid, gid: uid, pid: 1))
         }
         let busy = try peer(2)
-        // More chunks than batches may be queued; none is refused.
+        // The number of queued chunks exceeds the limit on queued batches, but none is refused.
         var sent: [UInt32] = []
         for index in 0..<40 {
             let part = try bench.part(

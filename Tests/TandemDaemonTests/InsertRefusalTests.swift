@@ -14,7 +14,7 @@ import Testing
         var refusal: TandemError.Code?
     }
 
-    /// Returns rows, many of which violate a rule by themselves or because of others; `group`
+    /// Returns rows, many of which violate a rule on their own or because of other rows; `group`
     /// exists, `group + 1` does not.
     private func rows(_ random: inout SplitMix64, _ group: ObjectReference) -> [Row] {
         var taken: Set<UInt64> = []

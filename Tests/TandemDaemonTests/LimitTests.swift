@@ -345,7 +345,7 @@ import Testing
         return failure(try client.answer(id))
     }
 
-    /// Returns the failure with which a connection was closed.
+    /// Returns the failure that the daemon sent before it closed a connection.
     private func end(of client: Peer) throws -> TandemError? {
         try client.carry()
         try client.read()
@@ -382,7 +382,7 @@ private let limitModel = Model {
 }
 
 extension Limit {
-    /// A value that a test reaches at once.
+    /// A value small enough for a test to reach quickly.
     fileprivate var small: Int {
         switch self {
         case .requestsInFlight: 2

@@ -18,8 +18,8 @@ import Testing
         }
     }
 
-    /// Returns a bench with papers in seven folders, whose names have another order than their
-    /// numbers; some papers are in none.
+    /// Returns a bench with papers in seven folders, whose order by name differs from that by
+    /// number; some papers are in no folder.
     private func bench(chunkBytes: Int) throws -> EngineBench {
         var limits = DaemonLimits()
         limits.chunkBytes = chunkBytes

@@ -35,7 +35,7 @@ import Testing
         try bench.client(Hello(author: "app", model: model.json.text))
     }
 
-    /// Returns the error by which an app is rejected; checks that nothing changed.
+    /// Returns the error with which an app is rejected; checks that nothing changed.
     private func refusal(_ bench: EngineBench, _ model: Model) throws -> TandemError? {
         let before = (bench.position, try dump(bench.bench.store))
         let peer = try bench.peer()
@@ -178,7 +178,7 @@ import Testing
         #expect(try greeted(bench, model(5)).model.model == model(5))
         let other = Model { Entity("Thing") { Attribute("size", .string) } }
         #expect(try greeted(bench, other).model.model == other)
-        // A model without conflicts is merged all the same.
+        // A model without conflicts is still merged.
         let sibling = Model { Entity("Sibling") }
         let both = try greeted(bench, sibling).model.model
         #expect(Set(both.entities.keys) == ["Thing", "Sibling"])

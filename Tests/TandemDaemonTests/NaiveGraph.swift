@@ -5,7 +5,7 @@ struct NaiveGraph {
     struct Object {
         var tag: EntityTag
         var values: [Value]
-        /// The objects at the other end, also for to-one relationships.
+        /// The objects at the other end, even for to-one relationships.
         var links: [Int: Set<UInt64>] = [:]
         /// Whether the running save inserts the object; it can only add links then.
         var isFresh = false
@@ -60,8 +60,8 @@ struct NaiveGraph {
         }
     }
 
-    /// Deletes an object by its delete rules; `denied` collects the objects protected by a rule
-    /// `deny`.
+    /// Deletes an object according to its delete rules; `denied` collects the objects protected by
+    /// a rule `deny`.
     mutating func delete(_ number: UInt64, _ model: CompiledModel, _ denied: inout [UInt64]) {
         guard let object = objects[number], let entity = model.entity(tagged: object.tag) else {
             return

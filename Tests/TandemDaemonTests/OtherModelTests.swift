@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Requests with slots of another model than the store's.
+/// Requests with slots of a model other than the store's.
 @Suite(.ownThread) struct OtherModelTests {
     private let hash = StableHash([1])
     private let before = Model {

@@ -87,7 +87,7 @@ import Testing
         #expect(try error(client, start, 1) == nil)
         #expect(!bench.engine.isRetentionDue)
         clock.advance(byNanoseconds: 1_000_000_000)
-        // It expires although the journal still has all of it.
+        // The pin expires although the journal still has everything after it.
         #expect(bench.engine.isRetentionDue)
         let ended = try error(client, start, 1)
         #expect(ended?.code == .historyExpired)

@@ -89,8 +89,7 @@ import Testing
                     }
                 }
             } catch let error as TandemError {
-                // A segment that can't be created is no failure of the journal; nothing was
-                // applied.
+                // A segment that can't be created does not fail the journal; nothing was applied.
                 #expect(error.code == .readOnly, "seed \(seed) round \(round): \(error)")
             } catch {
                 // The injected fault; the process would end here.

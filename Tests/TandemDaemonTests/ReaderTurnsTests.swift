@@ -107,7 +107,7 @@ import Testing
         bench.holdReaders(true)
         for client in greedy { _ = try client.send(nodes) }
         for _ in 0..<5 { try bench.turn() }
-        // The user may run two of the four reads there is room for: as many as remain free.
+        // There is room for four reads, and the user may run two, so that two remain for others.
         #expect(bench.engine.running.count == 2 && bench.engine.readQueue.count == 4)
         #expect(!bench.engine.hasReadToStart)
         let modest = try bench.client(as: PeerCredentials(uid: 5_002, gid: 1, pid: 1))

@@ -21,8 +21,8 @@ import Testing
 
     /// Returns operations with five inserts and a deletion of an existing object.
     ///
-    /// An existing object takes over the first insert. The save deletes the third, and the fourth
-    /// by a cascade; the second and the last are kept.
+    /// An existing object takes the place of the first insert. The save deletes the third, and the
+    /// fourth by a cascade; the second and the last are kept.
     private func operations(_ bench: CommitBench, from number: UInt64) throws -> [SaveOperation] {
         [
             try bench.insert(
@@ -53,7 +53,8 @@ import Testing
             let first = try bench.save(
                 try operations(bench, from: 100), policy: policy, id: [1], hash: hash)
             #expect(first.inserted.map { $0?.number } == [10, 101, nil, nil, 104])
-            // The objects that took over are changed or deleted, and others take their values.
+            // The objects that took the places of inserts are changed or deleted, and others take
+            // their values.
             try bench.save([try bench.delete("Node", 10)])
             try bench.save([try bench.insert("Node", 200, ["code": .string("k")])])
             let before = try dump(bench.store)
@@ -157,7 +158,7 @@ import Testing
         }
         #expect(firsts.allSatisfy { !$0.wrote && $0.position == position })
         #expect(firsts.map { $0.inserted.map { $0?.number } } == [[], [10], [nil], []])
-        // An answered save is durable, without a checkpoint for another reason.
+        // An answered save is durable even if nothing else has caused a checkpoint.
         try bench.crash()
         try bench.save([try bench.delete("Node", 10)])
         let before = try dump(bench.store)
@@ -249,7 +250,7 @@ import Testing
             }
         }
         #expect(bench.committer.position == 10)
-        // The floor does not sink if more saves are kept from now on.
+        // The floor does not drop if more saves are kept from now on.
         #expect(try bench.save([try bench.insert("Tag", 100)], id: [1], firstSentAt: 5).wrote)
     }
 }

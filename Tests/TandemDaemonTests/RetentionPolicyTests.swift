@@ -10,8 +10,7 @@ import Testing
         JournalSegment(first: $0 * 10 + 1, last: $0 * 10 + 10, bytes: 100)
     }
 
-    /// Plans by ages: the last transaction of a segment is as many seconds old as positions follow
-    /// it.
+    /// Plans by age: the last transaction of a segment is one second old for each later position.
     func plan(
         _ policy: RetentionPolicy, checkpoint: UInt64 = 100, floors: [UInt64] = []
     ) -> RetentionPlan {

@@ -280,7 +280,7 @@ import Testing
             "restart=\"durability,limits.savesKept\"",
         ] { #expect(line.contains(word), "\(line)") }
         #expect(bench.engine.limits.savesKept == DaemonLimits().savesKept)
-        // The reader may save now; a user without a role any more is disconnected.
+        // The reader may save now; a user who has lost every role is disconnected.
         try reader.save([try bench.bench.insert("Tag", 1)])
         try writer.read()
         #expect(writer.isClosed && writer.failure?.code == .denied)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// The messages to the service manager, on a clock that only the test moves.
+/// The messages to the service manager, with a clock that only the test advances.
 @Suite(.ownThread) struct ServiceNotifierTests {
     let clock = ManualClock(monotonicNanoseconds: 1)
     let heard = Log()
@@ -103,7 +103,7 @@ import Testing
     }
 }
 
-/// A poller without events, on which only time passes.
+/// A poller without events, whose waits only let time pass.
 private final class Waits: EventPoller {
     let clock: ManualClock
     var fails = false

@@ -95,7 +95,7 @@ import Testing
         #expect(before < 10_000_000_000 && bench.engine.metrics.saves.longest >= 10_000_000_000)
     }
 
-    /// A clock some of whose readings are 20 ms apart, so that anything that arrived before has
+    /// A clock that sometimes advances by 20 ms between readings, so that earlier arrivals have
     /// waited.
     private final class JumpyClock: Clock {
         private let clock = ManualClock(monotonicNanoseconds: 1)

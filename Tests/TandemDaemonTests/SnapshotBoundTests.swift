@@ -306,7 +306,7 @@ import Testing
         let bench = try bench(limits)
         let (client, other) = (try bench.client(), try bench.client())
         let at = bench.position.number
-        // Too many transactions to be read when the request arrives.
+        // Too many transactions to be read at the moment the request arrives.
         for number in UInt64(100)..<100 + 2 * DaemonLimits.littleHistory {
             try bench.bench.save([try bench.bench.insert("Node", number)])
         }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import TandemDaemon
 
-/// Verdicts from a snapshot, which are those at its position, whatever is saved meanwhile.
+/// Verdicts from a snapshot, which hold for its position, whatever is saved meanwhile.
 @Suite(.ownThread) struct SnapshotVerdictTests {
     @Test func `law 4: several lists in one request have the verdicts of each alone`() throws {
         for round in UInt64(0)..<3 {
@@ -102,7 +102,7 @@ import Testing
                 let what = "seed \(seed) round \(round) from \(from) to \(to)"
                 #expect(found.position == to)
                 for (item, pair) in zip(VerdictTests.lists, zip(found.items, expected.items)) {
-                    // Later changes of others are undone; the object then has the position as its
+                    // Later changes by others are undone; the object then has the position as its
                     // version.
                     #expect(pair.0.allSatisfy { $0.version <= to }, "\(what)")
                     #expect(

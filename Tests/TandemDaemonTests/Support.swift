@@ -173,7 +173,7 @@ final class CommitBench {
         }
     }
 
-    /// Returns the error by which a save is refused, or nil if it succeeds.
+    /// Returns the error with which a save is refused, or nil if it succeeds.
     func refusal(
         _ operations: [SaveOperation], policy: MergePolicy = .error
     ) throws -> TandemError? {

@@ -98,7 +98,7 @@ import Testing
         for name in ["user@1002", "user@1002.service/nginx", "user@1002.service/nginx.service"] {
             #expect(SystemdUnits.matches(name, recorded: "user@1002.service/nginx.service"))
         }
-        // A service with a delegated control group creates groups of its own.
+        // A service with a delegated control group may create groups of its own.
         let delegated = units("/system.slice/own.service/nginx.service")
         #expect(delegated?.description == "own.service")
     }

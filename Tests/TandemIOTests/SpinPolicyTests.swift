@@ -53,7 +53,7 @@ import Testing
         // The next four waits sleep, however short they are.
         #expect(spins(of: 4, 1, &policy) == 0)
         #expect(spins(of: 1, 1, &policy) == 1)
-        // After another vain spin one wait sleeps again.
+        // After another unsuccessful spin, one wait sleeps again.
         #expect(spins(of: 1, 101, &policy) == 1)
         #expect(spins(of: 2, 1, &policy) == 1)
     }
@@ -75,7 +75,7 @@ import Testing
     @Test func `a spinning read finds available bytes, and a closed connection`() throws {
         let (mine, its) = try Socket.pair()
         try its.writeAll([1, 2, 3])
-        // It polls once even without any time.
+        // It polls once even if there is no time to spin.
         #expect(try look(mine, 0) == .bytes(3))
         #expect(try look(mine, 0) == .wouldBlock)
         its.shutdown()

@@ -123,7 +123,7 @@ import Testing
                     do {
                         try appendBatch(journal, 1, bytes: 700)
                     } catch let error as JournalError where error.code == .noSpace {
-                        // A segment could not be created, which is no failure of the log.
+                        // A segment could not be created, which does not fail the log.
                         #expect(error.cause?.path == directory + "/spare.new")
                     }
                     acknowledged = journal.bounds.last

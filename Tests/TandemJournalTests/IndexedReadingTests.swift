@@ -10,8 +10,8 @@ import Testing
         try disk.list(directory).filter { $0.hasSuffix(".index") }.map { directory + "/" + $0 }
     }
 
-    /// Whether every sealed segment has exactly the index that its bytes give, and no other index
-    /// exists.
+    /// Whether every sealed segment has exactly the index that its bytes produce, and no other
+    /// index exists.
     private func isWhole(_ journal: Journal, _ disk: any FileSystem) throws -> Bool {
         let sealed = journal.segments.dropLast()
         let names = sealed.map { directory + "/" + JournalDirectory.indexName(of: $0.first) }

@@ -110,8 +110,8 @@ struct KeyedLog {
     }
 }
 
-/// Returns the matches of a query in a directory: the transactions that the indexes leave are read
-/// and evaluated.
+/// Returns the matches of a query in a directory: the transactions that the indexes do not rule out
+/// are read and evaluated.
 func found(
     _ query: IndexQuery, in disk: any FileSystem, from position: UInt64 = 1,
     through top: UInt64 = .max, usesIndexes: Bool = true

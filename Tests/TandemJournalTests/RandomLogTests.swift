@@ -86,7 +86,7 @@ private struct RandomLog {
             #expect(journalError { try appendBatch(journal) }?.code == .failed, name)
             return try cutPower(.tears)
         } catch let error as JournalError where error.code == .noSpace {
-            // The fault hit the creation of a segment, which is no failure of the log.
+            // The fault hit the creation of a segment, which does not fail the log.
         }
         disk.faults = SimulatedFaults()
     }

@@ -41,8 +41,9 @@ import Testing
         #expect(try entries(journal).count == 9)
     }
 
-    // Found by the simulation's seed 2032: the zeros of a cut were in the page cache only. The
-    // next power cut brought the torn batch back, into a segment that was sealed meanwhile.
+    // Found by the simulation's seed 2032: the zeros written by a truncation were only in the page
+    // cache. The next power cut brought the torn batch back, into a segment that had been sealed in
+    // the meantime.
     @Test(arguments: 1...8)
     func law3CutWhoseFlushFailedIsMadeAgain(_ failing: Int) throws {
         let disk = try fiveBatches()
@@ -106,7 +107,8 @@ import Testing
         #expect(error?.code == .damaged && error?.offset == UInt64(start))
     }
 
-    /// Number, position and checksum of the batch are valid; only its predecessor is another batch.
+    /// The number, position and checksum of the batch are valid; only its predecessor is a
+    /// different batch.
     @Test(arguments: [1, 4]) func `an intact batch after another predecessor is refused`(
         _ index: Int
     ) throws {

@@ -60,7 +60,7 @@ import Testing
             }.joined(separator: " ")
         }
         #expect(found == expected)
-        // Every field begins at the end of the one before.
+        // Every field begins where the previous one ends.
         for fields in [segment, batch] {
             for (one, next) in zip(fields, fields.dropFirst()) { #expect(one.1 + one.2 == next.1) }
         }
@@ -111,7 +111,7 @@ import Testing
         #expect(CRC32C.checksum("123456789".utf8) == 0xE306_9283)
         #expect(CRC32C.checksum([UInt8](repeating: 0, count: 32)) == 0x8A91_36AA)
         #expect(CRC32C.checksum([]) == 0)
-        // Any split into steps of eight bytes gives the same as single bytes.
+        // Steps of eight bytes give the same checksum as single bytes, whatever the length.
         for count in 0..<40 {
             let bytes = (0..<count).map { UInt8($0 * 5) }
             var crc = ~UInt32(5)

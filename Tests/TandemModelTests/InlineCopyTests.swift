@@ -2,7 +2,7 @@ import Testing
 
 @testable import TandemModel
 
-/// Inline copies of bytes or their complements, which must not touch other bytes.
+/// Inline copies of bytes or of their complements, which must not touch other bytes.
 @Suite struct InlineCopyTests {
     @Test(arguments: [0, UInt64.max]) func `any number of bytes`(mask: UInt64) {
         for count in 0...200 {

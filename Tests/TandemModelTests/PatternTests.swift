@@ -54,7 +54,7 @@ struct PatternTests {
         let wide = try TextPattern("(a?){600}")
         #expect(wide.matches(String(repeating: "a", count: 600)) == true)
         #expect(wide.matches(String(repeating: "a", count: 1_000_000)) == false)
-        // Steps that consume no character take time too.
+        // Steps that consume no characters take time too.
         let bars = try TextPattern("(?:a" + String(repeating: "|", count: 990) + ")*")
         #expect(bars.matches(String(repeating: "a", count: 10_000)) == nil)
         let many = try TextPattern("([ab]*a[ab]{40})*")

@@ -239,7 +239,7 @@ struct ColumnTests {
         } throws: {
             ($0 as? TandemError)?.code == .usage
         }
-        // An aggregate of a group is not one of an object.
+        // An aggregate can be computed for a group, but not for an object.
         let request = FetchRequest(
             entity: "Team", predicate: try ObjectPredicate(format: "@count > 1"))
         #expect {

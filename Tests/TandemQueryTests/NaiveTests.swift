@@ -3,8 +3,8 @@ import TandemQuery
 import TestSupport
 import Testing
 
-/// Evaluates predicates over the graph's dictionaries, as slowly and plainly as the rules are
-/// written.
+/// Evaluates predicates over the graph's dictionaries, slowly, by following the written rules step
+/// by step.
 private struct Naive {
     let graph: Graph
 

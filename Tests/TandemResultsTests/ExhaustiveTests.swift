@@ -62,7 +62,7 @@ struct ExhaustiveTests {
     @Test func law5HoldsForEveryEditOfEveryListOfThreeRows() throws {
         let states = Self.states(2, 3)
         let all = (0..<343).map { Self.reference($0, rows: 3, states) }
-        // Some of the lists in an ordinary run, others with each seed.
+        // An ordinary run tests a part of the lists; which part depends on the seed.
         let (every, first) = (Volume.of(12, deep: 1), Int(seed % 12))
         for (at, old) in all.enumerated() where old.isInOrder && (at + first) % every == 0 {
             for (to, new) in all.enumerated() {

@@ -5,7 +5,7 @@ import Testing
 
 /// The tables that find rows and their related objects, compared with dictionaries and sets.
 struct LinkTableTests {
-    /// Returns a number; many numbers share their upper half, and some don't.
+    /// Returns a number; many of the numbers have the same upper half.
     private static func number(_ count: UInt64, _ random: inout SplitMix64) -> UInt64 {
         let number = UInt64.random(in: 1...count, using: &random)
         return number % 50 == 0 ? number << 33 : number

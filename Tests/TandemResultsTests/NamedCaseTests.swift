@@ -2,7 +2,7 @@ import Testing
 
 @testable import TandemResults
 
-/// The cases named by the semantics, one by one.
+/// The cases that the semantics name, one by one.
 struct NamedCaseTests {
     /// Applies an edit to a list of rows and returns the change.
     func change(

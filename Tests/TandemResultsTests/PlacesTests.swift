@@ -143,7 +143,7 @@ struct PlacesTests {
         var random = SplitMix64(seed: seed)
         let places = Self.places(rows, &random)
         #expect(Self.list(of: places, sectioned: true) == nil)
-        // Neither do chunks with the disorder between them.
+        // Neither do chunks, even if the disorder is between two of them.
         for cut in 1..<rows.count {
             let parts = [places.slice(0..<cut), places.slice(cut..<rows.count)]
             let list = Self.list(of: parts, places.sections, sectioned: true, count: rows.count)
@@ -161,7 +161,8 @@ struct PlacesTests {
     @Test func aNumberThatIsThereTwiceFarApartMakesNoList() {
         var random = SplitMix64(seed: seed)
         var rows = (1...400).map { row(UInt64($0), [UInt8($0 / 256), UInt8($0 % 256)]) }
-        // In another leaf, and in the leaf that one chunk begins and the next one fills.
+        // One repeated number is in another leaf, one in the leaf that the first chunk begins and
+        // the next one fills.
         for number in [UInt64(7), 398] {
             rows[399].number = number
             let places = Self.places(rows, &random)

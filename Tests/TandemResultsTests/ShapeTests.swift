@@ -3,7 +3,7 @@ import Testing
 
 @testable import TandemResults
 
-/// Refused replays, the other forms of a change, and the reverse index.
+/// Replays that must be refused, the other forms of a change, and the reverse index.
 struct ShapeTests {
     let old = [SectionIDs(name: "a", numbers: [1, 2]), SectionIDs(name: "b", numbers: [3])]
 

@@ -55,7 +55,7 @@ struct SmallListTests {
             if case .failed = outcome { return [] }
             return ["sections are out of order, but the outcome is no failure"]
         }
-        // After an out-of-order list, the list to be reverted was shown all the time.
+        // If the old list was out of order, the new one has been shown all along.
         var step = TableStep(old, new)
         if step == nil { step = TableStep(new, new) }
         if SmallLists.sections(old) == nil { step?.mayReport = Set(new.keys) }

@@ -6,7 +6,8 @@ import Testing
 
 @testable import TandemStore
 
-/// Backups of a store: made beside writers, refused if damaged, restored completely or not at all.
+/// Backups of a store: made while others write, refused if damaged, and restored completely or not
+/// at all.
 @Suite(.ownThread) struct BackupTests {
     let scratch: Scratch
     let files = RealFileSystem()

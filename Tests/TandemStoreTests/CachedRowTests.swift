@@ -121,7 +121,7 @@ import Testing
                     content: .objects([
                         try bench.update("Tag", 1, ["icon": .blob(content.reference)])
                     ]), blobs: isThere ? [] : [content]))
-            // Every other time LMDB's row is read instead of the cached one.
+            // In every other step, the row is read from LMDB instead of the cache.
             if step % 2 == 0 { bench.store.writtenRows.removeAll() }
             if step == 3 { try bench.store.checkpoint() }
             try compare(bench, "step \(step)")

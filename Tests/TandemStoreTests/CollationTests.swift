@@ -18,7 +18,8 @@ import Testing
         return bench
     }
 
-    /// Changes the entries as other tables would have: every entry has another key.
+    /// Changes the entries as if they had been made with other tables: every entry gets another
+    /// key.
     private func spoil(_ store: Store, stamp: [UInt8]?) throws {
         let open = try store.current
         var entries: [([UInt8], [UInt8])] = []

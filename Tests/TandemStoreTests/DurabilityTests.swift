@@ -77,7 +77,7 @@ import Testing
         #expect(bench.store.dirtyPages < 24)
         try bench.store.checkpoint()
         for _ in 0..<20 { try save(anywhere()) }
-        // Twenty of about forty pages, usually other ones each time.
+        // Twenty of about forty pages, usually different ones each time.
         #expect(bench.store.dirtyPages >= 20)
         // A common prefix with random endings is not ascending either.
         try bench.store.checkpoint()

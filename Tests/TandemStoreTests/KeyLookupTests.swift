@@ -79,7 +79,7 @@ import Testing
         try bench.apply([try bench.insert("Team", 1, ["name": .string("Lions")])])
         let index = try #require(try bench.entity("Team").uniqueness.first)
         for name in ["Eagles", "Lion", "Lionss", "lions"] {
-            // As if two texts had one hash.
+            // As if two texts had the same hash.
             var tuple = KeyEncoder()
             tuple.append(.string(name))
             let hash = StableHash(tuple.bytes)

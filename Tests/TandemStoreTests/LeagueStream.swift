@@ -31,8 +31,8 @@ let careModel = Model {
         Attribute("icon", .data)
         Relationship("players", to: "Player", inverse: "tags", toMany: true)
     }
-    // The last one by name, so that the other entities keep their tags; streams insert no objects
-    // of it.
+    // Its name sorts last, so that the other entities keep their tags; streams insert no objects of
+    // it.
     Entity("Zone", indexes: [["folded"], ["partCount", "name"]]) {
         Attribute("name", .string)
         Attribute("folded", .string, derived: .folded("name"))
@@ -68,7 +68,7 @@ struct LeagueStream {
             content: .objects(changes), blobs: try takeBlobs())
     }
 
-    /// Returns the contents of the last changes that the store does not have.
+    /// Returns those contents of the last changes that the store does not have yet.
     private mutating func takeBlobs() throws -> [Blob] {
         defer { blobs = [] }
         return try blobs.filter { try !bench.store.holds($0.reference) }

@@ -43,8 +43,8 @@ import Testing
         #expect(byKeys > 20, "only \(byKeys) plans; seed \(seed)")
     }
 
-    /// Ways to make an index contradict the rows: a missing entry, a replaced or an additional one
-    /// of a missing object, or one object twice.
+    /// Ways to make an index contradict the rows: an entry is missing, an entry is replaced by or
+    /// added for a missing object, or an object has two entries.
     @Test(arguments: 0..<4) func `law 7: rows that their index contradicts are an error`(
         way: Int
     ) throws {
@@ -119,8 +119,8 @@ import Testing
                     visit: { plan, found in
                         guard plan.needsNoRows(for: list.part) else { return }
                         without += 1
-                        // The keys of long names are truncated, and without an answer nothing is
-                        // collected.
+                        // The keys of long names are truncated, so those rows may be read; with a
+                        // limit of 0, no placements are collected from keys.
                         let isOfNames = plan.access.description.contains("name")
                         let most = folders + 1 + (isOfNames ? long : 0)
                         guard list.request.limit != 0, found.rowsRead > most else { return }

@@ -78,7 +78,7 @@ import Testing
                 segments.append(
                     ListSegment(group: 0, section: next, link: next + 1, start: records.bytes))
             }
-            // Many have the first 16 bytes in common, and some are equal.
+            // Many keys have the first 16 bytes in common, and some are equal.
             let start = [UInt8](repeating: 1, count: .random(in: 0...20, using: &random))
             let rest = start + (0..<2).map { _ in UInt8.random(in: 0...4, using: &random) }
             records.append(ObjectReference(tag: 3, number: number), rest)

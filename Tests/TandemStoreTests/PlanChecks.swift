@@ -214,7 +214,7 @@ extension RandomShelf {
     }
 }
 
-/// Applies random transactions to a shelf, also while a snapshot of it is read on the same thread.
+/// Applies random transactions to a shelf, even while a snapshot of it is read on the same thread.
 final class ShelfWriter {
     private(set) var shelf: RandomShelf
     private(set) var error: (any Error)?

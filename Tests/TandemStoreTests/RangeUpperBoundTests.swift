@@ -15,7 +15,7 @@ import Testing
         for _ in 0..<4_000 {
             let end = Self.bytes(.random(in: 0...12, using: &random), &random)
             var key = Self.bytes(.random(in: 0...14, using: &random), &random)
-            // Most of them have a long common prefix.
+            // Key and end usually have a common prefix.
             let shared = Int.random(in: 0...min(end.count, key.count), using: &random)
             key.replaceSubrange(..<shared, with: end[..<shared])
             let isBehind = KeyRange(lower: [], upper: end).withEnd { end in

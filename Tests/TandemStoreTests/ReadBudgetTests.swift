@@ -50,12 +50,12 @@ import Testing
         try bench.store.checkpoint()
         var (ended, paths): (Int, Set<String>) = (0, [])
         let snapshot = try bench.store.snapshot()
-        // Three is prime to the number of parts.
+        // Three has no common factor with the number of result kinds.
         try forEachPlan(snapshot, every: Volume.of(3, deep: 1)) { request, part, plan, what in
             let whole = try snapshot.fetch(request, by: plan, for: part)
             var (isWhole, last) = (false, 0)
             while !isWhole {
-                // Each of the first calls, then fewer and fewer.
+                // Fail each of the first calls, then fewer and fewer of them.
                 last += 1 + last / 12
                 var calls = 0
                 let budget = snapshot.readBudget { _ throws(StoreError) in

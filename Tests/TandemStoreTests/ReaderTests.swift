@@ -5,7 +5,7 @@ import Testing
 
 @testable import TandemStore
 
-/// Readers beside the writer, and a writer that returns to its checkpoint.
+/// Readers alongside the writer, and a writer that returns to its checkpoint.
 @Suite(.ownThread) struct ReaderTests {
     @Test func `law 3: a stream with reverts at any step loses nothing`() throws {
         for round in UInt64(0)..<6 {
@@ -122,7 +122,7 @@ import Testing
             for number in UInt64(1_000)..<9_000 {
                 try bench.store.checkQuota(for: text.utf8.count)
                 try insert(number, text)
-                // Other rows each time, so that pages in use by the reader are replaced.
+                // Different rows each time, so that pages in use by the reader are replaced.
                 let old = 900 + number % 20
                 try bench.apply([
                     try bench.update("Player", old, ["note": .string("new \(number)")])

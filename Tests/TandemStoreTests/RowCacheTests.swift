@@ -9,7 +9,7 @@ import Testing
     @Test func `law 6: a cached row is the row in the store`() throws {
         let bench = try StoreBench()
         var random = SplitMix64(seed: seed)
-        // Numbers that share cache slots, and a note that is sometimes too long to be cached.
+        // Numbers that share cache slots, and a note that is sometimes too long for the cache.
         let numbers = (0..<24).map { n in
             UInt64(n % 8 + 1) + UInt64(n / 8 * StoreLimits.cachedRows)
         }

@@ -90,7 +90,7 @@ import Testing
         }
         for count in 1...64 {
             let id = [UInt8](repeating: 7, count: count)
-            // The model has the first position.
+            // Position 1 is the model's.
             #expect(try bench.store.save(by: 0, id: id)?.position == UInt64(count + 1))
         }
         let long = [UInt8](repeating: 7, count: 65)

@@ -20,7 +20,7 @@ import Testing
                 defer { snapshot.end() }
                 let position = writer.shelf.bench.store.checkpointPosition
                 for expected in fetches {
-                    // The check is called within a read, before it sorts and after that.
+                    // The check is called during a read, both before and after it sorts.
                     let differences = try expected.differences(
                         in: snapshot, check: { writer.step() },
                         visit: { _, plan, _ in

@@ -151,8 +151,8 @@ final class StoreBench {
         try store.fetch(try CompiledRequest(request, in: try model))
     }
 
-    /// Returns the first plan for a predicate that is not a scan, after checking that it finds the
-    /// same as a scan.
+    /// Returns a predicate's first plan other than a scan, after checking that it finds the same
+    /// objects as a scan.
     func indexPlan(_ entity: String, _ format: String) throws -> String {
         let predicate = try ObjectPredicate(format: format)
         let request = try CompiledRequest(

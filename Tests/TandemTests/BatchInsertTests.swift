@@ -83,7 +83,7 @@ import Testing
         #expect(result.count == 3_500 && script.saves == 6)
         #expect(try insert(all) == result)
         #expect(script.saves == 6)
-        // Other rows, fewer, another policy: none of them is this batch.
+        // With different rows, fewer rows or another policy, it is not the same batch.
         for (other, policy) in [
             (bad, MergePolicy.error), (Array(all.dropLast()), .error), ([], .error),
             (all, .rollback),
@@ -334,8 +334,8 @@ import Testing
 
 /// Rows that are available at once.
 ///
-/// The rows of an `AsyncStream` would leave the actor and come back, each queued after the work of
-/// all other tests.
+/// Each row of an `AsyncStream` would leave the actor, and would be queued after the work of all
+/// other tests to return.
 private struct ReadyRows: AsyncSequence, AsyncIteratorProtocol {
     private var rows: ArraySlice<BatchValues>
     private let failure: (any Error)?

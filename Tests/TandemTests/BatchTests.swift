@@ -102,7 +102,7 @@ import Testing
             BatchUpdateRequest(
                 FetchRequest(entity: "Content"), set: BatchValues([:], objects: ["bucket": []])))
         #expect(made.contents.isEmpty)
-        // Deleting the object at the other end deletes them by cascade.
+        // Deleting the bucket deletes its contents by cascade.
         try context.execute(
             BatchUpdateRequest(
                 FetchRequest(entity: "Content"),

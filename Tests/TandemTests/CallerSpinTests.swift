@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// The waiting of blocking callers: they spin as long as answers arrive early.
+/// Blocking callers, which spin while they wait if recent answers arrived early.
 @Suite(.ownThread) struct CallerSpinTests {
     /// A clock that advances by a fixed stride with each reading.
     private final class StridingClock: Clock {
@@ -38,7 +38,7 @@ import Testing
         return connection
     }
 
-    /// Returns the policy by which the next caller waits for an answer.
+    /// Returns the spin policy of the next caller that waits for an answer.
     private func policy(_ connection: Connection) throws -> SpinPolicy {
         try #require(connection.state.withLock { $0.inbound }).spin
     }

@@ -19,8 +19,8 @@ import Testing
         script = ScriptedTransport(daemon.transport)
         func container(_ transport: Transport) -> PersistentContainer {
             var limits = ClientLimits()
-            // An answer is held until the test runs again, which takes long if many tests wait for
-            // the main actor.
+            // An answer is held until the test runs again, which takes a long time if many tests
+            // wait for the main actor.
             limits.answerMilliseconds = 3_600_000
             return PersistentContainer(
                 entities: [Bucket.self, Content.self], transport: transport, limits: limits)

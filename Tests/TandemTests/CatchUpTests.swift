@@ -16,7 +16,8 @@ import Testing
         let lists: [FetchedResultsController]
         let recorders: [ChangeRecorder]
         let steps: Recorder
-        /// Whether the test has to sort fetched objects because the daemon is a fake that does not.
+        /// Whether the test has to sort fetched objects because the daemon is a fake one, which
+        /// does not.
         let sorts: Bool
 
         init(_ transport: Transport, keeping count: Int, sorts: Bool = false) throws {
@@ -142,7 +143,7 @@ import Testing
         end = try save()
         _ = try reader.container.wait(for: end.number, timeout: 60)
         #expect(reader.held == 1)
-        // A context without a position yet may need any of them.
+        // A context that has no position yet may need any of these transactions.
         let other = reader.container.makeContext(name: "other")
         for _ in 0..<5 { end = try save() }
         try reader.context.reach(end)

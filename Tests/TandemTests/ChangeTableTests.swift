@@ -5,7 +5,7 @@ import Testing
 
 @testable import Tandem
 
-/// Changes found by number, against a dictionary.
+/// Changes found by number, compared with a dictionary.
 @Suite(.ownThread) struct ChangeTableTests {
     @Test func aChangeTableFindsWhatADictionaryFinds() {
         let seed = Seed.value(0)

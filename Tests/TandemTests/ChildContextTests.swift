@@ -191,7 +191,7 @@ import Testing
         mine.bucket = its[1]
         content.bucket = buckets[2]
         #expect(its.map(\.contents.count) == [0, 1, 0])
-        // Moved back to the parent's bucket, it follows the parent again.
+        // Once its bucket is the parent's again, the object follows the parent.
         mine.bucket = its[2]
         #expect(its.map(\.contents.count) == [0, 0, 1])
         content.bucket = buckets[0]

@@ -5,8 +5,8 @@ import TestSupport
 import TestWorlds
 import Testing
 
-/// Three contexts, each a child of the one before, edited at random and compared with a plain model
-/// of their layers.
+/// Three contexts, each a child of the previous one, edited at random and compared with a plain
+/// model of their layers.
 @MainActor @Suite struct ChildRandomTests {
     @Test func `law 4: nested contexts show what a plain model of their layers shows`() throws {
         let fixture = try Fixture([Bucket.self, Content.self, Item.self, Tag.self])
@@ -209,8 +209,8 @@ import Testing
         log.append("\(level) saves")
         let position = try contexts[level].save()
         model.save(level)
-        // The other context edits the rows that it sees; with a stale row, an assigned value could
-        // be no change.
+        // The other context edits the rows that it sees; on a stale row, an assignment might change
+        // nothing.
         if level == 0 { try other.reach(position) }
     }
 

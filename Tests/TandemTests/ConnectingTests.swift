@@ -83,7 +83,7 @@ import Testing
         #expect(taken?.state == .writable && taken?.reason == "")
         try save(context)
         #expect(daemon.end.number == 1 && !context.hasChanges)
-        // Repeating a known state is no event.
+        // Repeating a known state causes no event.
         daemon.tell(isReadOnly: false)
         daemon.cutConnections()
         #expect(await events.next()?.state == .lost)

@@ -27,7 +27,7 @@ import Testing
         try first.performFetch()
         var second: FetchedResultsController? = try controller(container.makeContext(name: "other"))
         try second?.performFetch()
-        // A repeated fetch takes no second controller slot.
+        // A repeated fetch does not take a second controller slot.
         try second?.performFetch()
         let third = try controller(context)
         let error = #expect(throws: TandemError.self) { try third.performFetch() }

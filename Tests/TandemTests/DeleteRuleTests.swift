@@ -34,7 +34,7 @@ import Testing
         var all: [ManagedObject] { [box, item, part, label] }
     }
 
-    /// Inserts a box with an item with a part, and a label.
+    /// Inserts a label, and a box with an item that has a part.
     private func graph() throws -> Graph {
         let graph = Graph(
             box: try context.insert("Box"), item: try context.insert("Item"),

@@ -58,7 +58,7 @@ final class Singer: ManagedObject, ManagedEntity {
         let other = container.makeContext(name: "second")
         let seen = try #require(try other.fetch(Choir.self, where: "memberCount = 1").first)
         #expect(seen.memberCount == 1)
-        // Another case of the same letters changes the name alone.
+        // A different case of the same letters changes the name, but not the folded text.
         singer.name = "ÉLAN"
         #expect(singer.folded == "elan")
         try context.save()

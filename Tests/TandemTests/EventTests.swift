@@ -75,7 +75,7 @@ import Testing
         let daemon: FakeDaemon
         let context: ManagedObjectContext
         let reference: ObjectReference
-        /// Whether it has done so; the merge notifies about the same object once more.
+        /// Whether the observer has done so; the merge notifies it of the same object once more.
         private var hasMeddled = false
 
         init(_ daemon: FakeDaemon, _ context: ManagedObjectContext, _ reference: ObjectReference) {

@@ -70,8 +70,8 @@ final class FakeDaemon: Sendable {
         var (unjudged, unfetched): (Set<String>, Set<String>) = ([], [])
         var epoch: UInt32 = 1
         var saveIDFloor: UInt64 = 0
-        /// The existing objects that new objects turn into, by number; nil if the new object is
-        /// dropped.
+        /// The existing objects that take the places of new ones, by number; nil if the new object
+        /// is dropped.
         var takenOver: [ObjectNumber: ObjectReference?] = [:]
         var beforeVerdicts: [SaveOperation] = []
         /// The related rows of every answer with verdicts.
@@ -105,8 +105,8 @@ final class FakeDaemon: Sendable {
     ) -> PersistentContainer {
         var limits = ClientLimits()
         limits.cachedRows = cachedRows ?? limits.cachedRows
-        // An answer is held until the test runs again, which takes long if many tests wait for the
-        // main actor.
+        // An answer is held until the test runs again, which takes a long time if many tests wait
+        // for the main actor.
         limits.answerMilliseconds = answerMilliseconds
         return PersistentContainer(author: author, transport: transport, limits: limits)
     }

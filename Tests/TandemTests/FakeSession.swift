@@ -235,7 +235,7 @@ final class FakeSession: Sendable {
         return places
     }
 
-    /// Commits another client's save, which moves the ring of every connection on.
+    /// Commits another client's save, which advances the ring of every connection.
     private func saveAgain(_ object: ObjectReference, _ daemonState: inout FakeDaemon.State) {
         let slot = daemon.entity("Content").slot(of: "name") ?? 0
         let value = SaveValue(slot: slot, value: .string("\(daemonState.end)"))

@@ -39,8 +39,8 @@ import Testing
     {
         var limits = ClientLimits()
         limits.listedReferences = listed
-        // An answer is held until the test runs again, which takes long if many tests wait for the
-        // main actor.
+        // An answer is held until the test runs again, which takes a long time if many tests wait
+        // for the main actor.
         limits.answerMilliseconds = 3_600_000
         return PersistentContainer(
             entities: [Bucket.self, Content.self], author: "reader",

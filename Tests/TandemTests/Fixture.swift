@@ -133,7 +133,7 @@ final class Fixture: Sendable {
 extension ManagedObjectContext {
     /// Connects, however long a busy machine takes.
     ///
-    /// For contexts with a short connection timeout, in tests of a daemon that goes away.
+    /// Used for contexts with a short connection timeout, in tests whose daemon is stopped.
     func connectPatiently() {
         func isConnected() -> Bool { (try? connect() as Position) != nil }
         while !isConnected() {}

@@ -95,7 +95,7 @@ import Testing
         let context = container.makeContext(name: "index")
         var index = try index(context)
         let fetched = try #require(context.position)
-        // Saves of others between the fetch and the registration are part of the following
+        // Saves by others between the fetch and the registration are part of the following
         // transactions.
         var last = try save(0)
         let position = isAtContext ? fetched : try container.end()
@@ -116,8 +116,8 @@ import Testing
         let fresh = fixture.container("fresh").makeContext(name: "fresh")
         let truth = try self.index(fresh)
         #expect(fresh.position == last && truth.sizes.count == 24)
-        // The journal's end is after a save that the fetch did not see; a reader that starts there
-        // misses it.
+        // The fetch did not see the last save, so a reader that starts at the journal's end misses
+        // it.
         #expect((index == truth) == isAtContext && (position == fetched) == isAtContext)
     }
 

@@ -2,7 +2,7 @@ import Tandem
 import TandemModel
 import Testing
 
-/// Contexts that merge only explicitly.
+/// Contexts that merge only on request.
 @MainActor @Suite struct MergeByHandTests {
     let fixture: Fixture
     let container: PersistentContainer

@@ -157,7 +157,8 @@ final class Shown: ManagedObject, ManagedEntity {
         try stale.save(policy: .overwrite)
         let seen = try #require(
             try newer.makeContext(name: "s").fetch(FetchRequest(entity: "Item")).first)
-        // Declared properties have the app's values, undeclared ones those that others saved.
+        // Declared properties have the app's values; undeclared ones keep the values that others
+        // saved.
         #expect(seen["name"] == .string("old") && seen["size"] == .null)
         #expect(seen["alpha"] == .string("new") && seen["zeta"] == .int(7))
     }

@@ -112,7 +112,7 @@ struct PlainEdits {
     }
 }
 
-/// A store and contexts, each of which saves into the one before; the first saves into the store.
+/// A store and contexts, each of which saves into the previous one; the first saves into the store.
 struct NestedGraph {
     var store = PlainGraph()
     var levels: [PlainEdits]
@@ -124,7 +124,7 @@ struct NestedGraph {
         level < 0 ? store : levels[level].laid(over: graph(level - 1))
     }
 
-    /// Saves a context over the edits made below since.
+    /// Saves a context on top of the later edits in the layer below it.
     mutating func save(_ level: Int) {
         let edits = levels[level]
         levels[level] = PlainEdits()

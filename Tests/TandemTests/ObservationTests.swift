@@ -6,8 +6,8 @@ import Testing
 
 @testable import Tandem
 
-/// Objects under `withObservationTracking`: reading a property registers for that property, for
-/// edits and merges alike.
+/// Objects under `withObservationTracking`: reading a property observes that property, for edits
+/// and merges alike.
 @MainActor @Suite struct ObservationTests {
     /// Records whether a property that was read is about to change.
     final class Probe: Sendable {
@@ -39,7 +39,7 @@ import Testing
         daemon.update(content.reference(in: daemon), ["size": .int(2)])
         try context.reach(daemon.end)
         #expect(size.hasFired && !name.hasFired && content.size == 2)
-        // A reader of both is notified of either.
+        // A reader of both properties is notified if either changes.
         let both = Probe { _ = (content.name, content.size) }
         daemon.update(content.reference(in: daemon), ["name": .string("b")])
         try context.reach(daemon.end)

@@ -12,7 +12,7 @@ import Testing
     private let clubs: [Club]
 
     /// Inserts clubs with and without nicknames, ranks, rivals and members, in most combinations
-    /// that a chain may meet.
+    /// that an optional chain may encounter.
     init() throws {
         let container = try PersistentContainer.inMemory(entities: [Club.self, Member.self])
         context = container.makeContext(name: "test")

@@ -42,7 +42,7 @@ import Testing
         random = SplitMix(seed)
         contexts = try (0..<3).map { index in
             let context = fixture.container("c\(index)").makeContext(name: "c\(index)")
-            // A context that follows an entity merges the saves of others to it.
+            // A context that follows an entity merges other processes' changes to its objects.
             for entity in ["Squad", "Runner", "Song"] {
                 _ = try context.fetch(FetchRequest(entity: entity))
             }
@@ -109,7 +109,7 @@ import Testing
             if !wanted.isEmpty, random.next(2) == 0 { wanted.removeLast() }
             squad.setOrderedObjects(wanted, for: name)
         case 4 where name == "runners":
-            // A runner of another squad, or of none, added through its own end.
+            // A runner of another squad, or without a squad, added through its own end.
             let all = try context.fetch(FetchRequest(entity: "Runner"))
             guard let runner = all.isEmpty ? nil : all[random.next(all.count)] else { return }
             // A fetch merges first.

@@ -63,8 +63,7 @@ import Testing
         world.reader.add(beginnings)
         var moments = [Moment(position: try world.end(), dump: try world.dump())]
         for round in 0..<rounds {
-            // Contexts that merge automatically get the chance to; a pinned context must not use
-            // it.
+            // Contexts that merge automatically get a chance to do so; a pinned context must not.
             for _ in 0...random.next(4) { await Task.yield() }
             try trouble(&random)
             try world.save(&random)
@@ -82,7 +81,7 @@ import Testing
         }
     }
 
-    /// Moves the reader, or leaves it.
+    /// Moves the reader, or leaves it where it is.
     ///
     /// Returns the state that it must show then, or nil if its pin has ended.
     private func move(

@@ -14,8 +14,8 @@ import Testing
     let contents: [Content]
     let start: Position
 
-    /// Inserts contents of the sizes 0 … 3, two each in buckets named x and y, alternating by name;
-    /// the reader is pinned after that save.
+    /// Inserts contents with sizes 0 … 3, two each in buckets named x and y, with alternating
+    /// names; the reader is pinned after that save.
     init() throws {
         fixture = try Fixture()
         writer = fixture.container("writer").makeContext(name: "writer")
@@ -161,7 +161,7 @@ import Testing
 
     // MARK: Observers
 
-    /// The events that an observer of contents received.
+    /// The events that an observer received.
     private final class Heard {
         var saves: [UInt64] = []
         var missed: [SaveGap] = []

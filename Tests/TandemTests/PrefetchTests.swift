@@ -142,7 +142,7 @@ import Testing
 }
 
 extension ManagedObjectContext {
-    /// Returns the ids of blocking fetches, with pending edits and without.
+    /// Returns the ids of blocking fetches, with and without pending edits.
     fileprivate func fetchedIDs(_ request: FetchRequest) throws -> ([ObjectID], [ObjectID]) {
         let with = try fetch(request).map(\.id)
         let without = try fetch(request, includesPendingChanges: false).map(\.id)

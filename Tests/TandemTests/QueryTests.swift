@@ -225,7 +225,7 @@ import Testing
         var counts: [Int] = []
         screen.rows.onChange = { _ in
             if counts.isEmpty {
-                // Loading the object merges the saves up to then.
+                // Loading the object merges all saves up to this point.
                 try? reader.refresh(reader.existingObject(with: rowID), mergeChanges: false)
                 _ = try? writer.insert(Content.self).size = 7
                 _ = try? writer.save()
@@ -320,7 +320,7 @@ import Testing
         request.sectionNameKeyPath = nil
         rows.request = request
         #expect(rows.sections.map(\.count) == [0])
-        // Objects give their section names themselves, also over relationships.
+        // Section names are read from the objects, even across relationships.
         let bucket = try writer.insert(Bucket.self)
         bucket.name = "home"
         let contents = try save(1, 2)

@@ -132,7 +132,7 @@ import Testing
         let content = try #require(try context.fetch(Content.self).first)
         for size in 2...9 { daemon.update(reference, ["size": .int(Int64(size))]) }
         let goal = daemon.end
-        // The ring moves on between each request and its answer.
+        // The ring advances between each request and its answer.
         daemon.state.withLock { $0.savesBeforeHistory = 1_000 }
         try context.reach(goal)
         #expect(content.size >= 9)

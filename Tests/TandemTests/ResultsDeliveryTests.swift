@@ -66,7 +66,7 @@ import Testing
             case .move(_, _, let from, let to): all.append("move \(text(from))-\(text(to))")
             case .update(_, _, let from, let to): all.append("update \(text(from))-\(text(to))")
             }
-            // New index paths are those that the controller reports by now.
+            // New index paths are the ones that the controller already reports.
             let stands = controller.indexPath(for: id)
             if stands != object.to { wrong.append("\(id) at \(String(describing: stands))") }
             if let to = object.to, controller.object(at: to).id != id {
@@ -147,7 +147,7 @@ import Testing
         change = try await latest.next()
         #expect(change?.error == nil && change?.position == list.position)
         #expect(calls.all == ["failure outOfOrderSection", "will", "did", "change"])
-        // A fetch also recovers the list; delegates are not notified of it.
+        // A fetch also recovers the list; delegates are not notified of this recovery.
         let other = try save(("c", 1))[0]
         other.name = "0"
         rows[0].name = "00"
@@ -239,7 +239,7 @@ import Testing
         (new.name, new.bucket) = ("z", near)
         try save()
         #expect(causes.last?.map(\.keyPaths) == [["bucket.name"], []])
-        // A merge without effect leaves no cause for a later change.
+        // A merge without effect does not become the cause of a later change.
         let mine = try #require(list.fetchedObjects.first as? Content)
         let other = try writer.insert(Bucket.self)
         other.name = "none"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Edits over lists of resting contexts, at the edges of windows, and in sums.
+/// Edits shown in lists: in contexts that do not merge, at the edges of windows, and in sums.
 @MainActor @Suite struct ResultsEditsTests {
     let fixture: Fixture
     let theirs: ManagedObjectContext
@@ -14,7 +14,8 @@ import Testing
     let contents: [Content]
     let start: Position
 
-    /// Inserts contents of the sizes 1 … 8, named alike, alternating between buckets named x and y.
+    /// Inserts contents with sizes 1 … 8 and the same name, alternating between buckets named x and
+    /// y.
     init() throws {
         fixture = try Fixture()
         theirs = fixture.container("theirs").makeContext(name: "theirs")
@@ -82,7 +83,7 @@ import Testing
         case .paused: mine.pause()
         case .pinned: try await mine.pin()
         }
-        // Saves of others must not become visible.
+        // Saves by others must not become visible.
         try theirs.insert(Content.self).size = 0
         try await theirs.save()
         for object in controller.fetchedObjects { mine.delete(object) }

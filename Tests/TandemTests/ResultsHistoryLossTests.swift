@@ -12,7 +12,7 @@ import Testing
     let buckets: [Bucket]
     let contents: [Content]
 
-    /// Inserts contents of the sizes 0 … 3, two each in buckets named x and y.
+    /// Inserts contents with sizes 0 … 3, two each in buckets named x and y.
     init() throws {
         fixture = try Fixture()
         writer = fixture.container("writer").makeContext(name: "writer")

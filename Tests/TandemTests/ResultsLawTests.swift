@@ -61,7 +61,7 @@ import Testing
         let watched = try world.controllers(count: 8, &random)
         for round in 0..<Volume.of(20, deep: 30) {
             let position = try trouble(world, fixture, &random)
-            // A reader that merges automatically gets the chance to.
+            // A reader that merges automatically gets a chance to do so.
             for _ in 0...random.next(4) { await Task.yield() }
             guard random.next(3) > 0 else { continue }
             try catchUp(world.reader, position, &random)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    /// Returns a fixture; in every second run its answers are chunked by object.
+    /// Returns a fixture; in every other run its answers are chunked by object.
     private func fixture(_ run: Int) throws -> Fixture {
         var limits = DaemonLimits()
         if run % 2 == 1 { limits.chunkBytes = 1 }

@@ -153,7 +153,7 @@ import Testing
         case 0:
             for _ in 0...random.next(3) { try edit(theirs, &random) }
             let position = try theirs.save(policy: .objectTrump)
-            // Changes that are not merged yet make the next save a conflict.
+            // Changes that have not been merged make the next save a conflict.
             if random.next(2) == 0 { try mine.reach(position) }
             return "theirs"
         case 1:

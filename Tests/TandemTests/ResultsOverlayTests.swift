@@ -76,7 +76,7 @@ import Testing
         #expect(recorder.summary == ["update 0.0-0.0"])
         try mine.save()
         #expect(recorder.summary == ["update 0.0-0.0"])
-        // Members that others add are changes, beside own ones and alone.
+        // Members that others add are reported, alone or together with members added here.
         try theirs.insert(Content.self).bucket = bucket
         try mine.reach(try theirs.save())
         #expect(recorder.summary.count == 2)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Controllers after a stream gap, while they open under many saves, and at the edge of a window.
+/// Controllers after a stream gap, while they open during many saves, and at the edge of a window.
 @MainActor @Suite struct ResultsRecoveryTests {
     private func controller(
         _ context: ManagedObjectContext, _ format: String? = nil, sort: [String] = ["name"],

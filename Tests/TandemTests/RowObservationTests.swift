@@ -143,7 +143,7 @@ import Testing
             source: .store(reader), request: ResultsRequest(sort: ["name"]))
         contents[0].name = "other"
         try await writer.save()
-        // The members have to be loaded, which merges a change of what was read before.
+        // Loading the members merges a change of the value that was read first.
         let probe = Probe { _ = (list[0].name, buckets[0].contents.count) }
         while !probe.hasFired { await Task.yield() }
         #expect(list[0].name == "other")
@@ -169,7 +169,7 @@ import Testing
         let others = Probe { _ = (model.number, list[0].name) }
         let probes = (1...2).map { at in Probe { _ = (list[at].name, list[at].size) } }
         #expect(reader.registeredObjects.isEmpty && reader.observed.numbers.count == 3)
-        // Ended on another thread, by another value of the same probe.
+        // Changing the model's number on another thread ends the observation.
         await Task.detached { model.change() }.value
         #expect(others.hasFired && reader.observed.numbers.count == 2)
         contents[1].name = "other"
@@ -194,7 +194,7 @@ import Testing
         }
         #expect(context.registeredObjects.isEmpty && context.records.count < 400)
         #expect(context.observed.numbers.count == list.count)
-        // Every page read the number of rows.
+        // Every page has read the number of rows, which changes now.
         try writer.insert(Content.self).size = 5
         try context.reach(writer.save())
         #expect(pages.allSatisfy(\.hasFired) && context.observed.numbers.isEmpty)

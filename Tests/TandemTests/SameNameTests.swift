@@ -63,7 +63,7 @@ import Testing
         item.name = "b"
         #expect(item.isUpdated && item.changedValues() == ["name": .string("b")])
         #expect(item.committedValues(forKeys: ["name"]) == ["name": .string("a")])
-        // A value that was set back is no change.
+        // A value that is set back to its original does not count as a change.
         item.name = "a"
         #expect(!item.isUpdated && item.changedValues().isEmpty && !ours.hasChanges)
         ours.delete(item)
@@ -107,8 +107,8 @@ import Testing
         try theirs.save()
         #expect(error { try ours.save() } == .conflict)
         #expect(error { try ours.save() } == .conflict)
-        // After another refresh, the edits are based on the version that the refused save met, and
-        // on nothing later.
+        // After another refresh, the edits are based on the version that the refused save
+        // conflicted with, and on no later one.
         refresh()
         refresh()
         try theirs.reach(try ours.save())

@@ -218,7 +218,8 @@ final class Person: ManagedObject, ManagedEntity {
 
 @MainActor @Suite struct SameContentTests {
     let fixture: Fixture
-    /// Contexts as of three processes; each has higher object numbers than the one before.
+    /// Contexts that stand for three processes; each has higher object numbers than the previous
+    /// one.
     let contexts: [ManagedObjectContext]
 
     init() throws {

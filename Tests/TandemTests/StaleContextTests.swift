@@ -2,7 +2,7 @@ import Tandem
 import TandemModel
 import Testing
 
-/// Saves of a context that has not merged the changes of others, under each policy.
+/// Saves of a context that has not merged changes by others, under each policy.
 @MainActor @Suite struct StaleContextTests {
     let fixture: Fixture
     let writer: ManagedObjectContext
@@ -106,7 +106,7 @@ import Testing
             _ = try outcome.get()
             #expect(ours.changedValues() == ["size": .int(7)])
         }
-        // By now the context knows the changes of others, and its save has no conflict.
+        // By now the context has merged the changes by others, so its save has no conflict.
         try await reader.resume()
         let end = try await reader.save(policy: .error)
         try await writer.reach(end)

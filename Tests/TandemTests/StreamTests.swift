@@ -6,7 +6,7 @@ import Testing
 
 @testable import Tandem
 
-/// Random saves of several containers, as of several processes, through a real daemon.
+/// Random saves of several containers, which stand for processes, through a real daemon.
 @MainActor @Suite struct StreamTests {
     @Test func `law2: every context ends with the same graph, in whatever order it merged`() throws
     {

@@ -57,7 +57,7 @@ import Testing
         let start = context.position?.number ?? 0
         try context.reach(try other.install(Self.model("other")))
         #expect(heard == ["unknownProperty"])
-        // It is reported once per model.
+        // The error is reported once per model.
         try context.reach(try item(["other": .int(7)]))
         #expect(heard == ["unknownProperty"])
         try deleteAll()

@@ -162,7 +162,7 @@ import Testing
         let fine = try #require(try reader.existingObject(with: other) as? Content)
         fine.name = "fine"
         try reader.save()
-        // After the object is loaded, its edits are like all others.
+        // After the object is loaded, its edits are like any others.
         _ = try reader.fetch(Content.self)
         object.size += 1
         try reader.save()
@@ -204,7 +204,7 @@ import Testing
         refusal(nil, "\(there.id).contents", "dropped")
         try reader.save()
         #expect(try stored(Content.self, content.id, \.bucket?.id) == here.id)
-        // Linking another object to an unreadable one is no edit of the latter.
+        // Linking another object to an unreadable one does not edit the unreadable object.
         reader.refreshAllObjects()
         try whileAway { #expect(bucket.name == "") }
         mine.bucket = bucket

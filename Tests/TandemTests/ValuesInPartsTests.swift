@@ -89,8 +89,8 @@ private struct Name: ObjectValue, Equatable {
         let found = try names(context) { content in
             calls += 1
             guard calls == 5 else { return }
-            // Another context saves and this one reads, which moves it on: the remaining rows are
-            // made at the new position.
+            // Another context saves, and a read advances this one: the remaining rows are made at
+            // the new position.
             for some in (try? other.fetch(Content.self)) ?? [] where some.name >= "20" {
                 some.name += "!"
             }

@@ -110,7 +110,7 @@ import Testing
         var answer = FetchAnswer(position: 1, count: 8)
         let belongs = answer.append(FetchedChunk(places: whole.slice(0..<8), hasMore: false))
         #expect(!belongs)
-        // More objects than the answer announces, and fewer.
+        // More and fewer objects than the answer announces.
         for (count, hasMore) in [(7, false), (8, true), (9, false)] as [(UInt64, Bool)] {
             var answer = FetchAnswer(position: 1, count: count)
             let references = (1...8).map { ObjectReference(tag: 1, number: $0) }

@@ -34,7 +34,7 @@ struct StateTableTests {
         }
     }
 
-    /// Normalises a cell: one without an action begins with the arrow.
+    /// Normalises a cell: a cell without an action begins with the arrow.
     private func spelled(_ cell: String) -> String { cell.hasPrefix("→") ? " " + cell : cell }
 
     /// Returns the name of an enum case, without its associated values.

@@ -1,6 +1,6 @@
 /// A kind of deep test of `make check`: its tests, their variables and their build.
 struct CheckKind: Sendable {
-    /// The way in which the tests are built.
+    /// The ways to build the tests.
     enum Build: Sendable {
         /// The build of `make test`.
         case debug
@@ -29,7 +29,8 @@ struct CheckKind: Sendable {
     let tests: [String]
     /// The number of units in one round and their name; nil if the figure is the number of tests.
     let figure: (count: Int, unit: String)?
-    /// The seconds of one round on two cores, with a build from scratch if it needs one of its own.
+    /// The seconds of one round on two cores, including a build from scratch if the kind needs a
+    /// build of its own.
     let leastSeconds: Double
     /// Whether further rounds, with other seeds, can find more.
     let isRepeatable: Bool

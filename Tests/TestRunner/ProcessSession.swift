@@ -32,7 +32,7 @@ struct ProcessSession {
         }
     }
 
-    /// Each process with the kernel function that its threads wait in.
+    /// Each process, with the kernel function in which its threads wait.
     var description: String {
         processes.map { process in
             let threads = Self.names("/proc/\(process.id)/task").map {

@@ -43,7 +43,7 @@ struct ProgressWatch {
     /// Evaluates the next sample; returns a verdict if the test must be ended.
     mutating func observe(_ sample: Sample) -> Verdict? {
         let elapsed = sample.time - last.time
-        // The sum falls when a process ends that its parent does not wait for.
+        // The sum drops when a process ends whose parent does not wait for it.
         let used = max(0, sample.processorSeconds - last.processorSeconds)
         let isIdle =
             used < elapsed * limits.idleShare && !sample.isWaitingForDisk

@@ -16,10 +16,10 @@ struct TestGroup: Equatable {
 /// A long suite has a process of its own. Short suites of the same target share a process, because
 /// starting a process costs a tenth of a second.
 struct TestPlan {
-    /// The expected duration from which on a suite has a process of its own, in seconds.
+    /// The minimum expected duration of a suite that has a process of its own, in seconds.
     static let ownProcess = 8.0
-    /// Suites whose tests mostly wait for timeouts of other processes; several of their tests run
-    /// at the same time.
+    /// Suites whose tests mostly wait for timeouts of other processes, so several of their tests
+    /// run at the same time.
     static let waiting: Set<String> = ["ProcessTests.BridgeWireTests"]
     /// The assumed duration of a test of unknown duration, in seconds.
     static let unknownTest = 0.05

@@ -3,8 +3,9 @@ package import Testing
 
 /// A trait that runs each test of a suite on threads of its own, so that the test may block.
 ///
-/// Swift has only one cooperative thread per core: tests that block them stop every other task of
-/// the process. Each suite has this trait or is isolated to the main actor, whose thread may block.
+/// Swift has only one cooperative thread per core: tests that block these threads stop every other
+/// task of the process. Each suite has this trait or is isolated to the main actor, whose thread
+/// may block.
 ///
 ///     @Suite(.ownThread) struct SocketTests { … }
 package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
@@ -18,7 +19,7 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == OwnThread {
-    /// A trait with which tests run on threads of their own and may block.
+    /// A trait that runs tests on threads of their own, where they may block.
     package static var ownThread: OwnThread { OwnThread() }
 }
 

@@ -2,7 +2,7 @@ import TandemModel
 import TandemQuery
 import TandemResults
 
-/// A list that a random test watches: the request, and the same in plain code.
+/// A list that a random test watches: its request, and an equivalent in plain code.
 package struct ListShape {
     /// A predicate as text and as a function.
     struct Rule: Sendable {

@@ -13,7 +13,7 @@ import TandemQuery
     /// Returns a model of random shape that has everything the requests name.
     ///
     /// Delete rules, indexes, further attributes (which shift the slots of others), the depth of
-    /// inheritance, and relationships of every kind beside the observed ones are random.
+    /// inheritance, and relationships of every kind in addition to the observed ones are random.
     package nonisolated static func model(_ random: inout SplitMix) -> Model {
         func rule() -> DeleteRule {
             [DeleteRule.nullify, .nullify, .nullify, .cascade, .noAction][random.next(5)]

@@ -1,5 +1,5 @@
-/// One step of a list, with the requirements for a report of it: complete, without superfluous
-/// parts, and minimal.
+/// One step of a list, with the requirements for its report: complete, minimal, and without
+/// superfluous parts.
 package struct TableStep: Sendable {
     package var old: [TableSection]
     package var new: [TableSection]

@@ -1,7 +1,7 @@
 /// The rule that the page on the architecture names only what exists, and omits no target.
 ///
-/// A name is a text in backticks outside code blocks. Commands, settings and other texts that look
-/// like no name of code are ignored.
+/// A name is a text in backticks outside code blocks. Commands, settings and other texts that do
+/// not look like names in code are ignored.
 enum ArchitectureRules {
     static let page = "ARCHITECTURE.md"
 
@@ -36,7 +36,8 @@ enum ArchitectureRules {
         return found
     }
 
-    /// Returns the name that a text in backticks looks like, or nil if it looks like none.
+    /// Returns the name that a text in backticks looks like, or nil if it does not look like a
+    /// name.
     static func name(_ text: String) -> Name? {
         guard let first = text.first, !text.contains(" ") else { return nil }
         if text.hasSuffix(")"), let open = text.firstIndex(of: "(") {
@@ -96,7 +97,7 @@ enum ArchitectureRules {
         }
     }
 
-    /// Returns the first component that is not declared as what it has to be.
+    /// Returns the first component that is not declared in the required way.
     private static func unknown(_ parts: [String], in declared: Declarations) -> String? {
         parts.first { part in
             part.first?.isUppercase == true

@@ -1,10 +1,11 @@
-/// The modules whose invariants are code: each has a least number of assertions.
+/// The modules whose invariants are asserted in code: each must have a minimum number of
+/// assertions.
 enum AssertionRules {
     static let places = [
         "Sources/TandemJournal", "Sources/TandemStore", "Sources/TandemResults",
         "Daemon/TandemDaemon/Committer",
     ]
-    /// The least number of assertions per 1,000 lines of a place.
+    /// The minimum number of assertions per 1,000 lines of a place.
     static let leastDensity = 8.0
 
     private static let calls = [

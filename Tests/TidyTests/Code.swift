@@ -1,9 +1,9 @@
 /// A Swift text separated into its code, line for line, and the texts in it: comments and string
 /// literals.
 ///
-/// In the code, comments are removed, and string literals keep only their quotes. The type handles
-/// line comments, one-line and multi-line strings, raw strings, escapes and interpolations. It
-/// works on bytes, because no character of several bytes has a meaning here.
+/// Comments are removed, and string literals keep only their quotes. The type handles line
+/// comments, one-line and multi-line strings, raw strings and escapes; interpolations count as part
+/// of their string. It works on bytes, because only ASCII characters matter here.
 struct Code {
     /// A block of comment lines, or a string literal.
     struct Text: Equatable {

@@ -4,7 +4,7 @@
 enum FaultRules {
     static let page = "Daemon/TandemDaemon/TandemDaemon.docc/Faults.md"
 
-    /// Returns a finding for each row that names a test which no test file declares.
+    /// Returns a finding for each row that names a test that no test file declares.
     static func missing(_ page: String, tests: [SourceFile]) -> [Finding] {
         FaultTable(page: page).rows.flatMap { row in
             row.tests.filter { name in

@@ -1,6 +1,6 @@
 import Testing
 
-/// Samples for the rules on single files: one that breaks the rule and one that does not.
+/// Samples for every rule: some that break the rule and some that do not.
 @Suite struct RuleTests {
     // MARK: Code
 

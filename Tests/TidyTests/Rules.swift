@@ -59,7 +59,7 @@ enum Rules {
         return reminders + each(file) { $0.contains("try" + "!") ? "a forced try" : nil }
     }
 
-    /// Checks that each unchecked claim to the compiler has a comment on its guard above or beside
+    /// Checks that each unchecked claim to the compiler is explained by a comment above or beside
     /// it.
     static func guards(_ file: SourceFile) -> [Finding] {
         let lines = file.lines

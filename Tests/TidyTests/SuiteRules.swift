@@ -1,5 +1,4 @@
-/// The rule that every suite exists which the page of names shared with Core Data lists for its
-/// rows.
+/// The rule that every suite exists that is listed on the page of names shared with Core Data.
 enum SuiteRules {
     static let page = "Client/Tandem/Tandem.docc/SameNames.md"
 

@@ -62,7 +62,7 @@ enum Tree {
         var paths: Set<String> = []
         for name in try names() {
             paths.insert(name)
-            // Fails for a file.
+            // This fails if the path is a file.
             let below = try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + name)
             for path in below ?? [] where !path.contains(".build") {
                 paths.insert("\(name)/\(path)")

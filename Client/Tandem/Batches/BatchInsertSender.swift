@@ -6,13 +6,14 @@ import TandemWire
 ///
 /// While the daemon inserts one chunk, the next one is filled and sent, so that neither side waits
 /// for the other. At most two chunks and one row are held, whatever the length of the sequence.
-/// Rows that the daemon has from an earlier attempt are skipped as they arrive; their hash has to
-/// match.
+/// Rows that the daemon already has from an earlier attempt are skipped as they arrive; their hash
+/// has to match.
 ///
 /// State:
-/// - `rows`: the rows that arrived and are not known to be inserted, each with the hash of all rows
-///   up to it.
-/// - `sent`, `underWay`: the number of those rows that were sent, and the replies of their chunks.
+/// - `rows`: the rows that have arrived but are not known to be inserted, each with the hash of all
+///   rows up to it.
+/// - `sent`, `underWay`: the number of those rows that were sent, and the promises of the answers
+///   to their chunks.
 /// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
 /// - `known`: the daemon's progress, while it is ahead of the rows that have arrived here.
 final class BatchInsertSender {
@@ -194,14 +195,14 @@ final class BatchInsertSender {
         try numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
     }
 
-    /// Records that `count` rows of the next chunk were sent, with the reply of their answer.
+    /// Records that `count` rows of the next chunk were sent, with the promise of the answer.
     func noteSent(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
         underWay.append(reply)
         sent += count
         makePart()
     }
 
-    /// Removes and returns the reply of the first chunk in flight.
+    /// Removes and returns the promise of the answer to the first chunk in flight.
     func takeReply() -> ReplyPromise<DaemonMessage>? {
         underWay.isEmpty ? nil : underWay.removeFirst()
     }

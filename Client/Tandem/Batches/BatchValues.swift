@@ -10,8 +10,8 @@ public struct BatchValues: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     public var attributes: [String: TandemModel.Value]
     /// The targets of relationships; a to-one relationship has one target or none.
     public var objects: [String: [ObjectID]]
-    /// Identifies a row when a batch insert is repeated, in place of the values, which may differ
-    /// by then.
+    /// Identifies a row when a batch insert is repeated, in place of the values, which may have
+    /// changed.
     package var identity: [UInt8]?
 
     /// Creates values from attributes and relationships.

@@ -75,7 +75,7 @@ extension DaemonCalls {
 }
 
 extension Connection {
-    /// Returns the result of a batch insert up to now.
+    /// Returns the result of a batch insert so far.
     func result(_ work: BatchInsertSender) throws(TandemError) -> BatchResult {
         try batchResult(work.position ?? 0, work.count)
     }

@@ -60,7 +60,7 @@ extension DaemonCalls {
             case .failure(let error):
                 answer = BatchAnswer(position: 0, count: 0, failure: error)
             }
-            // The retry resumes under the same id, also if part of the batch is done.
+            // The retry resumes under the same id, even if part of the batch is done.
             guard answer.failure?.code == .schemaMismatch, attempt < connection.limits.modelAttempts
             else { return try connection.result(answer) }
             // The daemon has pushed its current model before this answer.

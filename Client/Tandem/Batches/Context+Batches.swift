@@ -9,7 +9,8 @@ extension ManagedObjectContext {
     /// resumes on the next one.
     /// - Parameters:
     ///   - request: The request that selects the objects.
-    ///   - id: An id under which the batch may be repeated, also by another process; 1 to 56 bytes.
+    ///   - id: An id of 1 to 56 bytes under which the batch may be repeated, even by another
+    ///     process.
     ///     Repeating a finished batch returns its result; repeating an unfinished one resumes it.
     ///   - author: The author to record instead of the container's.
     /// - Returns: The position of the last transaction, and the number of objects.
@@ -53,9 +54,9 @@ extension ManagedObjectContext {
 
     /// Inserts an object for each row, in the daemon; blocks until the objects are merged here.
     ///
-    /// A repeat under the same `id` with the same rows inserts the missing rows, also from another
-    /// process. With other rows it throws `usage`. If the connection is lost, the batch resumes on
-    /// the next one.
+    /// Repeating the insert under the same `id` with the same rows inserts the missing rows, even
+    /// from another process. With different rows it throws `usage`. If the connection is lost, the
+    /// batch resumes on the next one.
     /// - Returns: The position of the last transaction, and the number of rows. A row counts as
     ///   well if an existing object already has its unique values.
     /// - Throws: The errors of a save, for the first row that can't be inserted; the error's `row`

@@ -41,11 +41,11 @@ extension ManagedObjectContext {
     /// Sends a save that sets links, without waiting for its answer.
     ///
     /// The daemon carries out saves in the order in which they are sent. This one has no base
-    /// version, so it sets the links whatever others changed. Repeating it changes nothing, because
-    /// existing members stay. The context neither merges the save nor shows it among its edits.
-    /// After a failure, save the same links as edits of objects, which also follows a change of the
-    /// model. Throws `unknownEntity`, `unknownProperty` and `usage` for links that do not fit the
-    /// model.
+    /// version, so it sets the links no matter what others have changed. Repeating it changes
+    /// nothing, because existing members stay. The context neither merges the save nor shows it
+    /// among its edits. After a failure, save the same links as edits of objects; that also works
+    /// after a model change. Throws `unknownEntity`, `unknownProperty` and `usage` for links that
+    /// do not fit the model.
     package func send(_ updates: [LinkUpdate]) throws -> LinkSave {
         try blocking { try await send(updates, $0) }
     }

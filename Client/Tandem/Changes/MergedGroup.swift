@@ -15,7 +15,7 @@ struct MergedGroup: Sendable {
     /// Whether the stream was interrupted or the model replaced, so that all loaded data is
     /// invalid.
     var isRestart = false
-    /// Whether the group is of another log or epoch than the saves reported before.
+    /// Whether the group belongs to another log or epoch than the saves reported before.
     var isOtherLog = false
     /// The position that the context leaves if it moves back; nil otherwise.
     var left: UInt64?
@@ -52,7 +52,7 @@ struct MergedGroup: Sendable {
     /// Creates a group that undoes transactions, all of one model.
     ///
     /// It moves a context from the position of the last transaction to the one before the first.
-    /// The journal does not record at which position the restored rows had been written. They get
+    /// The journal does not record the positions at which the restored rows were written. They get
     /// the version `to`, which is not lower than the true one, and lower than that of every later
     /// change.
     init(undoing transactions: [Transaction], from left: UInt64, to: UInt64, model: CompiledModel) {
@@ -133,7 +133,7 @@ enum NetEffect {
             var before: LinkChange?
             var after: LinkChange?
 
-            /// The net changes; empty if the member is back at its rank.
+            /// The net changes; empty if the member has its former rank again.
             var changes: [LinkChange] {
                 if let before, let after, before.rank == after.rank { return [] }
                 return [before, after].compactMap { $0 }
@@ -224,8 +224,8 @@ enum NetEffect {
         return (a + b.filter { !known.contains($0.slot) }).sorted { $0.slot < $1.slot }
     }
 
-    /// Returns a change without the values that are back at their former state, or nil if nothing
-    /// is left.
+    /// Returns a change without the values that have returned to their former state, or nil if
+    /// nothing is left.
     private static func reduced(_ change: Change, _ model: CompiledModel) -> Change? {
         guard let entity = model.entity(tagged: change.object.tag) else { return nil }
         var result = change

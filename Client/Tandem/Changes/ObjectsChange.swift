@@ -1,9 +1,9 @@
 public import TandemModel
 
-/// The changes of a context's objects since the last report, by its own edits and by merges.
+/// The changes to a context's objects since the last report, made by its own edits or by merges.
 ///
 /// Each object is in one of the five sets. ``ManagedObjectContext/registeredObject(for:)`` and
-/// ``ManagedObjectContext/object(with:)`` return the objects of ids.
+/// ``ManagedObjectContext/object(with:)`` return the object with an id.
 public struct ObjectsChange: Hashable, Sendable {
     /// The effect of saves by others, including objects that the context does not know.
     public struct Merged: Hashable, Sendable {
@@ -31,7 +31,7 @@ public struct ObjectsChange: Hashable, Sendable {
     public var refreshed: Set<ObjectID> = []
     /// All objects that the context knew when it discarded its data: by `reset`, or by a restart.
     public var invalidated: Set<ObjectID> = []
-    /// The merged changes of others.
+    /// The merged changes by others.
     public var merged = Merged()
 
     /// Whether there are no changes.

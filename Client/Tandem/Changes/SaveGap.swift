@@ -7,13 +7,12 @@ public struct SaveGap: Hashable, Sendable {
     public var after: Position
     /// The position after which saves are reported again.
     ///
-    /// It has another epoch than ``after`` if the log was restored.
+    /// Its epoch differs from that of ``after`` if the log was restored.
     public var through: Position
 
-    /// Returns the part of the gap after a position up to which saves were reported, or nil if it
-    /// is empty.
+    /// Returns the part of the gap after the last reported position, or nil if that part is empty.
     ///
-    /// The position is of the log of ``through``.
+    /// The position belongs to the log of ``through``.
     func left(after told: UInt64) -> SaveGap? {
         guard after.isComparable(with: through) else { return self }
         guard told < through.number else { return nil }

@@ -4,20 +4,20 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// Hands the chunks of an answer to a consumer as they arrive, so that it can start before the
-/// last.
+/// Hands the chunks of an answer to a consumer as they arrive, so that it can start before the last
+/// one.
 ///
-/// A caller passes a chunk reader with its request. It receives the answer's head like any answer,
-/// and takes the chunks from the reader: rows, or placements of a list's objects. The thread that
-/// reads the socket adds the chunks. A reader that was released accepts no chunks. An answer in one
-/// message does not change the reader.
+/// A caller passes a chunk reader with its request. The caller receives the answer's head like any
+/// answer, and takes the chunks from the reader: rows, or placements of a list's objects. The
+/// thread that reads the socket adds the chunks. A reader that was released accepts no chunks. An
+/// answer in one message does not change the reader.
 final class ChunkReader: Sendable {
     private struct Guarded {
-        /// The chunks that arrived and were not taken.
+        /// The chunks that have arrived but have not been taken.
         var parts: Deque<FetchedChunk> = []
         /// The number of objects to come; nil if no chunked answer has begun or it was discarded.
         var left: Int?
-        /// The head of a list answer, which tells what the placements of its chunks may refer to;
+        /// The head of a list answer, which defines what the placements of its chunks may refer to;
         /// nil if the chunks have rows.
         var places: ListPlacements?
         /// The error that ended the answer early.

@@ -15,7 +15,7 @@ struct ReceivedBatch {
     var moved = false
     /// Whether the stream of transactions has a gap.
     var isInterrupted = false
-    /// The change of the connection's state.
+    /// The change of the connection's state, if there was one.
     var event: ConnectionEvent?
     /// Changes between writable and read-only.
     var abilities: [ConnectionEvent] = []
@@ -350,7 +350,7 @@ extension Connection {
         let now = clock.monotonicNanoseconds
         let patience = limits.absentMilliseconds &* 1_000_000
         let (late, reason) = state.withLock { state in
-            // If no daemon was ever connected, don't wait as long as for a busy one.
+            // If there has never been a connection, don't wait as long as for a busy daemon.
             let hasLong = state.absentSince.map { now - $0 >= patience } ?? false
             let isAbsent = hasLong && state.session == nil
             return (state.expired(at: isAbsent ? .max : now), state.lastError)

@@ -13,7 +13,7 @@ struct PendingRequest: Sendable {
     var losses = 0
     /// The last known position when the request was first sent.
     var sentAt: UInt64?
-    /// Whether the request was sent before, so that it may have been carried out.
+    /// Whether the request was sent before, in which case it may have been carried out.
     var wasSent = false
     /// Whether the request was cancelled and the daemon was notified.
     var isCancelled = false
@@ -57,7 +57,7 @@ struct ConnectionState: Sendable {
     var ring: RecentTransactions
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
-    /// The time since which no daemon has listened on the socket; nil while one does.
+    /// The time when the socket was first found without a daemon; nil while one listens.
     ///
     /// In nanoseconds of the monotonic clock.
     var absentSince: UInt64?
@@ -150,8 +150,8 @@ struct ConnectionState: Sendable {
     /// Moves all requests in flight back to the queue, in sending order, except cancelled ones.
     ///
     /// Returns the requests that can't be sent again. These are requests that were in flight at too
-    /// many losses, because one of them may be the reason why the daemon closes the connection.
-    /// Requests whose answer was partly delivered are returned as well.
+    /// many losses, because one of them may be why the daemon closes the connection. Requests whose
+    /// answer was partly delivered are returned as well.
     mutating func requeue(deadline: UInt64, attempts: Int) -> [PendingRequest] {
         let unanswered = requests.removeAll().filter { !$0.isCancelled }.map { sent in
             var request = sent
@@ -204,7 +204,7 @@ struct ConnectionState: Sendable {
         return earliest
     }
 
-    /// Whether the daemon owes no answer and has no subscription of this process.
+    /// Whether no answer is outstanding and this process has no subscription.
     var expectsNothing: Bool {
         phase == .ready && interests.isEmpty && requests.isEmpty && queue.isEmpty
     }

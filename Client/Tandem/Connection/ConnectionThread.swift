@@ -65,7 +65,7 @@ final class ConnectionThread {
             .disconnected, "\(connection.transport.name): the daemon closed the connection")
     }
 
-    /// Connects, and records since when no daemon has listened.
+    /// Connects, or records when the socket was first found without a daemon.
     private func connect() throws -> Socket {
         do {
             let socket = try connection.transport.connect()

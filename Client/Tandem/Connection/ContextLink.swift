@@ -12,8 +12,8 @@ final class ContextLink: Sendable {
 
     /// The position up to which the context has merged; 0 before its first read.
     ///
-    /// The value may be slightly out of date. It only tells which transactions the connection may
-    /// drop.
+    /// The value may be slightly out of date. It only determines which transactions the connection
+    /// may drop.
     var merged: UInt64 {
         get { standing.load(ordering: .relaxed) }
         set { standing.store(newValue, ordering: .relaxed) }
@@ -25,7 +25,7 @@ final class ContextLink: Sendable {
         Task { await run(on: actor) }
     }
 
-    /// Makes the context report its object changes after the job that makes them.
+    /// Makes the context report its object changes after the current job.
     func signalChanges() { Task { await process(on: actor) } }
 
     private func process(on actor: isolated any Actor) async {

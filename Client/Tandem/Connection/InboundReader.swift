@@ -24,8 +24,8 @@ final class InboundReader: Sendable {
         var waitsForRoom = false
         /// Whether nothing more was expected when the last caller stopped reading.
         var isQuiet = false
-        /// Whether something was requested during this caller's turn that the caller may leave
-        /// unread.
+        /// Whether a request made during this caller's turn may have an answer that the caller
+        /// leaves unread.
         var isDemanded = false
         /// The interest that the poller was last given.
         var shown = Interest.read
@@ -36,7 +36,7 @@ final class InboundReader: Sendable {
         }
     }
 
-    /// The milliseconds after which a caller waiting for bytes checks deadlines.
+    /// The milliseconds after which a caller that waits for bytes checks deadlines.
     private static let patience: Int32 = 1_000
     private static let roomBytes = 64 << 10
 
@@ -65,8 +65,7 @@ final class InboundReader: Sendable {
 
     /// Whether the daemon has answered or pushed anything after its welcome.
     ///
-    /// A welcome alone proves nothing, because the next message sent may be what ends the
-    /// connection.
+    /// A welcome alone proves nothing, because the next message sent may end the connection.
     var isProven: Bool { reading.withLock { $0.isProven } }
 
     // MARK: Turns
@@ -132,7 +131,7 @@ final class InboundReader: Sendable {
     /// end.
     ///
     /// Does nothing while a caller is reading, because bytes read here would not wake the caller.
-    /// After an error the connection is over, and every later call throws the error again.
+    /// An error ends the connection, and every later call throws it again.
     func drain(_ connection: Connection) throws -> Bool {
         let (isOpen, isLitter) = try reading.withLock { reading in
             let isOpen = try drain(connection, &reading)

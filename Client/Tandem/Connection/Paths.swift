@@ -1,6 +1,6 @@
 import TandemIO
 
-/// The paths by which clients find a daemon; all paths of the client library are defined here.
+/// The paths at which clients find a daemon; all paths of the client library are defined here.
 public enum TandemPaths {
     /// The environment variable that overrides the default socket path.
     public static let socketVariable = "TANDEM_SOCKET"
@@ -50,11 +50,12 @@ public struct ClientLimits: Hashable, Sendable {
     public var recentTransactions = 4_096
     /// The encoded size of recent transactions kept for contexts, in bytes.
     public var recentBytes = 16 << 20
-    /// The bytes received after which freed memory is returned to the system; 0 for never.
+    /// The number of received bytes after which freed memory is returned to the system; 0 for
+    /// never.
     ///
     /// Otherwise the C library keeps it in fragments between live allocations. A process that
     /// handles large values for days would then stay at the peak size of each part of its heap.
-    /// Each release takes some milliseconds on the connection's thread.
+    /// Each release takes a few milliseconds on the connection's thread.
     public var releaseBytes = 8 << 20
     /// The number of rows that a context caches besides those of objects in use.
     public var cachedRows = 65_536
@@ -86,7 +87,8 @@ public struct ClientLimits: Hashable, Sendable {
     public var firstBackoffMilliseconds: UInt64 = 10
     /// The longest pause before reconnecting, in milliseconds.
     public var longestBackoffMilliseconds: UInt64 = 1_000
-    /// The number of transactions per request for a context that lags behind the kept ones.
+    /// The number of transactions per request for a context that lags behind the recent
+    /// transactions.
     public var historyBatch: UInt32 = 1_024
     /// The minimum number of rows fetched beyond the limit of a list.
     ///

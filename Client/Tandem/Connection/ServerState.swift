@@ -14,7 +14,7 @@ struct ServerState: Sendable {
     /// The last announced position.
     var position: UInt64
 
-    /// Returns a number of this log as a position that is valid outside the process.
+    /// Returns the position with a number in this log, which is valid outside the process as well.
     func position(_ number: UInt64) -> Position {
         Position(log: log, epoch: epoch, number: number)
     }
@@ -32,7 +32,7 @@ public struct ConnectionEvent: Hashable, Sendable {
         case readOnly
         /// The daemon accepts saves again.
         case writable
-        /// A context could not merge the saves of others, for a reason; it retries or reloads.
+        /// A context could not merge saves by others, for a reason; it retries or reloads.
         case mergeFailed
     }
 
@@ -53,7 +53,7 @@ public struct ConnectionEvent: Hashable, Sendable {
     public var error: TandemError?
 }
 
-/// A change that a connection reports at the moment it happens.
+/// A change that a connection reports the moment it happens.
 public enum ConnectionNotice: Hashable, Sendable {
     /// The connection was lost or restored, or the daemon refuses or accepts saves again.
     case connection(ConnectionEvent)

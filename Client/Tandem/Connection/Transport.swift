@@ -1,7 +1,7 @@
 public import TandemIO
 import TandemModel
 
-/// The way in which a container reaches its daemon.
+/// The way a container reaches its daemon.
 ///
 ///     PersistentContainer(model: model, transport: .socketPath("/run/tandem/default.sock"))
 public struct Transport: Sendable {

@@ -27,7 +27,7 @@ public struct HistoryFilter: Hashable, Sendable {
     public var properties: [String: [String]] = [:]
     /// The earliest save time.
     ///
-    /// The daemon's clock may go back, unlike positions.
+    /// The daemon's clock may be set back, so times are not always in the order of positions.
     public var since: Date?
     /// The end of the range of save times, exclusive.
     public var until: Date?

@@ -9,7 +9,7 @@ import TandemWire
 /// new transactions, and throws `disconnected` when the container is closed. It throws
 /// `historyExpired` if the journal no longer reaches back to the position. To recover, fetch a
 /// snapshot with a context, and resume after the context's ``ManagedObjectContext/position``. Don't
-/// resume after a position that was read separately, as by ``PersistentContainer/end()``:
+/// resume after a position that was read separately, for example by ``PersistentContainer/end()``:
 /// transactions saved between that read and the fetch would be delivered twice or never.
 public struct HistorySequence: AsyncSequence, Sendable {
     /// A transaction as recorded in the journal, reduced to the requested entities.
@@ -76,7 +76,7 @@ public struct HistorySequence: AsyncSequence, Sendable {
 
         /// Throws `historyExpired` if the store was replaced or restored.
         ///
-        /// The new log may never reach the position's number, or has other transactions there.
+        /// The new log may never reach the position's number, or may have other transactions there.
         private func checkLog() throws(TandemError) {
             guard let now = container.connection.knownSession?.position(0),
                 !position.isComparable(with: now)

@@ -18,7 +18,7 @@ extension PersistentContainer {
         try acknowledged(by: ConsumerRequest(name: name, action: .acknowledge(position)))
     }
 
-    /// Moves a consumer to a position, also backwards, or to the end for nil.
+    /// Moves a consumer to a position, possibly backwards, or to the end for nil.
     ///
     /// Blocks until that is durable. Returns the acknowledged position.
     package func resetConsumer(_ name: String, to position: Position?) throws -> Position {

@@ -2,9 +2,9 @@ import TandemModel
 public import TandemQuery
 import TandemWire
 
-/// The plan by which the daemon carried out a fetch, and what it read.
+/// The plan with which the daemon carried out a fetch, and the amount of data read.
 public struct FetchExplanation: Sendable {
-    /// The position that was read at.
+    /// The position at which the daemon read.
     public let position: UInt64
     /// The plan, as a tree in preorder: the parts of a step follow it, one deeper than the step.
     public let steps: [FetchPlanStep]
@@ -16,7 +16,7 @@ public struct FetchExplanation: Sendable {
     public let returned: Int
     /// The kind of answer that was asked for.
     public let output: FetchOutput
-    /// Whether the daemon's thread answered when the request came.
+    /// Whether the daemon's thread answered as soon as the request arrived.
     ///
     /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the
     /// disk is full, the daemon's thread carries out the queued reads as well.
@@ -37,7 +37,7 @@ extension PersistentContainer {
     ///   - request: The fetch.
     ///   - isCount: Whether to explain a count instead of a fetch of rows.
     ///   - position: A position of the journal to read at instead of now.
-    /// - Returns: The plan and what was read.
+    /// - Returns: The plan and the amount of data read.
     /// - Throws: The errors of a fetch.
     public func explain(
         _ request: FetchRequest, isCount: Bool = false, at position: UInt64? = nil

@@ -59,7 +59,7 @@ public final class PersistentContainer: Sendable {
 
     // MARK: Contexts
 
-    /// The main actor's context, which merges the saves of others automatically.
+    /// The main actor's context, which merges saves by others automatically.
     @MainActor public var viewContext: ManagedObjectContext {
         if let mainContext { return mainContext }
         let context = makeContext(name: "view", mergesAutomatically: true)
@@ -70,7 +70,7 @@ public final class PersistentContainer: Sendable {
     /// Creates a context of the calling actor; outside an actor this does not compile.
     /// - Parameters:
     ///   - name: The name under which the journal lists its saves.
-    ///   - mergesAutomatically: Whether it merges the saves of others automatically.
+    ///   - mergesAutomatically: Whether the context merges saves by others automatically.
     ///   - isolation: The actor; leave it out.
     /// - Returns: A context that has no position until it is used.
     public func makeContext(
@@ -81,7 +81,7 @@ public final class PersistentContainer: Sendable {
             core: core, name: name, mergesAutomatically: mergesAutomatically, actor: isolation)
     }
 
-    /// Runs a piece of work with a context of its own, off the caller's actor.
+    /// Runs a closure with a context of its own, off the caller's actor.
     ///
     ///     let position = try await container.withContext { try $0.importTeams(from: file) }
     public func withContext<Result: Sendable>(

@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A cache of the contents that a context read last, limited by their total size in bytes.
+/// A cache of the blobs that a context read last, limited by their total size in bytes.
 struct BlobCache {
     private let limit: Int
     private var contents: [BlobReference: [UInt8]] = [:]
@@ -12,7 +12,7 @@ struct BlobCache {
 
     subscript(blob: BlobReference) -> [UInt8]? { contents[blob] }
 
-    /// Adds a content, and removes the oldest ones while the limit is exceeded.
+    /// Adds the content of a blob, and removes the oldest blobs while the limit is exceeded.
     mutating func keep(_ content: [UInt8], _ blob: BlobReference) {
         guard contents.updateValue(content, forKey: blob) == nil else { return }
         order.append(blob)

@@ -19,7 +19,7 @@ final class CallingThreadExecutor: TaskExecutor {
 
     /// Runs a function on the calling thread, which has to be isolated to `actor`.
     ///
-    /// Code that the function calls may assume this isolation (`assumeIsolated`). Cost: a task,
+    /// Code called by the function may assume this isolation (`assumeIsolated`). Cost: a task,
     /// about half a microsecond.
     static func run<Output>(
         isolatedTo actor: any Actor, _ function: () async throws -> Output

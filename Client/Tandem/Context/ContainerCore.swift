@@ -13,9 +13,9 @@ final class ContainerCore: Sendable {
 
     private struct Classes {
         var types: [String: ManagedObject.Type] = [:]
-        /// Entities whose class was registered when objects may have existed already.
+        /// Entities whose class was registered when objects might already have existed.
         var late: Set<String> = []
-        /// Entities whose class was not yet validated.
+        /// Entities whose class has not been validated yet.
         var unchecked: Set<String> = []
         var checked: CompiledModel?
         /// The error found in a class.
@@ -61,8 +61,8 @@ final class ContainerCore: Sendable {
     /// Validates the registered classes against a model.
     ///
     /// Throws `unknownProperty` if a class has a property that the model lacks, and `usage` if its
-    /// type differs. Each class is validated once: a later change of the model is no error of the
-    /// class.
+    /// type differs. Each class is validated once: a later model change does not make the class
+    /// invalid.
     func checkClasses(_ model: CompiledModel) throws(TandemError) {
         let types = try classes.withLock {
             (classes) throws(TandemError) -> [String: ManagedObject.Type] in

@@ -60,8 +60,8 @@ extension ManagedObjectContext {
         for child in children { child.value?.giveUp(number) }
     }
 
-    /// Follows the outcome of an insert here: another object takes the place of the new one, or
-    /// none does.
+    /// Applies the outcome of an insert whose new object was replaced by an existing one or
+    /// discarded.
     func follow(_ lost: ObjectReference, to outcome: ObjectReference?) {
         if let record = records[lost.number] {
             undoStack.forget(record)
@@ -90,8 +90,7 @@ extension ObjectRecord {
         return values
     }
 
-    /// Returns whether the parent has changed its edit of a value since this record was first
-    /// edited.
+    /// Returns whether the parent has edited a value since this record was first edited.
     func isOutdated(_ slot: Int) -> Bool {
         guard let theirs = base?.record.editedValues[slot] else { return false }
         return theirs != seen[slot]

@@ -11,14 +11,14 @@ extension ManagedObjectContext {
         return object(try reference(id, session))
     }
 
-    /// Returns the object with an id, loaded; blocks if it is not loaded yet.
+    /// Returns the loaded object with an id; blocks if it has to be loaded first.
     ///
     /// Throws `unknownObject` if there is none.
     public func existingObject(with id: ObjectID) throws -> ManagedObject {
         try blocking { try await existing(id, $0) }
     }
 
-    /// Returns the object with an id, loaded.
+    /// Returns the object with an id after loading it.
     ///
     /// Throws `unknownObject` if there is none.
     public func existingObject(
@@ -107,8 +107,8 @@ extension ManagedObjectContext {
 
     // MARK: Loading
 
-    /// Returns a fault to load, together with recent faults of its entity and the rows of a list
-    /// around it.
+    /// Returns a fault to load, together with recent faults of its entity and the rows around it in
+    /// a list.
     func faultBatch(_ record: ObjectRecord) -> [ObjectReference] {
         let batch = lateFaults(record)
         let room = min(core.limits.windowBatch, core.limits.faultBatch) - batch.count
@@ -142,8 +142,8 @@ extension ManagedObjectContext {
         try await cancellable { try await load(objects.map(\.record.reference), $0) }
     }
 
-    /// Loads the rows and members that are not loaded, if `withRows` including the rows of the
-    /// members.
+    /// Loads the rows and members that are not loaded yet; if `withRows` is true, also the rows of
+    /// the members.
     ///
     /// If the model changes meanwhile, the read is repeated under the new model.
     func load(
@@ -196,8 +196,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Adopts the model because of which the daemon refused a request; rethrows the error if there
-    /// is no new model.
+    /// Adopts the new model after the daemon refused a request under the old one; rethrows the
+    /// error if there is no new model.
     func followModel(
         from before: CompiledModel, _ error: TandemError, _ calls: DaemonCalls
     ) async throws -> ModelTranslation {

@@ -11,7 +11,7 @@ extension ManagedObjectContext {
     /// Returns the object with an id if the context knows it; sends no request and creates no
     /// object.
     ///
-    /// Returns nil also if the object was deleted from the store. ``object(with:)`` creates the
+    /// Also returns nil if the object was deleted from the store. ``object(with:)`` creates the
     /// object if needed.
     public func registeredObject(for id: ObjectID) -> ManagedObject? {
         guard let record = records[id.number], !record.isMissing,

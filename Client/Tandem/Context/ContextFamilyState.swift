@@ -13,12 +13,12 @@ final class ContextFamilyState {
             isStale = false
         }
     }
-    /// The number of changes of position or session; data read before a change is of another
-    /// position.
+    /// The number of changes of position or session; data read before such a change belongs to
+    /// another position.
     private(set) var repositionCount = 0
     /// Whether automatic merging is paused.
     var isPaused = false
-    /// Whether an automatic merge failed and nothing was merged since.
+    /// Whether an automatic merge has failed and nothing has been merged since.
     var isStale = false
     /// The pin that keeps the family at its position; nil if it is not pinned.
     var pin: Pin?
@@ -56,9 +56,10 @@ final class ContextFamilyState {
     /// Whether there are notices from the time when a property was being loaded.
     var hasUnreportedNotices: Bool { !unreported.isEmpty }
 
-    /// Notifies observers of objects, or defers this while a property is being loaded.
+    /// Notifies the observers of objects, or defers the notification while a property is being
+    /// loaded.
     ///
-    /// The reading code may be about to observe the property, and would miss the change.
+    /// The code that reads the property may be about to observe it, and would miss the change.
     func tell(_ more: [ObserverNotice]) {
         unreported += more
         guard loads == 0 else { return }

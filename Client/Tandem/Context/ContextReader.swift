@@ -31,7 +31,8 @@ struct ContextReader: GraphReader {
 
     /// Returns the content of a long text that was read or set here.
     ///
-    /// Returns nil without edits, so that all merged data is evaluated alike.
+    /// Returns nil if the reader excludes edits, so that merged data is always evaluated in the
+    /// same way.
     func content(of text: TextReference) -> [UInt8]? {
         guard includesEdits else { return nil }
         if let read = context.root.blobs[text.blob] { return read }

@@ -1,11 +1,12 @@
 import TandemModel
 import TandemWire
 
-/// The requests of one operation, and the way in which the operation waits for their answers.
+/// The requests of one operation, and the way the operation waits for their answers.
 ///
 /// Each operation of a context is a single async function, which receives this value. The blocking
-/// form of the operation runs the same function on the calling thread: with ``Waiting/blocking``,
-/// the methods of this type block the thread instead of suspending the function.
+/// form of the operation runs the same function on the calling thread
+/// (``ManagedObjectContext/blocking(_:)``): with ``Waiting/blocking`` the methods of this type
+/// block the thread instead of suspending the function.
 struct DaemonCalls {
     enum Waiting {
         /// Blocks the calling thread.
@@ -20,7 +21,8 @@ struct DaemonCalls {
 
     let connection: Connection
     private let waiting: Waiting
-    /// Called with each request when its answer has arrived; for tests that intervene there.
+    /// Called with each request when its answer has arrived, for tests that intervene at that
+    /// point.
     private let willUseAnswer: ((ClientMessage) throws -> Void)?
 
     init(

@@ -2,7 +2,7 @@ import TandemModel
 
 /// The dropped edits, which the current model has no property for, until a save has reported them.
 struct DroppedEdits {
-    /// The names of entities and properties, by the description of what they do not exist in.
+    /// The names of missing entities and properties, by the description of where they do not exist.
     private var names: [String: Set<String>] = [:]
 
     var isEmpty: Bool { names.isEmpty }

@@ -1,8 +1,8 @@
 import Algorithms
 
-/// The objects with pending edits, which it retains, in the order in which they were first changed.
+/// The objects with pending edits, in the order in which they were first changed; all are retained.
 ///
-/// The order is given by the serial of a record's pending edits. An object is added after its
+/// Objects are ordered by the serial of their records' pending edits. An object is added after its
 /// record has a serial, and removed before the record loses it. Adding the latest object and
 /// removing any object need no linear search.
 final class EditedObjects {

@@ -47,8 +47,8 @@ struct Edits {
     /// The effect of a change on a context's list of edited objects.
     enum Effect { case none, first, gone }
 
-    /// Changes anything but the serial; returns whether these are the first edits, or none are
-    /// left.
+    /// Changes anything but the serial; returns whether the object got its first edits or lost its
+    /// last.
     mutating func edit(_ change: (inout Edits) -> Void) -> Effect {
         let before = serial
         change(&self)

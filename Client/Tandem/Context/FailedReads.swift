@@ -1,11 +1,11 @@
 import TandemModel
 
 /// The properties that could not be loaded when they were read, and the edits that may depend on
-/// the result.
+/// those reads.
 ///
 /// A failed read returns null, or no members. No save sends edits of the object until it is loaded.
-/// Then the edits of properties whose read had failed are dropped, and the next save reports them.
-/// A property that was set without being read keeps its edit.
+/// Edits of properties whose read had failed are then dropped, and the next save reports them. A
+/// property that was set without being read keeps its edit.
 struct FailedReads {
     private var slots: [ObjectNumber: PropertyMask] = [:]
     /// The loaded values that the types of their properties can't represent.

@@ -11,7 +11,7 @@ final class InFlightSave {
     var model: CompiledModel
     /// The last known position when the save was first sent.
     let sentAt: UInt64
-    /// Whether its id was generated for it, so that no other save can have it.
+    /// Whether the id was generated for this save, so that no other save can have the same one.
     let hasOwnID: Bool
     /// Whether the outcome is unknown, so that the save has to be retried before the next one.
     var isUnknown = false

@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemWire
 
-/// A set of objects at one position of the journal, with edits that are not saved yet.
+/// A set of objects at one position of the journal, with edits that have not been saved.
 ///
 /// A context belongs to the actor that creates it and is not Sendable, which the compiler enforces.
 /// Before an answer at a position is used (of a fetch or a save), everything up to that position is
@@ -16,7 +16,7 @@ public final class ManagedObjectContext {
     public let name: String
     /// The context that this one saves into, or nil if it saves into the store.
     public let parent: ManagedObjectContext?
-    /// Whether the context merges every save of others automatically, unless it is paused.
+    /// Whether the context merges every save by others automatically, unless it is paused.
     public let mergesAutomatically: Bool
     /// The policy of saves that do not specify one.
     public var mergePolicy = MergePolicy.error
@@ -70,16 +70,16 @@ public final class ManagedObjectContext {
     /// Contexts of finished loops over batches whose objects are still in use.
     var keptForObjects: [ManagedObjectContext] = []
     var participants: [WeakParticipant] = []
-    /// Participants that have stepped and not delivered yet.
+    /// Participants that have stepped but have not delivered yet.
     var undelivered: [any MergeParticipant] = []
     var inFlightSave: InFlightSave?
     var saveIDs = SaveIDs()
     let undoStack: UndoStack
-    /// The objects that lists need to place edited objects, and that are not loaded.
+    /// Objects that are not loaded but that lists need in order to place edited objects.
     var lacking: Set<ObjectReference> = []
     /// Whether a window that edits emptied waits for rows at the context's position.
     var wantsFill = false
-    /// The object changes that were not reported yet.
+    /// The object changes that have not been reported yet.
     let changes = UnreportedChanges()
     /// The work to do in the next scheduled job of the context.
     var postponed: [() -> Void] = []
@@ -134,7 +134,7 @@ public final class ManagedObjectContext {
             || edited.objects.contains { !$0.record.pending.isEmpty }
     }
 
-    /// The new objects that are not saved yet, in the order of creation.
+    /// The new objects that have not been saved, in the order of creation.
     public var insertedObjects: [ManagedObject] { pending(.insert) }
 
     /// The objects with unsaved edits, apart from new and deleted ones.
@@ -163,12 +163,12 @@ public final class ManagedObjectContext {
         try await connected(suspendingCalls)
     }
 
-    /// Returns the context's position after making sure that it has one.
+    /// Makes sure that the context has a position, and returns it.
     func connected(_ calls: DaemonCalls) async throws -> Position {
         try await connectedSession(calls).position(merged)
     }
 
-    /// Returns the session after making sure that the context has a position in it.
+    /// Makes sure that the context has a position in the session, and returns the session.
     func connectedSession(_ calls: DaemonCalls) async throws -> ServerState {
         if let failure = faultFailure {
             faultFailure = nil

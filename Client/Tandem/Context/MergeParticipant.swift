@@ -12,9 +12,9 @@ import TandemWire
 /// - Every participant steps.
 /// - Every participant delivers.
 ///
-/// A participant may lack rows: it opens, the stream was interrupted, or a window runs out of rows.
-/// It then returns a fetch from ``refill(for:_:)``, and the group is extended to that answer's
-/// position as well.
+/// A participant may lack rows because it is being opened, the stream was interrupted, or a window
+/// ran out of rows. It then returns a fetch from ``refill(for:_:)``, and the group is extended to
+/// that answer's position as well.
 protocol MergeParticipant: AnyObject {
     /// The verdict query of this participant, or nil if it never needs one.
     var verdictItem: VerdictItem? { get }
@@ -37,7 +37,7 @@ protocol MergeParticipant: AnyObject {
     /// Invalidates an object after edits of it were added, changed or removed in its context
     /// family.
     func noteEdit(_ object: ObjectReference)
-    /// Reports that the objects were loaded that the participant needed to place edited ones.
+    /// Reports that objects needed by the participant to place edited objects have been loaded.
     func noteLoaded()
     /// Stores the values of rows for comparison, before the context discards all loaded data.
     func noteLoss()
@@ -48,7 +48,8 @@ protocol MergeParticipant: AnyObject {
     var isOverlayStale: Bool { get }
     /// Applies the latest edits of its context; returns whether there is a change to deliver.
     func stepOverlay() -> Bool
-    /// Reports that the daemon refuses this process, as after a migration to a model unknown to it.
+    /// Reports that the daemon refuses this process, for example after a migration to a model that
+    /// the process does not know.
     func noteEnd(_ error: TandemError)
     /// Notifies delegates of the result of stepping; they may call the context.
     func deliver()

@@ -25,7 +25,7 @@ extension ModelTranslation {
         takePlaces(edits.ranks, of: old, in: now, &result)
         if edits.kind == .insert { setNewDefaults(of: old, in: now, &result.edits) }
         foldAnew(in: now, &result.edits)
-        // A record without edits has no serial either.
+        // A record without edits must not have a serial.
         if result.edits.isEmpty { result.edits = Edits() }
         return result
     }

@@ -4,8 +4,8 @@ import TandemWire
 /// Translates tags and slots of one model into those of another, by the names of entities and
 /// properties.
 ///
-/// Nothing is left out: all functions throw `schemaMismatch` for what does not exist in the new
-/// model.
+/// Nothing is left out: all functions throw `schemaMismatch` for anything that does not exist in
+/// the new model.
 struct ModelTranslation {
     /// The model of the tags and slots to translate.
     let old: CompiledModel

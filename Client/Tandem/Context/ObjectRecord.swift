@@ -78,7 +78,7 @@ final class ObjectRecord {
     /// Whether there are edits that the store does not have.
     var hasEdits: Bool { !pending.isEmpty || !inFlight.isEmpty }
 
-    /// Whether the context may remove the record.
+    /// Whether the record is unused, so that the context may remove it.
     var isIdle: Bool { object == nil && pins == 0 && steps == 0 && !hasEdits }
 
     // MARK: Values
@@ -136,9 +136,10 @@ final class ObjectRecord {
 
     /// Removes all loaded data and keeps the edits.
     ///
-    /// Edits of loaded values, including those that can be redone, are based on `position` from
-    /// then on, or on the version that refused a save if that is later. A save still conflicts with
-    /// changes that others make after it. Without a position the version is reset.
+    /// From then on, edits of loaded values, including those that can be redone, are based on
+    /// `position`, or on the version that caused a save to be refused if that is later. A save
+    /// still conflicts with changes that others make after it. Without a position the version is
+    /// reset.
     func fault(at position: UInt64? = nil) {
         row = nil
         let isBased = version != 0 && (hasEdits || steps > 0)

@@ -28,9 +28,9 @@ public struct SaveReceipt: Hashable, Sendable {
 extension ManagedObjectContext {
     /// Returns the answer to an earlier save with an id, or nil if the daemon knows none.
     ///
-    /// The save may be of any process of the same user. The context merges up to it. Call this
-    /// before repeating the edits of a save: after it has happened, they may not be applicable any
-    /// more.
+    /// The save may come from any process of the same user. The context merges up to it. Call this
+    /// before repeating the edits of a save: once the save has happened, the edits may no longer be
+    /// applicable.
     /// - Parameters:
     ///   - saveID: The id of that save.
     ///   - contentHash: The content hash of that save.

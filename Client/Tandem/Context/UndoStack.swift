@@ -1,9 +1,9 @@
 import TandemModel
 
-/// The edits in groups, each of which is undone and redone as one step.
+/// Groups of edits, each of which is undone and redone as one step.
 ///
-/// An entry has the earlier edits of an object. Undoing a group exchanges them with the present
-/// ones, which produces the group to redo, and vice versa.
+/// An entry has the earlier edits of an object. Undoing a group swaps them with the current edits,
+/// which produces the group to redo, and vice versa.
 final class UndoStack {
     /// The earlier edits of an object; the context keeps the object's record while there is an
     /// entry.
@@ -126,7 +126,7 @@ extension ManagedObjectContext {
 
     /// Undoes the last step; does nothing if there is none.
     ///
-    /// Saves, rollbacks and resets discard all steps. Merged changes of others are not undone.
+    /// Saves, rollbacks and resets discard all steps. Merged changes by others are not undone.
     public func undo() { exchange(isUndo: true) }
 
     /// Redoes the step that was undone last; does nothing if there is none.

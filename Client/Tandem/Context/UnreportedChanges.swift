@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The object changes that observers were not notified of yet; nothing is recorded without
+/// The object changes that observers have not been notified of yet; nothing is recorded without
 /// observers.
 final class UnreportedChanges {
     /// The reason of a change; if there are several, the highest counts.
@@ -25,7 +25,7 @@ final class UnreportedChanges {
     var isScheduled = false
     /// Whether observers are being notified, during which no other change is reported.
     ///
-    /// All observers thus receive one change before the next.
+    /// All observers thus receive a change before any of them receives the next one.
     private(set) var isTelling = false
 
     /// Whether there are observers, or were at the last report.

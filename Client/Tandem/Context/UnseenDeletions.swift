@@ -3,7 +3,7 @@ import TandemModel
 /// Deletions that were merged while a property was being read, and the dropped edits of these
 /// objects.
 ///
-/// Reading a property may merge saves of others, so `object.count += 1` may find the object
+/// Reading a property may merge saves by others, so `object.count += 1` may find the object
 /// deleted. No program can check for that between the read and the write, so until the end of the
 /// job such an edit does not trap. It is dropped. The next save under the policy `error` throws the
 /// conflict that the edit would have had with a later merge.

@@ -8,9 +8,9 @@ extension ManagedObjectContext {
     /// rule `cascade`, loaded objects at the other end are marked as well, and so on from there.
     ///
     /// The daemon decides at the save: it also deletes related objects that the context has not
-    /// loaded, and keeps those that others moved elsewhere meanwhile. With the rule `deny` it
-    /// refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``). Undo
-    /// reverts all of this.
+    /// loaded, and keeps those that others have moved elsewhere in the meantime. With the rule
+    /// `deny` it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
+    /// Undo reverts all of this.
     public func delete(_ object: ManagedObject) {
         let record = object.record
         precondition(

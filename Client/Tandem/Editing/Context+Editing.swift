@@ -33,7 +33,7 @@ extension ManagedObjectContext {
 
     private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
         let record = newRecord(ObjectReference(tag: entity.tag, number: number), entity)
-        // Undoing the insert leads back to this state, in which the object does not exist.
+        // Undoing the insert restores this state, in which the object does not exist.
         record.isMissing = true
         edit(record) { edits in
             edits.kind = .insert

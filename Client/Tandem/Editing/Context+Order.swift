@@ -36,7 +36,7 @@ extension ManagedObjectContext {
     /// Replaces the members of an ordered relationship, with the fewest edits that produce the
     /// order.
     ///
-    /// A member that occurs twice gets the first of its places. Deleted objects are left out.
+    /// A member that occurs twice keeps its first place. Deleted objects are left out.
     func setMembers(_ wanted: [ObjectRecord], _ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
         undoStack.begin()

@@ -82,7 +82,7 @@ extension ManagedObjectContext {
         edit(other, inverse) { $0.values[inverse] = .reference(record.reference) }
     }
 
-    /// Adds a member to a to-many relationship, on both ends.
+    /// Adds a member to a to-many relationship, at both ends.
     func add(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
         guard let relationship = record.entity.properties[slot].relationship else { return }
         if !relationship.inverseToMany {
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
         gain(record, to: relationship.inverseSlot, of: member)
     }
 
-    /// Removes a member from a to-many relationship, on both ends.
+    /// Removes a member from a to-many relationship, at both ends.
     func remove(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
         guard let relationship = record.entity.properties[slot].relationship else { return }
         if let known = members(of: record, slot), !known.contains(member.reference) { return }
@@ -153,7 +153,7 @@ extension ManagedObjectContext {
             edited.remove(record)
             record.pending.serial = 0
         }
-        // Observers of the coming change may already have made lists read the object.
+        // Observers that were notified of the imminent change may have made lists read the object.
         noteEdit(record.reference)
         observed.didChange(record.reference.number, slots)
         noteInChildren(record.reference.number, slots)

@@ -1,8 +1,8 @@
 import TandemModel
 import TandemQuery
 
-/// Derived attributes in unsaved edits: folded texts follow their sources at once, counts with the
-/// save.
+/// Derived attributes in unsaved edits: folded texts follow their sources at once, counts follow
+/// with the save.
 extension ManagedObjectContext {
     /// Updates the folded texts of a value that was set.
     func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
@@ -14,8 +14,7 @@ extension ManagedObjectContext {
 }
 
 extension ObjectRecord {
-    /// Returns whether a pending value equals the value that the daemon will compute, as far as
-    /// that is known here.
+    /// Returns whether a pending value is known to equal the value that the daemon will compute.
     ///
     /// A value that the application set is not computed: it is sent as it is, and refused.
     func isComputed(_ value: Value, _ slot: Int) -> Bool {

@@ -2,10 +2,10 @@ import TandemModel
 import TandemQuery
 import TandemWire
 
-/// The state of one loop over fetch batches, with the pinned context that it reads in.
+/// The state of one loop over fetch batches, with the pinned context that it reads with.
 ///
-/// Ids are listed in windows, each a fetch with an offset. The windows fit together because all are
-/// read at one position. The reader is bound to the context's actor.
+/// Ids are listed in windows, each a fetch with an offset. The windows fit together because all of
+/// them are read at the same position. The reader is bound to the context's actor.
 final class BatchReader {
     /// The parameters of the loop.
     struct Plan {

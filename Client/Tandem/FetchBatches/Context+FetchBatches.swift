@@ -11,8 +11,8 @@ extension ManagedObjectContext {
     ///     for try await batch in context.batches(for: FetchRequest(entity: "Team")) { … }
     ///
     /// Pending edits are ignored. The daemon sorts all objects once per `limits.listedReferences`
-    /// ids, and finds each batch by its ids. For each batch it undoes what was saved since the loop
-    /// began.
+    /// ids, and finds each batch by its ids. For each batch it undoes everything saved since the
+    /// loop began.
     /// - Parameters:
     ///   - request: The fetch request.
     ///   - size: The number of objects per batch; at least one.

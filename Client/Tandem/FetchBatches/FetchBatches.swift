@@ -1,6 +1,6 @@
 import TandemModel
 
-/// The results of a request in batches, all at one position, whatever is saved meanwhile.
+/// The results of a request in batches, all at one position, whatever is saved in the meantime.
 ///
 ///     for try await teams in try context.batches(of: Team.self, sort: ["-wins"]) {
 ///         for team in teams { try write(team) }
@@ -9,7 +9,7 @@ import TandemModel
 /// A loop has a context of its own, on the actor of the requesting context. It is pinned at the
 /// position where that context is pinned, or else at the end of the journal when the loop begins.
 /// The objects belong to the loop's context, so a batch and the objects that it refers to are
-/// consistent. They are for reading: to change one, get the object in your own context
+/// consistent. They are for reading only: to change one, get the object in your own context
 /// (`existingObject(with: object.id)`).
 ///
 /// **Memory.** The next batch is requested when it is needed, so a slow loop delays no other

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// Contents that are too long for rows; they are fetched when they are read.
+/// Values that are too long for rows, which are fetched when they are read.
 extension ManagedObjectContext {
     /// Returns the content of a blob in a property of an object, or nil if it can't be loaded.
     ///
@@ -39,7 +39,7 @@ extension ManagedObjectContext {
 }
 
 extension DaemonCalls {
-    /// Requests a content and checks it against its hash.
+    /// Requests the content of a blob and checks it against the hash.
     func content(of blob: BlobReference) async throws -> [UInt8] {
         let content: [UInt8] = try await answer(to: .blob(blob)) {
             if case .blob(let content) = $0 { content } else { nil }

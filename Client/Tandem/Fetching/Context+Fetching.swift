@@ -170,7 +170,7 @@ extension ManagedObjectContext {
         return try await applyEdits(request, answer, attempt, calls)
     }
 
-    /// Returns the selection of a request: rows if this is a root context without relevant edits,
+    /// Returns what a request selects: rows if this is a root context without relevant edits,
     /// otherwise objects.
     ///
     /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
@@ -259,7 +259,7 @@ extension FetchRequest {
         }
     }
 
-    /// Returns the number of selected objects for a number of matches.
+    /// Returns the number of objects that offset and limit leave of a number of matches.
     fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
 
     /// Creates a request from the arguments of a typed fetch.

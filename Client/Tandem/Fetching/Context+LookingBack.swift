@@ -10,8 +10,8 @@ extension ManagedObjectContext {
     ///     let earlier = try context.fetch(request, at: position)
     ///
     /// A context that has not reached the position first merges up to it, unless it is pinned
-    /// (``pin(at:)``). Objects and pending edits are ignored. Cost: the daemon undoes everything
-    /// that was saved since.
+    /// (``pin(at:)``). The context's objects and pending edits are ignored. Cost: the daemon undoes
+    /// everything that was saved since.
     ///
     /// - Parameters:
     ///   - request: The request.

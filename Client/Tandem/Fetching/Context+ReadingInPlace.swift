@@ -5,9 +5,9 @@ import TandemWire
 extension ManagedObjectContext {
     /// Loads the members of a loaded object as of the context's own position; blocks.
     ///
-    /// Other reads first merge up to the position of their answer. A caller that prepares a save of
-    /// the state it has seen must avoid this. The save would otherwise be based on the merged
-    /// state, and lists would report the merge and the save separately. If the object is not
+    /// Other reads first merge up to the position of their answer. A caller that prepares a save
+    /// based on the state it has seen must avoid that. The save would otherwise be based on the
+    /// merged state, and lists would report the merge and the save separately. If the object is not
     /// loaded, or the journal does not reach back to the position, nothing is loaded. Cost: none
     /// for members that are loaded; otherwise one request, for which the daemon undoes everything
     /// that was saved since.

@@ -6,7 +6,7 @@ import TandemQuery
 /// Edited objects are added, removed and moved. Objects whose order depends on an edited one
 /// through to-one relationships are moved as well, unless the request has a limit or a predicate
 /// over relationships, or uses to-many relationships. All other objects keep the order of the
-/// answer. ``lacking`` has the related objects to load first.
+/// answer. ``lacking`` lists the related objects to load first.
 struct PendingOverlay {
     private let request: CompiledRequest
     private let context: ManagedObjectContext
@@ -183,8 +183,8 @@ extension CompiledRequest {
         reached(behind: row, reader).unknown
     }
 
-    /// Returns the objects on all paths, following to-one relationships, and those that are not
-    /// loaded, where a path ends.
+    /// Returns the objects on all paths of to-one relationships, and the objects at which a path
+    /// ends because they are not loaded.
     func reached(
         behind row: Row, _ reader: some GraphReader
     ) -> (reached: Set<ObjectReference>, unknown: [ObjectReference]) {

@@ -7,10 +7,10 @@ struct CachedLinks: Equatable {
     var objects: [ObjectReference] = []
     /// The number of hops from a row.
     var hops = 0
-    /// For each row and hop, the object's index plus 1; 0 if the path ends before.
+    /// For each row and hop, the object's index plus 1; 0 if the path ends earlier.
     var places: [UInt32] = []
 
-    /// Returns the object that a row reaches with a hop, or nil if its path ends before.
+    /// Returns the object that a row reaches with a hop, or nil if its path ends earlier.
     func object(row: Int, hop: Int) -> ObjectReference? {
         let place = Int(places[row * hops + hop])
         return place == 0 ? nil : objects[place - 1]
@@ -31,7 +31,7 @@ struct CachedLinks: Equatable {
 
     /// Reads the binary form of the links of `rows` rows.
     ///
-    /// Throws `CodingError`, also if a place is beyond the objects.
+    /// Throws `CodingError`, for example if a place is beyond the last object.
     init(of rows: Int, from reader: inout ByteReader) throws(CodingError) {
         let count = try reader.count(itemBytes: 10)
         objects.reserveCapacity(count)

@@ -35,7 +35,7 @@ extension ManagedObjectContext {
             take(changes, at, into: record, version: group.versions[reference.number])
             noteLoaded(record)
             let kind = changes[at].kind
-            // An undone deletion has no information about the members that the object had.
+            // Undoing a deletion does not tell which members the object had.
             if group.isBackward, kind == .insert { record.forgetMembers() }
         }
         for (number, version) in group.versions.others {
@@ -64,8 +64,8 @@ extension ManagedObjectContext {
         let all = participants.compactMap(\.value)
         for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
         undelivered = all
-        // Published before observers are notified: they may cause the next merge, whose saves have
-        // to follow these.
+        // Published before observers are notified, because they may cause the next merge, whose
+        // saves have to follow these.
         if let session, payloads.hasListeners {
             payloads.describe { session.position($0) }
             for transaction in group.transactions where transaction.position > familyState.told {
@@ -175,7 +175,7 @@ extension ManagedObjectContext {
         guard let session else { return nil }
         let all = SaveGap(after: session.position(merged), through: now.position(position))
         if isHere(now), position <= merged { return nil }
-        // After the session's position the ring does not have all transactions yet.
+        // The ring does not have all transactions after the session's position yet.
         guard session.generation == now.generation, position <= now.position,
             case .transactions(let skipped) = connection.recent(
                 after: merged, through: position, generation: now.generation)

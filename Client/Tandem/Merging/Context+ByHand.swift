@@ -2,7 +2,7 @@ public import TandemModel
 
 /// Merging on request, for contexts that do not merge automatically or are paused.
 extension ManagedObjectContext {
-    /// Merges up to a save of another context that a ``SavePayload`` describes; blocks.
+    /// Merges up to the save of another context that a ``SavePayload`` describes; blocks.
     ///
     /// Updated objects are refreshed, inserted ones can be fetched and enter lists, and deleted
     /// ones are removed. Unsaved edits stay on top. A context has a single position, so all earlier

@@ -1,7 +1,7 @@
 import TandemModel
 
 extension ManagedObjectContext {
-    /// Calls `handler` on the context's actor with changes of the context's objects while the
+    /// Calls `handler` on the context's actor with changes to the context's objects while the
     /// result is retained.
     ///
     /// Changes are reported when pending changes are processed:
@@ -66,7 +66,7 @@ extension ManagedObjectContext {
     func loadLacking() async {
         let wanted = lacking
         lacking = []
-        // Loading merges, which some contexts never do automatically; their rows stay as stored
+        // Loading merges, and some contexts never merge automatically; their rows stay as stored
         // until the next request.
         guard !wanted.isEmpty, mergesAutomatically, !isPaused, pinnedPosition == nil else { return }
         guard (try? await load(wanted.sorted(), suspendingCalls)) != nil else { return }

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
                 through: connection.knownSession?.position ?? session.position, callsOfMerge)
             familyState.isStale = false
         } catch {
-            // A pin was taken meanwhile.
+            // The context has been pinned in the meantime.
             guard familyState.pin == nil else { return }
             await recover(from: error as? TandemError ?? TandemError(.storage, "\(error)"))
         }
@@ -64,10 +64,11 @@ extension ManagedObjectContext {
                 context: name, error: error))
     }
 
-    /// Whether the last automatic merge failed, so that the context may show an older position.
+    /// Whether the last automatic merge failed, in which case the context may show an older
+    /// position.
     ///
-    /// The next successful merge resets this to false. Fetches and saves merge first and throw the
-    /// error; ``PersistentContainer/connectionEvents`` reports each failure.
+    /// The next successful merge resets the value to false. Fetches and saves merge first and throw
+    /// the error; ``PersistentContainer/connectionEvents`` reports each failure.
     public var isStale: Bool { familyState.isStale }
 
     /// Stops automatic merging; the context stays at its position until the next request.
@@ -113,8 +114,8 @@ extension ManagedObjectContext {
         precondition(timeout >= 0, "A timeout must not be negative.")
         var session = try await connectedSession(calls)
         if !position.isComparable(with: session.position(0)) {
-            // Another process may already know of a new epoch; this context learns of it from the
-            // daemon's answer.
+            // Another process may already know of a new epoch, which this context learns of from
+            // the daemon's answer.
             let now = try await mergeToEnd(calls)
             guard let present = self.session, position.isComparable(with: now) else {
                 throw TandemError.foreign(position)

@@ -20,8 +20,8 @@ extension ManagedObjectContext {
 
     /// Returns all transactions up to a target; those no longer in the ring are requested.
     ///
-    /// Collected transactions are kept even if the ring advances, and the target is fixed. The
-    /// collection therefore ends however often others save. If the context moved meanwhile, it
+    /// Collected transactions are kept even if the ring advances, and the target is fixed.
+    /// Collecting therefore ends, however often others save. If the context moved meanwhile, it
     /// merges up to the target from its new position, and the result is nil.
     private func collect(
         after start: UInt64, through target: UInt64, in session: ServerState, _ calls: DaemonCalls
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Returns the history of an answer; throws `storage` if the answer has none after a position.
+    /// Returns the history in an answer; throws `storage` if it does not reach beyond a position.
     static func history(
         _ answer: DaemonMessage, after position: UInt64
     ) throws(TandemError) -> History {

@@ -22,7 +22,7 @@ extension ManagedObjectContext {
     /// If these transactions are no longer available or contain a model, the context restarts: at
     /// the target if `isExact`, otherwise at the journal's end. In another log or epoch it always
     /// restarts at the end. A move does not depend on the pin's lease, because moving is the remedy
-    /// for an expired one.
+    /// for an expired lease.
     func move(
         to target: UInt64, isExact: Bool = false, attempt: Int = 1, _ calls: DaemonCalls
     ) async throws {
@@ -55,8 +55,8 @@ extension ManagedObjectContext {
 
     /// Returns whether the context and its verdict queries are unchanged since a move began.
     ///
-    /// Reads at a pin do not change the position. But meanwhile a list may have been fetched with
-    /// another request, or objects may have been read for which the group has no changes.
+    /// Reads at a pin do not change the position. But in the meantime a list may have been fetched
+    /// with another request, or objects may have been read for which the group has no changes.
     func isUnderWay(_ move: Repositioning) -> Bool {
         guard merged == move.start, familyState.pin === move.pin else { return false }
         if move.target == move.start { return true }
@@ -75,7 +75,7 @@ extension ManagedObjectContext {
     /// Returns the transactions between two positions, for all interests of the connection.
     ///
     /// Returns nil if the journal lacks some of them. The stream can't be used: it lacks
-    /// transactions of entities to which the connection subscribed only later, when it read at an
+    /// transactions of entities to which the connection subscribed only later, during a read at an
     /// earlier position.
     private func transactions(
         after start: UInt64, through high: UInt64, _ calls: DaemonCalls

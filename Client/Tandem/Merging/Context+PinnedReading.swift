@@ -61,7 +61,7 @@ extension PiggybackedRead {
 }
 
 extension TandemError {
-    /// The error as thrown for a read at a pin, with a remedy.
+    /// This error as thrown by a read at a pin, with a remedy.
     var atPin: TandemError {
         switch code {
         case .historyExpired, .schemaMismatch:

@@ -1,7 +1,7 @@
 public import TandemModel
 import TandemWire
 
-/// Contexts that stay at a position while others save: Core Data's query generations.
+/// Contexts that stay at a position while others save, like Core Data's query generations.
 extension ManagedObjectContext {
     /// The position of the pin, or nil if the context is not pinned.
     public var pinnedPosition: Position? { familyState.pin == nil ? nil : position }
@@ -99,7 +99,7 @@ extension ManagedObjectContext {
         _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
     ) async throws {
         if merged < position, (try? await pin.take(at: merged, calls)) != nil { return }
-        // If the present position can't be pinned any more, the move restarts the context at the
+        // If the present position can no longer be pinned, the move restarts the context at the
         // target.
         try await pin.take(at: position, isRenewed: true, calls)
     }

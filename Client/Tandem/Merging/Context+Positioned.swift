@@ -1,15 +1,15 @@
 import TandemModel
 import TandemWire
 
-/// Reads whose answer has the same position as the context.
+/// Reads whose answers have the same position as the context.
 extension ManagedObjectContext {
     /// Reads, merges up to the position of the answer, and returns the answer there.
     ///
-    /// If merging moved the context past the answer, the read is repeated. The repeated read is
+    /// If merging moves the context past the answer, the read is repeated. The repeated read is
     /// piggybacked on the verdict request that merging needs. After `readAttempts` attempts
-    /// `timeout` is thrown. An answer at another position than the context's is never returned. The
-    /// caller has to use it before it waits for anything else. A chunked answer is returned when
-    /// its head arrives, if there is a chunk reader.
+    /// `timeout` is thrown. An answer at a position other than the context's is never returned. The
+    /// caller has to use the answer before waiting for anything else. A chunked answer is returned
+    /// when its head arrives, if there is a chunk reader.
     func read<Answer>(
         _ part: PiggybackedRead, into parts: ChunkReader? = nil, _ calls: DaemonCalls,
         as extract: (PiggybackedAnswer) -> Answer?

@@ -37,7 +37,7 @@ public enum ObserverEvent: Sendable {
     /// A gap of saves that can no longer be reported; the application should read its objects
     /// again.
     case missed(SaveGap)
-    /// The model no longer has what the observer needs; the error has the reason.
+    /// The model no longer has what the observer needs; the error gives the reason.
     ///
     /// The observer receives no saves until a model has it again. Then it first receives the gap.
     case failed(TandemError)
@@ -138,10 +138,10 @@ extension ManagedObjectContext {
     /// observer needs.
     ///
     /// If the context can't decide whether an object matches, the object is reported. This concerns
-    /// texts that are too long for their rows. It also concerns objects of which only to-many
-    /// relationships changed, from the other end, if the row is neither loaded nor part of the
-    /// merged saves. For such an object `before` and `after` are true, as for any matching object
-    /// whose row is unchanged.
+    /// texts that are too long for their rows. It also concerns objects whose to-many relationships
+    /// alone changed, through the inverse, if the row is neither loaded nor part of the merged
+    /// saves. For such an object `before` and `after` are true, as for any matching object whose
+    /// row is unchanged.
     public func observe(
         _ entity: String, where predicate: ObjectPredicate? = nil,
         _ handler: @escaping (ObserverEvent) -> Void

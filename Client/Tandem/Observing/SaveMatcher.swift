@@ -59,8 +59,8 @@ struct SaveMatcher: Sendable {
     }
 }
 
-/// The rows of touched objects at the time of the touch, as far as they follow from transactions
-/// merged together.
+/// The rows of touched objects at the time of the touch, as far as jointly merged transactions
+/// contain them.
 struct TouchedRows {
     private var touched: Set<ObjectNumber> = []
     private var rows: [ObjectNumber: Row] = [:]
@@ -84,7 +84,7 @@ struct TouchedRows {
     /// Returns the row of an object, or nil if none of the transactions changes it.
     subscript(object: ObjectReference) -> Row? { rows[object.number] }
 
-    /// Advances past a transaction.
+    /// Advances the rows past a transaction.
     mutating func pass(_ transaction: Transaction) {
         guard !touched.isEmpty else { return }
         for change in transaction.changes where touched.contains(change.object.number) {

@@ -7,7 +7,7 @@ public import TandemQuery
 /// sequence begins with the next save that the context merges.
 ///
 /// An iteration ends by throwing `limitExceeded` if it lags too far, and `historyExpired` if saves
-/// were missed, because the log has another epoch or does not reach back. It throws
+/// were missed, because the log has another epoch or does not reach back far enough. It throws
 /// `unknownEntity`, `unknownProperty` or `invalidPredicate` at the first save whose model lacks
 /// part of the filter. No save is left out silently.
 public struct SaveSequence: AsyncSequence, Sendable {
@@ -56,7 +56,8 @@ extension PersistentContainer {
         saves(SaveFilter(entity: entity, predicate: nil, author: author))
     }
 
-    /// Returns the saves that change objects of an entity that match a predicate before or after.
+    /// Returns the saves that change objects of an entity that match a predicate before or after
+    /// the save.
     ///
     ///     let wins = container.saves(of: "Team", where: try ObjectPredicate(format: "wins > 3"))
     ///
@@ -65,8 +66,8 @@ extension PersistentContainer {
     /// observe with a context (``ManagedObjectContext/observe(_:where:_:)``).
     ///
     /// A save is included without a match if the save itself does not contain what the predicate
-    /// needs. This concerns objects of which only to-many relationships changed, through the
-    /// inverse, and texts too long for a row.
+    /// needs. This concerns objects whose to-many relationships alone changed, through the inverse,
+    /// and texts too long for a row.
     public func saves(
         of entity: String, where predicate: ObjectPredicate, by author: String? = nil
     ) -> SaveSequence {

@@ -5,7 +5,8 @@ import TandemQuery
 /// A comparison of a member's property with a constant becomes `ANY path.name op value`, which an
 /// index can answer. All other conditions become a `SUBQUERY`.
 enum MemberCondition {
-    /// Returns the condition that a condition over a variable holds for at least one member.
+    /// Returns a predicate that is true if the condition on a variable holds for at least one
+    /// member.
     static func any(
         _ members: QueryExpression, _ variable: String, in condition: ObjectPredicate
     ) -> ObjectPredicate {
@@ -13,7 +14,7 @@ enum MemberCondition {
             ?? count(members, variable, condition, .greater)
     }
 
-    /// Returns the condition that a condition over a variable holds for all members.
+    /// Returns a predicate that is true if the condition on a variable holds for all members.
     static func all(
         _ members: QueryExpression, _ variable: String, in condition: ObjectPredicate
     ) -> ObjectPredicate {

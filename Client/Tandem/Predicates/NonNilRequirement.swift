@@ -2,8 +2,8 @@ import TandemQuery
 
 /// The values that all have to be non-nil for an optional of a `#Predicate` to be non-nil.
 ///
-/// The end of an optional chain may not show that the chain ended early: a count over nothing is 0,
-/// where Swift has nil.
+/// The end of an optional chain does not always show that the chain ended early: a count over
+/// nothing is 0, although Swift's result is nil.
 struct NonNilRequirement {
     /// The required values, each once; if there are none, the optional is never nil.
     private(set) var values: [QueryExpression] = []
@@ -29,7 +29,7 @@ struct NonNilRequirement {
         values.isEmpty ? condition : .and(values.map { .present($0) } + [condition])
     }
 
-    /// The condition that a required value is nil.
+    /// The condition that at least one required value is nil.
     var fails: ObjectPredicate {
         switch values.count {
         case 0: .constant(false)
@@ -38,7 +38,7 @@ struct NonNilRequirement {
         }
     }
 
-    /// Whether a value is nil itself whenever a required value is nil.
+    /// Returns whether a value is itself nil whenever a required value is nil.
     func isSaid(by value: QueryExpression) -> Bool { values.allSatisfy { value.isNil(where: $0) } }
 }
 
@@ -51,8 +51,8 @@ struct Fallback {
 }
 
 extension QueryExpression {
-    /// Whether the value is nil if another one is, because it is reached through or calculated from
-    /// it.
+    /// Returns whether the value is nil if another one is, because it is reached through or
+    /// calculated from that value.
     func isNil(where other: QueryExpression) -> Bool {
         if self == other { return true }
         return switch (self, other) {

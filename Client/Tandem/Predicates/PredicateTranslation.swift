@@ -13,7 +13,7 @@ extension ObjectPredicate {
     ///   chain that ends early equals nil and nothing else.
     ///
     /// Throws `invalidPredicate` with the name of any other expression, and `usage` for key paths
-    /// of other properties. Neither the predicate nor objects in memory are evaluated. Cost: some
+    /// of other properties. Neither the predicate nor objects in memory are evaluated. Cost: a few
     /// tens of microseconds for the first use of a key path.
     ///
     ///     let predicate = try ObjectPredicate(
@@ -82,7 +82,7 @@ struct PredicateTranslation {
         return value
     }
 
-    /// Translates a node that has to be targets of a to-many relationship.
+    /// Translates a node that has to be the targets of a to-many relationship.
     mutating func members(_ node: Any) throws(TandemError) -> QueryExpression {
         guard case .members(let members) = try translate(node) else {
             throw Self.unknown(node, "is not a to-many relationship")

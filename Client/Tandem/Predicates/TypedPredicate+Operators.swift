@@ -52,7 +52,7 @@ public func ~= <Object: ManagedObject, Operand: PredicateOperand>(
     TypedPredicate(keyPath, .in, .list(values.map(\.predicateOperand)))
 }
 
-/// Matches objects whose value at a key path is in a range, both bounds included.
+/// Matches objects whose value at a key path is in a range, including both bounds.
 public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
     range: ClosedRange<Operand>, keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {
@@ -60,7 +60,7 @@ public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
     return TypedPredicate(keyPath, .between, .list(ends))
 }
 
-/// Matches objects whose value at a key path is in a range, without its upper bound.
+/// Matches objects whose value at a key path is in a range, excluding the upper bound.
 public func ~= <Object: ManagedObject, Operand: PredicateOperand & Comparable>(
     range: Range<Operand>, keyPath: KeyPath<Object, Operand>
 ) -> TypedPredicate<Object> {

@@ -13,7 +13,7 @@ public struct ConflictDetails: Hashable, Sendable {
 }
 
 extension ManagedObjectContext {
-    /// Returns the conflicts of an error that ``save(policy:saveID:author:)`` threw, value by
+    /// Returns the conflicts in an error that ``save(policy:saveID:author:)`` threw, value by
     /// value.
     ///
     /// Call this before the edits are rolled back or merged over.

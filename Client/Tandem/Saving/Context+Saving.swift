@@ -9,13 +9,13 @@ extension ManagedObjectContext {
     /// ``ClientLimits/modelAttempts`` times. After a failure the edits are pending as before.
     /// - Parameters:
     ///   - policy: The policy for objects that others changed as well; ``mergePolicy`` if nil.
-    ///   - saveID: An id of at most 64 bytes under which the save may be retried, also by another
+    ///   - saveID: An id of at most 64 bytes under which the save may be retried, even by another
     ///     process. A retry returns the answer to the first save (``lastReceipt``). After a
-    ///     successful save, repeating the edits may produce none. Another process therefore first
-    ///     calls ``receipt(ofSave:contentHash:)``.
+    ///     successful save, there may be nothing left to edit, so another process first calls
+    ///     ``receipt(ofSave:contentHash:)``.
     ///   - author: An author to record instead of the container's.
-    ///   - contentHash: A hash that identifies the content, if the caller knows it better than the
-    ///     edits show. A retry needs the same hash. If nil, the edits are hashed.
+    ///   - contentHash: A hash that identifies the content, if the caller knows the content better
+    ///     than the edits show it. A retry needs the same hash. If nil, the edits are hashed.
     /// - Returns: The position up to which the context has merged, which includes the save.
     /// - Throws: `conflict`, `validation`, `uniqueness`, `deleteDenied`, `disconnected`, and:
     ///   - `usage` for an author or context name of more than 256 bytes.
@@ -91,7 +91,7 @@ extension ManagedObjectContext {
         try checkUnseenDeletions(options.policy)
         try checkDroppedEdits()
         let records = try validRecords()
-        // Reads during validation may have led to another model.
+        // Reads during validation may have moved the context to another model.
         guard session?.model === before.model, inFlightSave == nil else {
             return try await saveEdits(options, calls)
         }
@@ -203,7 +203,8 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Sends a save again in the slots of a new model, because of which the daemon refused it.
+    /// Sends a save again in the slots of a new model, after the daemon refused it under the old
+    /// model.
     ///
     /// The id and hash are unchanged, because it is the same save and nothing of it has happened.
     /// Edits that do not exist in the new model are not left out: they make the save fail.
@@ -222,7 +223,7 @@ extension ManagedObjectContext {
         return try await send(save.request, attempt: attempt, calls)
     }
 
-    /// Returns a save in the slots of another model.
+    /// Returns a save translated into the slots of another model.
     ///
     /// If an edit does not exist in that model, the error names all edits that were dropped.
     private func translated(
@@ -246,7 +247,7 @@ extension ManagedObjectContext {
                 inFlightSave = nil
                 return error
             }
-            // A retry without an answer leaves the outcome as unknown as before.
+            // A retry without an answer leaves the outcome unknown.
             if !error.isAnswered || error.code == .unknownOutcome {
                 inFlightSave?.isUnknown = true
                 inFlightSave?.request.firstSentAt = save.sentAt
@@ -341,8 +342,8 @@ extension ManagedObjectContext {
     func clearInFlight(_ record: ObjectRecord, isHeld: Bool) {
         let (kind, isPredicted) = (record.inFlight.kind, record.inFlight.isPredicted)
         if isPredicted { touch(record, .refresh) }
-        // The row has taken over these values, so others are unchanged; a merge policy may have
-        // dropped some of these.
+        // The row has taken over these values, so no other values changed; a merge policy may have
+        // dropped some of the edited ones.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
         noteEdit(record.reference)
@@ -414,7 +415,7 @@ struct SaveOptions {
 }
 
 extension TandemError {
-    /// Whether the daemon evaluated a save and refused it, so that it has not happened.
+    /// Whether the daemon evaluated a save and refused it, which means that it has not happened.
     fileprivate var isAnswered: Bool {
         switch code {
         case .disconnected, .timeout, .unknownOutcome, .storage: false

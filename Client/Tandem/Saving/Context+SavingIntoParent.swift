@@ -2,7 +2,7 @@ import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Moves all edits into the parent, or none; requests only what validation reads.
+    /// Moves all edits into the parent, or none; sends requests only for what validation reads.
     func save(
         _ options: SaveOptions, into parent: ManagedObjectContext, _ calls: DaemonCalls
     ) async throws -> Position {
@@ -15,7 +15,7 @@ extension ManagedObjectContext {
             processPendingChanges()
             try checkDroppedEdits()
             let valid = try validRecords()
-            // Reads during validation may have led to another model.
+            // Reads during validation may have moved the context to another model.
             guard session?.model === before.model else { continue }
             // They may also have merged deletions, which end the edits of their objects.
             let records = valid.filter { !$0.pending.isEmpty }
@@ -104,7 +104,7 @@ private struct ParentSave {
 
     private func insert(_ record: ObjectRecord) {
         let new = parent.newRecord(record.reference, record.entity)
-        // Undoing the insert leads back to this state, in which the object does not exist.
+        // Undoing the insert restores this state, in which the object does not exist.
         new.isMissing = true
         parent.edit(new) { edits in
             edits.kind = .insert
@@ -117,7 +117,7 @@ private struct ParentSave {
 
     private func change(_ record: ObjectRecord) {
         let mine = parent.record(record.reference)
-        // Folded texts follow in the parent as well.
+        // Setting a value also updates its folded texts in the parent.
         for (slot, value) in record.sentValues {
             if policy == .storeTrump, record.isOutdated(slot) { continue }
             parent.set(present(value), slot, of: mine)

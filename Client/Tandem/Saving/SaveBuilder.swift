@@ -131,8 +131,8 @@ struct SaveBuilder {
     /// save is based on.
     ///
     /// Only edits are hashed: the additional values that `overwrite` sends depend on what others
-    /// saved meanwhile. Inserts are hashed in their order, by which a retry identifies them. Other
-    /// operations are sorted by object, whatever the order of the edits.
+    /// saved meanwhile. Inserts are hashed in order, because a retry identifies them by their
+    /// order. Other operations are sorted by object, whatever the order of the edits.
     func contentHash() -> StableHash {
         var writer = SaveOperationWriter(count: records.count)
         for record in ordered() { writeNeutral(record, into: &writer) }
@@ -212,7 +212,7 @@ extension ObjectRecord {
     }
 }
 
-/// Finds the links that only to-many relationships have; each is sent by one of its ends.
+/// Finds the links between to-many relationships; each is sent by one of its ends.
 private struct SentLinks {
     let model: CompiledModel
     /// The objects with edits of to-many relationships, except deleted ones.

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem log --stats` over a journal of which every byte is known.
+/// `tandem log --stats` over a journal whose every byte is known.
 @Suite(.ownThread) struct StatisticsTests {
     let journal: MadeJournal
 

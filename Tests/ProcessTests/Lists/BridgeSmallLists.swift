@@ -166,7 +166,7 @@ final class BridgeSmallLists {
         }
         guard var step = TableStep(known.base, rows[box]) else { return ["no step"] }
         // Rows that changed while the list was out of order may be reported, even if they are back
-        // at their places. The recovery itself is always reported.
+        // in their places. The recovery itself is always reported.
         if known.isFailing {
             if events.count != 1 { return ["\(events.count) events for a recovery"] }
             step.mayReport = Set(rows[box].keys)

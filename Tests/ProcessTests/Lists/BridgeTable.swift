@@ -45,11 +45,11 @@ enum BridgeTable {
 
 /// A viewer of lists through a bridge, in one of the four ways in which a list receives saves.
 final class BridgeViewer {
-    /// The kinds of contexts, by the way in which they receive saves.
+    /// The kinds of contexts, by how they receive saves.
     ///
     /// - `own`: The context also saves.
-    /// - `sibling`: The context is another one of the same process.
-    /// - `other`: The context is one of another process.
+    /// - `sibling`: Another context of the same process saves.
+    /// - `other`: A context of another process saves.
     /// - `late`: The context misses some saves and merges them together later.
     enum Way: String, CaseIterable { case own, sibling, other, late }
 

@@ -156,7 +156,8 @@ final class BridgeWorld {
 
     /// Checks the events of a viewer's save as those of two merges.
     ///
-    /// A save whose ops have to read first merges the missed saves, and then its own.
+    /// If the ops of a save have to read something, the missed saves are merged first, and then the
+    /// save itself.
     private func judgeInTwo(
         _ shape: ListShape, _ before: Dump, _ events: [JSON]
     ) throws -> [String] {

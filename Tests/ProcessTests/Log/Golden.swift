@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The expected output of programs, byte for byte, in files beside the tests.
+/// The expected output of programs, byte for byte, in files next to the tests.
 ///
 /// `TANDEM_GOLDEN=1` rewrites the files; the changes then show in the diff to be committed.
 enum Golden {

@@ -8,13 +8,13 @@ import Testing
 
 /// `tandem` on a directory whose sealed segments have indexes.
 ///
-/// It prints the same as without them, and reads little.
+/// It prints the same as without indexes, but reads much less.
 @Suite(.ownThread) struct IndexedLogTests {
     private let files = RealFileSystem()
     private let journal: MadeJournal
     private var folder: String { journal.store + "/journal" }
 
-    /// The journal of which each test has a copy.
+    /// The journal that each test copies.
     private static let made = Result {
         try MadeJournal(transactions: 3_000, bytes: 100, segmentBytes: 64 << 10)
     }
@@ -74,7 +74,7 @@ import Testing
         try flip(indexes[1], at: 20)
         try files.remove(indexes[2])
         #expect(try answers() == plain)
-        // The directory was only read, so that no index was repaired.
+        // The directory was only read, so no index was repaired.
         #expect(!files.exists(indexes[2]))
     }
 

@@ -90,7 +90,7 @@ import Testing
         let end = written.last ?? 1
         #expect(written == Array(2..<end + 1) && end < last)
         let cursor = try kept()
-        // SIGKILL can't be caught, so that the cursor may lag by the line that was just written.
+        // SIGKILL can't be caught, so the cursor may lag by the line that was just written.
         #expect(cursor == end || (signal == SIGKILL && cursor + 1 == end), "\(cursor), \(end)")
         let (next, rest) = try start(["-f", "--cursor-file", file])
         defer { next.kill() }
@@ -129,8 +129,8 @@ import Testing
         try "0\n".write(toFile: file, atomically: true, encoding: .utf8)
         let (child, pipe) = try start(["--cursor-file", file])
         var reader = pipe
-        // By then the first 64 KiB are written completely, and more is left than the pipe and the
-        // output buffer hold.
+        // By then the first 64 KiB have been written, and more remains than the pipe and the output
+        // buffer hold.
         for number in 1...400 {
             let line = reader.next()
             #expect(try position(line) == UInt64(number))

@@ -114,8 +114,8 @@ import Testing
         let last = try save(1_500)
         let follower = try Follower(place, ["--from", "1"], lines: [])
         defer { follower.end() }
-        // A page has 1,000 transactions. The pipe fills up within the first page, so that the next
-        // one is requested after the kill.
+        // A page has 1,000 transactions. The pipe fills up within the first page, so the next one
+        // is requested after the kill.
         #expect(try follower.position() == 1)
         daemon.end(SIGKILL)
         try serve()
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    /// Gives up what retention would; returns the oldest position that is left.
+    /// Removes the segments that retention would remove; returns the oldest position left.
     private func trim(below position: UInt64) throws -> UInt64 {
         let (journal, _) = try Journal.open(
             directory: place.store + "/journal", fileSystem: RealFileSystem(),
@@ -208,8 +208,7 @@ import Testing
     /// A follower whose daemon has ended, and a process that runs longer than the time for which a
     /// connection is awaited.
     ///
-    /// Only time shows whether the follower survives, so that it waits in parallel with the other
-    /// tests.
+    /// Only time shows whether the follower survives, so it waits in parallel with the other tests.
     private static let left = Result {
         let tests = LogFollowTests(try Place())
         let daemon = try tests.serve()

@@ -3,7 +3,7 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem log` in every format, over a journal of which every byte is known.
+/// `tandem log` in every format, over a journal whose every byte is known.
 @Suite(.ownThread) struct LogGoldenTests {
     let journal: MadeJournal
 
@@ -77,7 +77,8 @@ import Testing
         #expect(try tandem("log", "-S", "soon").code == 2)
     }
 
-    /// The journal's times are in October 2026: before a later clock, and after an earlier one.
+    /// The journal's times are in October 2026, in the past or the future depending on the
+    /// machine's clock.
     @Test func `named days are relative to today`() throws {
         let all = ["1", "2", "3", "4", "5"]
         let isPast = Date().timeIntervalSince1970 > 1_792_888_200

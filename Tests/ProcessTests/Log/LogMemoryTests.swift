@@ -7,7 +7,7 @@ import Testing
 
 /// The memory of `tandem log`, which does not grow with the journal.
 ///
-/// This holds in any direction, for a daemon and for a directory.
+/// This holds in both directions, for a daemon and for a directory.
 @Suite(.ownThread) struct LogMemoryTests {
     private static let small = 1_000
     private static let bytes = Volume.of(2_500, deep: 4_000)
@@ -68,7 +68,7 @@ import Testing
         var (peak, chunks) = (0, 0)
         while true {
             let chunk = output.availableData
-            // The kernel keeps the peak, so that one measurement per 64 KiB is enough.
+            // The kernel keeps the peak, so one measurement per 64 KiB is enough.
             if peak == 0 || chunks.isMultiple(of: 16), let size = highWater(child.processID) {
                 peak = max(peak, size)
             }

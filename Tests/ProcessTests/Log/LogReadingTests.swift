@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test func `a cursor file keeps its cursor if the reader goes away`() throws {
-        // The output is more than a pipe holds, so that it is written to a closed pipe.
+        // The output is more than a pipe holds, so the rest is written to a closed pipe.
         let journal = try MadeJournal(transactions: 3_000, bytes: 100)
         let file = journal.store + "/cursor"
         try CommandRun(

@@ -3,8 +3,8 @@ import Tandem
 import TandemIO
 import Testing
 
-/// `tandem blame`, `history`, `show` and `diff`, over a journal of which every byte is known, and
-/// on a daemon.
+/// `tandem blame`, `history`, `show` and `diff`, over a journal whose every byte is known, and on a
+/// daemon.
 @Suite(.ownThread) struct LookingBackTests {
     let journal: MadeJournal
 

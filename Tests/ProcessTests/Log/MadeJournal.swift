@@ -21,7 +21,7 @@ struct MadeJournal {
 
     /// 02:30 on 2026-10-25 in Central Europe, in microseconds.
     ///
-    /// Summer time ends at 01:00 UTC, so that 02:30 occurs twice.
+    /// Summer time ends at 01:00 UTC, so 02:30 occurs twice.
     private static let night: Int64 = 1_792_888_200_000_000
 
     /// Central European Time as a rule that needs no time zone files.

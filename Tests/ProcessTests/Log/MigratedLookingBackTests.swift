@@ -127,7 +127,8 @@ import Testing
             #expect(shown.lines.contains("    wins  0"), "\(shown.output)")
             let later = try tandem(["show", "Club/2"], source)
             #expect(later.lines.first == "Club/2 as of 7", "\(later.output)")
-            // Between two migrations, the object as the first one left it is not stored anywhere.
+            // The state that the first migration gave the object is not stored anywhere, so an
+            // earlier one is shown.
             let between = try tandem(["show", "Club/1", "--at", "4"], source)
             #expect(
                 between.lines.first?.hasPrefix("Club/1 as of 3, before the migration at 4, ")

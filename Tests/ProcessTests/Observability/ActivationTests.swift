@@ -40,7 +40,7 @@ struct ActivationTests {
     {
         let place = try Place()
         let daemons = (try listen(place, "one"), try listen(place, "two"))
-        // No client has connected, so that no store was created.
+        // No client has connected, so no store was created.
         #expect(!RealFileSystem().exists(place.path + "/one/store"))
         let before = try inode(socket(place, "one"))
         let bridges = (
@@ -56,7 +56,7 @@ struct ActivationTests {
         _ = try bridges.1.finish()
         #expect(daemons.0.end(SIGTERM) == 0)
         #expect(daemons.1.end(SIGTERM) == 0)
-        // An adopted socket belongs to its owner, so that the daemon does not remove it.
+        // An adopted socket belongs to its owner, so the daemon does not remove it.
         #expect(try inode(socket(place, "one")) == before)
         #expect(RealFileSystem().exists(socket(place, "two")))
     }

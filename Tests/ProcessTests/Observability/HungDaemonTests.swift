@@ -48,7 +48,8 @@ import Testing
 
     /// The place of a stopped daemon, and a shell that runs the verbs on it.
     ///
-    /// The verbs run all at once and in parallel with the tests, because each waits some seconds.
+    /// The verbs run all at once and in parallel with the tests, because each waits for several
+    /// seconds.
     private static let asked = Result {
         let place = try Place()
         let daemon = try place.serve()

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TandemIO
 import Testing
 
-/// `make install` and `make uninstall` with a DESTDIR and the binaries of this build.
+/// `make install` and `make uninstall` with a `DESTDIR` and the binaries of this build.
 @Suite(.ownThread) struct InstallTests {
     private func make(_ goal: String, _ destination: String) throws {
         try CommandRun(

@@ -2,7 +2,7 @@ import FoundationEssentials
 import TestSupport
 import Testing
 
-/// Code that is compiled only for other processors than this one.
+/// Code that is compiled only for processors other than this one.
 @Suite(.ownThread) struct OtherProcessorTests {
     /// The declarations of the C library that the ARMv8 branch needs.
     ///

@@ -11,8 +11,8 @@ import Testing
 /// network, System V IPC and host name. All file systems except its own folder are read-only, and
 /// `/proc` shows only processes.
 ///
-/// Building the sandbox takes root, `setpriv`, `nsenter` and namespaces; the tests are skipped if
-/// one of them is missing.
+/// Building the sandbox requires root, `setpriv`, `nsenter` and namespaces; the tests are skipped
+/// if one of them is missing.
 @Suite(.ownThread, .enabled(if: Sandbox.isPossible, "namespaces, setpriv or root are missing"))
 struct SandboxTests {
     @Test func `user, group, process and unit of a writer are recorded through the sandbox`() throws

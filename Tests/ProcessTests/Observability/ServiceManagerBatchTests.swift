@@ -8,7 +8,7 @@ import Testing
 
 /// A stop in the middle of a batch, as a service manager requests it.
 @Suite(.ownThread) struct ServiceManagerBatchTests {
-    /// The number of objects, for which a batch needs at least a dozen transactions.
+    /// The number of objects: enough for a batch to need at least a dozen transactions.
     private static let objects = 16_000
 
     private static let model = Model { Entity("Item") { Attribute("rank", .int) } }
@@ -16,7 +16,7 @@ import Testing
     private let place: Place
     /// The path of the log file.
     ///
-    /// Lines reach a file at once, so that the lines logged before a moment are known.
+    /// Lines reach a file at once, so a test knows which lines were logged before a moment.
     private var log: String { place.path + "/log" }
 
     init() throws { place = try Place() }
@@ -93,7 +93,7 @@ import Testing
         try FrameEncoder.encode(ClientMessage.batch(batch), id: 1_000_000, into: &bytes)
         try client.write(bytes)
         while heard < 2 { try #require(try client.receive() == nil, "it has ended already") }
-        // The daemon is stopped here, so that it logs everything later after the signal.
+        // The daemon is stopped here, so everything that it logs later comes after the signal.
         try stand(daemon.processID)
         let before = try readLog()
         kill(daemon.processID, SIGTERM)
@@ -101,8 +101,7 @@ import Testing
         #expect(daemon.wait() == 0)
         let after = events(try readLog().dropFirst(before.count))
         let stopping = try #require(after.firstIndex(of: "stopping"), "\(after)")
-        // The transaction that was in progress when the daemon was stopped, whose line was not
-        // written yet, and one more.
+        // Two transactions at most: the one in progress when the daemon was stopped, and one more.
         #expect(after[..<stopping].count { $0 == "flushed" } <= 2, "\(after)")
         #expect(!after[stopping...].contains("flushed"), "\(after)")
         #expect(after.count { $0 == "checkpoint" } <= 2, "\(after)")

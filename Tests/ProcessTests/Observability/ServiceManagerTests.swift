@@ -116,7 +116,7 @@ import Testing
         let answered = savers.flatMap(\.answered)
         #expect(answered.count >= 400)
         for (id, position) in answered { #expect(kept[id] == position) }
-        // The last checkpoint is complete, so that nothing is replayed.
+        // The last checkpoint is complete, so nothing is replayed.
         let again = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket])
         #expect(again.readOutput { $0.contains("replay_us") }.contains(" replayed=0 "))
@@ -129,7 +129,7 @@ import Testing
         throws
     {
         let savers = (0..<4).map { Saver("saver \($0)", place) }
-        // Lines reach a file at once, so that the lines logged before a moment are known.
+        // Lines reach a file at once, so the test knows which lines were logged before a moment.
         let file = place.path + "/log"
         let daemon = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket, "--log-level", "debug"],
@@ -144,7 +144,7 @@ import Testing
         try reader.ask(#"{"do": "observe", "observer": "o", "entity": "Note"}"#)
         try stand(reader.processID)
         for _ in 0..<300 { acknowledged.wait() }
-        // The daemon is stopped here, so that it logs everything later after the signal.
+        // The daemon is stopped here, so everything that it logs later comes after the signal.
         try stand(daemon.processID)
         let before = try String(contentsOfFile: file, encoding: .utf8)
         kill(daemon.processID, SIGTERM)
@@ -157,7 +157,7 @@ import Testing
         }
         #expect(before.contains(" flushed: "), "the log mentions batches")
         let end = try #require(events.firstIndex(of: "stopping"), "\(log)")
-        // The batch in progress, and the one of the round in which the daemon found the signal.
+        // Two batches at most: the one in progress, and one in the round that notices the signal.
         #expect(events[..<end].count { $0 == "flushed" } <= 2, "\(log)")
         #expect(
             events[end...].filter { $0 != "checkpoint" && $0 != "slow" } == [
@@ -172,7 +172,7 @@ import Testing
     }
 
     @Test func `a line of the log begins with its priority if it goes to journald`() throws {
-        // As systemd does, the variable names the file that standard error refers to.
+        // As under systemd, the variable names the file that standard error refers to.
         let daemon = try DaemonProcess(
             "tandemd", ["--store", place.store, "--socket", place.socket],
             shell: "export JOURNAL_STREAM=$(stat -L -c '%d:%i' /proc/self/fd/2)")

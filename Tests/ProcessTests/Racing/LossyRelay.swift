@@ -4,7 +4,7 @@ import TandemIO
 /// A relay to a daemon that loses every `period`-th answer, and the connection with it.
 final class LossyRelay: Sendable {
     private let path: String
-    /// The number of reads from the daemon of which the last one is not forwarded; 0 loses nothing.
+    /// The number of reads from the daemon per lost answer; 0 loses none.
     private let period: Int
     private let reads = Locked(0)
 

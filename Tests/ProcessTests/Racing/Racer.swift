@@ -25,7 +25,7 @@ struct Racer: Codable, Sendable {
     var name: String
     var policy: UInt8
     var rounds: Int
-    /// The period of lost answers, in reads from the daemon; 0 loses none.
+    /// The number of reads from the daemon per lost answer; 0 loses none.
     var period: Int
     /// The position at which both racers are ready.
     var start: UInt64

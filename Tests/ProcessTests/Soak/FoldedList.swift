@@ -1,6 +1,6 @@
 import TandemModel
 
-/// A list that is kept only from change events, as a table view would keep it.
+/// A list that is updated only from change events, as a table view would be.
 ///
 /// It follows the rules of a batch update, and uses nothing of the library.
 struct FoldedList: Equatable {

@@ -89,7 +89,8 @@ import Testing
         #expect(doubled.problems.count == 1)
     }
 
-    /// Returns the transaction of a model, and for each further save id one that inserts an item.
+    /// Returns one transaction per save id: the first installs the model, the others insert an item
+    /// each.
     private static func transactions(_ ids: [String]) throws -> [EncodedTransaction] {
         let model = try CompiledModel(try Model(json: .of(SoakGraph.model)))
         var writer = ByteWriter()

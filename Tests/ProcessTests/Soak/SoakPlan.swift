@@ -26,7 +26,7 @@ struct SoakPlan {
         var event: Event
     }
 
-    /// The steps in the order of their times.
+    /// The steps, sorted by time.
     let steps: [Step]
     let milliseconds: UInt64
 

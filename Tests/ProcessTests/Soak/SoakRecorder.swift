@@ -57,7 +57,7 @@ final class SoakRecorder: Sendable {
             if !client.welcome.resumed { traffic.note("law 2: the recorder is not resumed") }
             return client
         }
-        // To start after a position takes a cursor, which another connection provides.
+        // Starting after a position requires a cursor, which another connection provides.
         let first = try WireClient(traffic.place.socket, Hello(author: "recorder"))
         let begin = first.cursor.at(end)
         first.close()

@@ -4,8 +4,8 @@ import Testing
 
 /// A long run of all kinds of clients at once; `TANDEM_SOAK=3600` makes it last an hour.
 ///
-/// Its mix has saves, lists, fetches, observers, kills, restarts and backups; no batches, pins,
-/// reads at earlier positions, consumers, long values or roles.
+/// The mix includes saves, lists, fetches, observers, kills, restarts and backups, but no batches,
+/// pins, reads at earlier positions, consumers, long values or roles.
 @Suite(.ownThread) struct SoakTests {
     /// The requested length, in seconds.
     private static let asked = ThisProcess.environment("TANDEM_SOAK").flatMap { UInt64($0) }

@@ -39,7 +39,7 @@ final class SoakTraffic: Sendable {
         ending.signal()
     }
 
-    /// Waits for the end of the soak; returns false if it does not come in time.
+    /// Waits for the end of the soak; returns false if that takes too long.
     func ends(within milliseconds: Int) -> Bool {
         guard ending.wait(timeout: .now() + .milliseconds(milliseconds)) == .success else {
             return hasEnded

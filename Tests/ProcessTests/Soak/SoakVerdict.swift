@@ -7,7 +7,7 @@ import TandemStore
 struct SoakVerdict {
     let transactions: [EncodedTransaction]
     private let saves: [String: UInt64]
-    /// The positions of transactions with changes of items, in order.
+    /// The positions of transactions that change items, in order.
     private let touching: [UInt64]
     private(set) var problems: [String] = []
 
@@ -86,7 +86,7 @@ struct SoakVerdict {
         return range.lowerBound
     }
 
-    /// Checks law 6: a store, or a backup at its position, is the replay of the transactions.
+    /// Checks law 6: a store, or a backup at its position, equals a replay of the transactions.
     mutating func judge(_ store: String, through end: UInt64, _ place: Place) throws {
         let folder = place.path + "/replayed-\(end)"
         try FileManager.default.createDirectory(

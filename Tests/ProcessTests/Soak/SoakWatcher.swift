@@ -126,7 +126,7 @@ struct SoakWatch {
         }
     }
 
-    /// Checks law 4: the list that was kept up to date is the fetched one, at the position of the
+    /// Checks law 4: the list that was kept up to date equals a fetched one at the position of the
     /// answer.
     private mutating func compare(
         _ list: (name: String, request: JSON, sections: String?)
@@ -143,7 +143,7 @@ struct SoakWatch {
         return true
     }
 
-    /// Checks law 5: the list made from the changes is the one that the controller shows.
+    /// Checks law 5: the list made from the changes equals the one that the controller shows.
     private mutating func compareSections(_ name: String) throws -> Bool {
         let request: JSON = ["do": "sections", "controller": .string(name)]
         guard let answer = try ask(request) else { return false }
@@ -155,7 +155,7 @@ struct SoakWatch {
         return true
     }
 
-    /// Repeats a request until its answer is no transient error; returns nil if the bridge was
+    /// Repeats a request until the answer is not a transient error; returns nil if the bridge was
     /// killed.
     private mutating func ask(_ request: JSON) throws -> JSON? {
         for _ in 0..<100 {

@@ -96,7 +96,7 @@ extension SoakWorld {
 }
 
 extension SoakWorld.Stop {
-    /// Whether the stopped watcher lived on without a report of missed saves.
+    /// Whether the stopped watcher survived without a report of missed saves.
     ///
     /// A watcher may be killed before it receives the report, or stopped before it observed
     /// anything.

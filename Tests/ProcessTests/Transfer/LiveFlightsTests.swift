@@ -21,7 +21,7 @@ import Testing
         try String(contentsOfFile: Self.folder + "/" + name, encoding: .utf8)
     }
 
-    /// Writes few planes and airports, and flights that also name other ones, as in the real data.
+    /// Writes a few planes and airports, and flights that also name others, as in the real data.
     private func makeData() throws {
         try FileManager.default.createDirectory(
             atPath: place.path + "/data", withIntermediateDirectories: true)

@@ -64,7 +64,7 @@ import Testing
         let teams = try tandem("fetch", "Team", "--sort", "id", "-o", "json").json
         #expect(teams.map { $0["values"]?["id"]?.int } == [0, 0, 1, 1, 2, 2, 3, 3])
         #expect(teams.allSatisfy { $0["values"]?["entity"]?.string == "Player" })
-        // The player stays in its team; the copy has only the links that several teams can have.
+        // The player stays in its team; the copy gets only links that may belong to several teams.
         let exported = try tandem("export", "Team").json
         #expect(
             exported.map { $0["values"]?["players"]?.array?.count } == [1]

@@ -251,7 +251,7 @@ import Testing
         expect(
             try tandem("import", copy, "--entity", "Team"), 0,
             "imported \(numbers.count) objects of Team")
-        // A number in the `id` column is no id of an object.
+        // A number in the `id` column is not the id of an object.
         let others = numbers.map { "12,\($0)\n" }.joined()
         let other = try file("other.csv", "id,founded\n" + others)
         expect(

@@ -92,7 +92,7 @@ extension Oracle {
         }
     }
 
-    /// Checks that the saved values are in the graph, as far as the save alone determines them.
+    /// Checks that the graph has the saved values, as far as the save alone determines them.
     private func check(_ save: SaveRecord, _ saved: SaveAnswer) {
         let inserts = save.request.operations.filter {
             if case .insert = $0 { true } else { false }
@@ -123,8 +123,8 @@ extension Oracle {
     private func check(
         _ number: ObjectNumber, _ slot: Int, _ value: Value, _ save: SaveRecord, _ saved: SaveAnswer
     ) {
-        // A cascade of the same save may have deleted the object; an update may have met another
-        // client's deletion.
+        // A cascade of the same save may have deleted the object; an update may have coincided with
+        // another client's deletion.
         guard let tag = truth.tags[number],
             let meant = save.model.entity(tagged: tag)?.properties[slot], meant.attribute != nil,
             let slot = truth.model(at: saved.position)?.entity(tagged: tag)?.slot(of: meant.name),

@@ -12,7 +12,7 @@ final class Oracle {
     private var log: DurableLog
     private(set) var truth: Truth
     private(set) var violation: Violation?
-    /// The epoch of the truth.
+    /// The epoch of the transactions in `truth`.
     private(set) var epoch: UInt32 = 1
     /// The highest position that any client knows.
     private(set) var known: UInt64 = 0
@@ -104,7 +104,7 @@ final class Oracle {
 
     // MARK: Law 1
 
-    /// Checks before a message or commit that shows transaction `position`.
+    /// Checks that transaction `position` is durable before a message or commit shows it.
     func mustBeDurable(_ position: UInt64, _ what: @autoclosure () -> String) {
         guard position > truth.last else { return }
         look()

@@ -1,11 +1,11 @@
 import TandemModel
 
-/// The entities that a client surely subscribes to, and those that it may subscribe to already.
+/// The entities that a client certainly subscribes to, and those that it may already subscribe to.
 ///
 /// A read with interests takes effect when the daemon carries it out, at or before its answer's
 /// position. So transactions up to that position may include the new entities, and later ones must.
 struct FollowedEntities {
-    /// The entities that the client surely subscribes to.
+    /// The entities that the client certainly subscribes to.
     private(set) var certain: Set<EntityTag> = []
     /// The entities of unanswered reads, by request.
     private var asked: [UInt32: Set<EntityTag>] = [:]

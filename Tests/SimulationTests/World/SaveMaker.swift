@@ -181,7 +181,7 @@ enum WorldModels {
                 Relationship("nodes", to: "Node", inverse: "group", toMany: true, deleteRule: .deny)
             }
             Entity("Tag") {
-                // A save made under the previous model would confuse these two attributes.
+                // A save made under the previous model would mix up these two attributes.
                 if stage > 0 { Attribute("kind", .string) }
                 Attribute("label", .string)
                 Relationship(

@@ -44,7 +44,7 @@ extension SimulatedClient {
     /// Handles a batch that failed without any effect.
     func failed(_ record: BatchRecord, _ error: TandemError) {
         record.isSent = false
-        // There are too many queued batches, which says nothing about this one.
+        // Too many batches are queued, which says nothing about this one.
         if error.code == .limitExceeded { return }
         let isForgotten =
             error.code == .unknownOutcome

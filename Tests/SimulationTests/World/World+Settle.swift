@@ -8,7 +8,7 @@ import TestSupport
 
 /// The end of a world: without further faults, every request must complete.
 extension World {
-    /// The number of rounds after which everything must be idle, if no fetch takes many.
+    /// The number of rounds after which everything must be idle if there are no long fetches.
     private static let patience = 400
 
     /// The number of rounds that the clients' open requests may take.

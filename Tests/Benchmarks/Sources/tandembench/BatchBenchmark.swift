@@ -1,8 +1,8 @@
 import Glibc
 import Tandem
 
-/// Batches over all objects while another client saves: the duration of those saves, and the memory
-/// of the requesting client.
+/// Batches over all objects while another client saves: measures the duration of those saves, and
+/// the memory of the requesting client.
 @MainActor
 struct BatchBenchmark {
     let socket: String

@@ -43,7 +43,7 @@ struct BenchData {
 }
 
 extension BenchData {
-    /// Throws unless the data and their order are those of the other programs of the comparison.
+    /// Throws unless the data and their order match the other programs of the comparison.
     static func check() throws {
         let data = BenchData(contents: 1_000)
         let (first, order) = (data.contents[0], data.listOrder())

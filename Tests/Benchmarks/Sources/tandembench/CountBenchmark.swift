@@ -1,8 +1,8 @@
 import Glibc
 import Tandem
 
-/// Counting by an indexed condition, compared with a walk over the same keys in LMDB by this
-/// process.
+/// Counting with an indexed condition, compared with this process's own walk over the same keys in
+/// LMDB.
 @MainActor
 struct CountBenchmark {
     let socket: String

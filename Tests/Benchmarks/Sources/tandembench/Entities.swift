@@ -19,7 +19,7 @@ final class Content: ManagedObject, ManagedEntity {
     @Managed("size") var size: Int
     @Managed("bucket") var bucket: Bucket?
 
-    /// The same entity, with the same index, as in the peers.
+    /// The same entity, with the same index, as in the compared programs.
     static let entity = Entity("Content", indexes: [["bucket", "creationDate", "name"]]) {
         Attribute("name", .string, optional: false)
         Attribute("creationDate", .date, optional: false)

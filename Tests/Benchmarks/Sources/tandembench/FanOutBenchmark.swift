@@ -4,9 +4,9 @@ import Tandem
 /// P6: one change to n connections; the time from the end of the daemon's flush until the last one
 /// has received it.
 ///
-/// One process holds all connections in a loop, and as many of a plain broadcast of 256 bytes,
-/// which is measured alternately with the daemon's changes. The daemon's processor time is measured
-/// from the save until the last delivery, including the save.
+/// One process holds all connections in a loop, and as many connections of a plain broadcast of 256
+/// bytes. The broadcast is measured alternately with the daemon's changes. The daemon's processor
+/// time is measured from the save until the last delivery, including the save.
 @MainActor
 struct FanOutBenchmark {
     private static let changes = 300
@@ -54,7 +54,7 @@ struct FanOutBenchmark {
         _ broadcast: PlainBroadcast?
     ) throws -> Measured {
         let probe = try DaemonProbe(socket)
-        // The values must differ from the previous ones, or there is nothing to save.
+        // The values must differ from the previous ones; otherwise there would be nothing to save.
         var generator = SplitMix64(process == nil ? 44 : 45)
         var measured = Measured()
         for change in 0..<(Self.changes + Self.warmUp) {
@@ -103,7 +103,8 @@ struct FanOutBenchmark {
                     "floor_cpu_us_per_delivery",
                     decimal(Double(broadcast.processorNanoseconds) / 1_000 / all)
                 ),
-                // For a change and a record of the broadcast, as one process receives both.
+                // For one change and one record of the broadcast, because one process receives
+                // both.
                 ("subscriber_cpu_us_per_delivery", decimal(subscribers / all / 2)),
             ]
         ).emit()

@@ -1,8 +1,8 @@
 import CLMDBFloor
 import Glibc
 
-/// The keys of an index over one number, in the daemon's own file: the minimum that a count has to
-/// walk.
+/// The keys of an index over one number, read from the daemon's own file: a count must visit at
+/// least these.
 ///
 /// The keys are read without a lock, so no process may write meanwhile.
 final class IndexKeys {

@@ -39,7 +39,7 @@ struct JournalBenchmark {
 
     // MARK: Opening
 
-    /// Opens a closed journal, verifying its tail or all of it, alternately; its files are in
+    /// Opens a closed journal, alternately verifying its tail and all of it; its files are in
     /// memory.
     private func opening() throws {
         let journal = try open("opening")

@@ -34,8 +34,8 @@ struct ListRowChange {
 
 /// The current rows, and batches of changes to them.
 ///
-/// In a hundred changes, 40 are updates in place, 15 change the section, 15 the date, 15 are
-/// insertions, and 15 deletions.
+/// Out of a hundred changes, 40 are updates in place, 15 change the section, 15 change the date, 15
+/// are insertions, and 15 are deletions.
 struct ListEditor {
     private(set) var rows: [Int: ListRow] = [:]
     let bucketNames: [String]

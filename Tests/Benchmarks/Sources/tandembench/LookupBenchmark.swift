@@ -88,7 +88,7 @@ struct LookupBenchmark {
         let second = try counted()
         try Self.look(context, n, 1_000)
         let third = try counted()
-        // The status request itself also has bytes.
+        // The status requests themselves are counted too, so their bytes are subtracted.
         let up = third.up - second.up - (second.up - first.up)
         let down = third.down - second.down - (second.down - first.down)
         guard up >= 1_000, down >= 1_000 else { throw Failure("\(up) and \(down) bytes") }

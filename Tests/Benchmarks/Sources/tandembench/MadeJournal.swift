@@ -14,8 +14,8 @@ struct MadeJournal {
 
     /// Writes the journal: a model, a thousand inserts, and updates of one number each.
     ///
-    /// Ten of the updates also insert an object of a rare and one of the common entity, which are
-    /// never changed later.
+    /// Ten of the updates also insert one object of a rare entity and one of the common entity;
+    /// neither is changed later.
     func run() throws {
         let model = try CompiledModel(
             try Model(

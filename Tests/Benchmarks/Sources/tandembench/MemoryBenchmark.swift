@@ -17,7 +17,7 @@ struct MemoryBenchmark {
         var mapped: Int
     }
 
-    /// The number of samples without a save after which all writers are taken to be done.
+    /// The number of samples without a save after which all writers are assumed to have finished.
     private static let quietSamples = 50
 
     func run() throws {

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import Tandem
 
-/// P3: the time from the start of a save in this process until another process received the change
-/// and its list shows it.
+/// P3: the time from the start of a save in this process until another process has received the
+/// change and shows it in its list.
 @MainActor
 struct PropagationBenchmark {
     let socket: String

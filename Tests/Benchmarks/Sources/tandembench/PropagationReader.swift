@@ -5,7 +5,7 @@ import Tandem
 /// writer.
 @MainActor
 final class PropagationReader: FetchedResultsControllerDelegate {
-    /// The way in which the reader receives changes.
+    /// The ways in which the reader can receive changes.
     enum Delivery: String, CaseIterable {
         case callback
         case sequence

@@ -1,4 +1,5 @@
-/// A reader's message to the writer: the position that its list has reached, and the time of that.
+/// A reader's message to the writer: the position that its list has reached, and the time at which
+/// it did.
 struct Acknowledgement: BitwiseCopyable {
     var position: UInt64
     var at: UInt64

@@ -1,10 +1,10 @@
 import Tandem
 
-/// The speed at which a daemon applies the journal to a store that lags far.
+/// The speed at which a daemon applies the journal to a store that lags far behind.
 ///
 /// run.sh copies the store after ``seed()``, kills the daemon after ``fill()``, restores the copy,
 /// and starts the daemon again, which then applies everything. ``report(startMilliseconds:)``
-/// prints the time that took.
+/// prints how long that took.
 @MainActor
 struct RecoveryBenchmark {
     /// The properties that change: one without an index, or one in each of two indexes.

@@ -19,7 +19,7 @@ struct ResultLine {
     var unit = "us"
     /// Additional members: names and JSON values.
     var notes: [(String, String)] = []
-    /// The failure that a save survives; nil if nothing is saved.
+    /// The kind of failure that a save survives; nil if nothing is saved.
     var durability: String? = "power-loss durable"
 
     /// Writes the line to standard output.

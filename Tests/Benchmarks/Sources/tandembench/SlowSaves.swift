@@ -1,7 +1,7 @@
 import Glibc
 import Tandem
 
-/// An event reported by the daemon that blocked its thread for long.
+/// An event that blocked the daemon's thread for a long time, as reported by the daemon.
 struct Stall {
     /// `flush`, `checkpoint` or `segment`.
     var cause: String

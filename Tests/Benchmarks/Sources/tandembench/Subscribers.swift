@@ -1,11 +1,11 @@
 import Glibc
 import TandemIO
 
-/// A process that holds many subscribers' connections in one loop, and as many of a plain
-/// broadcast.
+/// A process that holds many subscribers' connections in one loop, and as many connections of a
+/// plain broadcast.
 ///
 /// It reports when all are connected, and then whenever all have the next change. It ends with its
-/// standard input, and succeeds if every connection had every change by then.
+/// standard input, and succeeds if every connection had received every change.
 struct Subscribers {
     /// The bit in an ``Acknowledgement``'s position that marks the plain broadcast.
     static let plain: UInt64 = 1 << 63
@@ -18,7 +18,7 @@ struct Subscribers {
     private var events: [Poller.Event] = []
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
     private let reports: Bool
-    /// The number of connections that have each change, for changes that not all have.
+    /// The number of connections that have received each change, for changes that some still lack.
     private var counts: [UInt64: Int] = [:]
 
     private static let inputToken = UInt64.max

@@ -47,7 +47,7 @@ struct SyncBenchmark {
         var files = try Way.allCases.map { try SyncFile($0, folder, Self.regionBytes) }
         let record = [UInt8](repeating: 7, count: size)
         for number in 0..<n {
-            // A different way is the first one each time.
+            // A different way goes first each time.
             for turn in 0..<files.count {
                 let index = (number + turn) % files.count
                 let start = now()

@@ -1,7 +1,7 @@
 import Glibc
 
 /// One connection to the daemon that subscribes to an entity with the bare protocol; it costs
-/// little more than its reads.
+/// little more than the reads themselves.
 ///
 /// It checks that the first push names the welcome's position, and each other push the previous
 /// one.

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import FuzzTargets
 
-/// The commands of run.sh besides fuzzing: `list`, `unpack TARGET FILE FOLDER` and
+/// The commands that run.sh needs besides fuzzing: `list`, `unpack TARGET FILE FOLDER` and
 /// `pack FOLDER FILE`.
 enum Commands {
-    /// Carries out a command; the exit code.
+    /// Carries out a command and returns the exit code.
     static func run(_ words: [String]) -> Int32 {
         do {
             switch (words.first, words.count) {
@@ -22,7 +22,7 @@ enum Commands {
         }
     }
 
-    /// Writes a corpus and the target's own seeds as files, the way libFuzzer wants them.
+    /// Writes a corpus and the target's own seeds as files, in the form that libFuzzer expects.
     private static func unpack(_ name: String, _ file: String, _ folder: String) throws {
         let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
         let seeds = FuzzTarget.named(name)?.seeds() ?? []

@@ -1,21 +1,21 @@
 import FuzzTargets
 import Glibc
 
-// The program's main is libFuzzer's, which calls the two functions with C names.
+// The program's `main` is libFuzzer's, which calls the two functions below by their C names.
 
-// Set once, by the first of them, before libFuzzer begins on this one thread.
+// Set once, by the first of the two functions, before libFuzzer starts on this one thread.
 nonisolated(unsafe) private var target = FuzzTarget.all[0]
 
 private let variable = "TANDEM_FUZZ_TARGET"
 
-/// Takes the first argument, the name of a target or a command, out of the arguments.
+/// Removes the first argument, which names a target or a command.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
     _ count: UnsafeMutablePointer<Int32>,
     _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>
 ) -> Int32 {
     let words = CommandLine.arguments
-    // To merge, libFuzzer starts the program again, with its own arguments alone.
+    // To merge corpora, libFuzzer starts the program again, with only its own arguments.
     if let name = getenv(variable).map({ String(cString: $0) }), let found = FuzzTarget.named(name)
     {
         target = found
