@@ -74,25 +74,10 @@ final class Label: ManagedObject, ManagedEntity {
     @Managed("text") var text: String
     @Managed("shelf") var shelf: Shelf?
 
-<<<<<<< HEAD:Tests/TandemTests/RowReaderTests.swift
     static let entity = Entity("Label") {
         Attribute("text", .string, default: .string(""))
         Relationship("shelf", to: "Shelf", inverse: "labels")
     }
-=======
-    static let entity = Entity("Diary") { Attribute("day", .string, default: .string("")) }
-}
-
-/// A class that reads its row in `deinit`.
-final class Leaf: ManagedObject, ManagedEntity {
-    @Managed("name") var name: String
-    // Guarded by the main actor, where the tests' objects are made and released.
-    nonisolated(unsafe) static var gone: [String] = []
-
-    static let entity = Entity("Leaf") { Attribute("name", .string, default: .string("")) }
-
-    deinit { Self.gone.append(name) }
->>>>>>> 8b70cee9d9703219b455d7161e3ec7a8fe20703c:Tests/TandemTests/PassingValueTests.swift
 }
 
 /// A class that may read other rows while its object is initialised.
@@ -190,15 +175,9 @@ private struct KeptRow: ObjectValue {
 
 /// A value that calls a closure with its reader.
 private struct Done: ObjectValue {
-<<<<<<< HEAD:Tests/TandemTests/RowReaderTests.swift
     // Guarded by the main actor, on which it is set and called.
     nonisolated(unsafe) static var work: (RowReader<Book>) -> Void = { _ in }
     let title: String
-=======
-    // Guarded by the main actor, where it is set and called.
-    nonisolated(unsafe) static var work: (Book) -> Void = { _ in }
-    var title: String
->>>>>>> 8b70cee9d9703219b455d7161e3ec7a8fe20703c:Tests/TandemTests/PassingValueTests.swift
 
     init(_ book: RowReader<Book>) {
         Self.work(book)
