@@ -27,7 +27,7 @@ extension Committer {
         do {
             return try mappingDamage(body)
         } catch let error as TandemError {
-            if error.code == .unknownOutcome { limitCounters.note(.savesKept) }
+            if error.code == .unknownOutcome { limitCounters.record(.savesKept) }
             throw error
         }
     }

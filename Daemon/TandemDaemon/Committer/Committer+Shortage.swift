@@ -26,7 +26,7 @@ extension Committer {
         let start = clock.monotonicNanoseconds
         do {
             try journal.reserve(bytes: frame)
-            counters.stalls.note(.segment, from: start, to: clock.monotonicNanoseconds)
+            counters.stalls.record(.segment, from: start, to: clock.monotonicNanoseconds)
         } catch {
             guard error.code == .noSpace else { throw error }
             throw enterReadOnly(.journal, error.description, bytes: frame)

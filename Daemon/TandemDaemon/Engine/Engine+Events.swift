@@ -50,7 +50,7 @@ extension Engine {
 
     /// Counts and logs a refused save, without its values.
     func refused(_ session: Session, _ error: TandemError) {
-        metrics.note(refusedSave: error.code)
+        metrics.record(refusedSave: error.code)
         log(
             .saveRefused,
             [
@@ -65,7 +65,7 @@ extension Engine {
         let now = clock.monotonicNanoseconds
         for save in saves {
             let duration = now - min(now, save.arrival)
-            metrics.saves.note(nanoseconds: duration)
+            metrics.saves.record(nanoseconds: duration)
             noteAnswered("save", "", save.session, from: save.arrival, to: now)
             guard log.isOn(.debug) else { continue }
             let (session, peer) = (save.session, save.session.peer)

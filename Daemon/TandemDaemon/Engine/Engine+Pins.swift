@@ -68,7 +68,7 @@ extension Engine {
         let ended = session.pins.count - live.count
         guard ended > 0 else { return }
         session.pins = live
-        limitCounters.note(.pinSeconds, UInt64(ended))
+        limitCounters.record(.pinSeconds, UInt64(ended))
         retention.counters.expiredPins += UInt64(ended)
     }
 

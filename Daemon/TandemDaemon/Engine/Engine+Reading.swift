@@ -29,7 +29,7 @@ extension Engine {
         // this position or later.
         read.interestsBefore = session.interests
         follow(question.interests, session)
-        if !admission()(read) { limitCounters.note(.readerThreads) }
+        if !admission()(read) { limitCounters.record(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
@@ -60,7 +60,7 @@ extension Engine {
                 // Other requests are served between two reads on the daemon's thread.
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
-                limitCounters.note(.storeReaders)
+                limitCounters.record(.storeReaders)
                 // Frees the readers of killed processes.
                 _ = try committer.store.checkReaders()
                 readQueue.add(read)
@@ -304,7 +304,7 @@ extension Engine {
     private func makeRoom(for read: PendingRead) {
         // An answer that is sent immediately needs no room.
         guard heldBytes > limits.readBytes, read.countedBytes > limits.chunkBytes else { return }
-        limitCounters.note(.readBytes)
+        limitCounters.record(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {
             other.session.isWaitingToWrite

@@ -57,7 +57,7 @@ extension Engine {
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
         case .refuse(let error):
-            limitCounters.note(.requestsInFlight)
+            limitCounters.record(.requestsInFlight)
             guard !session.isOverfull else {
                 // The client keeps sending requests without reading the answers.
                 end(session, error, .queue)

@@ -42,7 +42,7 @@ extension Engine {
         guard fanOuts.count > 0 else { return }
         let now = clock.monotonicNanoseconds
         fanOuts.end(turns: following.popCount) {
-            metrics.fanOut.note(nanoseconds: now - min(now, $0))
+            metrics.fanOut.record(nanoseconds: now - min(now, $0))
         }
     }
 
@@ -77,7 +77,7 @@ extension Engine {
         {
             let start = clock.monotonicNanoseconds
             try answer(message, id, session)
-            committer.note(request: start, until: clock.monotonicNanoseconds)
+            committer.record(request: start, until: clock.monotonicNanoseconds)
             left -= 1
         }
         finish(session)

@@ -15,7 +15,7 @@ extension Engine {
         _ kind: String, _ entity: String, _ session: Session, from start: UInt64,
         to end: UInt64
     ) {
-        metrics.slow.note(
+        metrics.slow.record(
             SlowRequests.Request(
                 kind: kind, entity: entity, client: session.id, author: session.author,
                 pid: session.peer.pid, start: start, end: end))

@@ -167,7 +167,7 @@ final class Engine {
 
     /// Counts and logs a connection that failed before a session could be made for it.
     func refuse(_ reason: String, _ refusal: Refusal) {
-        metrics.note(refusal)
+        metrics.record(refusal)
         logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
     }
 
@@ -187,7 +187,7 @@ final class Engine {
         session.socket.shutdown()
         metrics.sentBefore += session.written
         guard let reason else { return note(session, .connectionClosed) }
-        metrics.note(refusal)
+        metrics.record(refusal)
         note(session, .connectionDropped, reason, refusal)
     }
 
@@ -242,7 +242,7 @@ final class Engine {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return disconnect(session, because: nil) }
         sliceBytes += before - session.outboundBytes
-        if session.isOverfull, !session.wasOverfull { limitCounters.note(.outboundBytes) }
+        if session.isOverfull, !session.wasOverfull { limitCounters.record(.outboundBytes) }
         session.wasOverfull = session.isOverfull
         updateInterest(session)
     }
