@@ -143,7 +143,7 @@ final class Committer {
                 try reserve(0)
                 let saved = SaveAnswer(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
-                idempotencyTable.note(saved, to: request, by: uid)
+                idempotencyTable.record(saved, to: request, by: uid)
                 outcome = .answered(saved)
                 return
             }
@@ -322,7 +322,7 @@ final class Committer {
     /// Adds a durable transaction to the ring, for the sessions at the tail.
     private func keep(_ transaction: EncodedTransaction) {
         if let limit = ring.append(transaction) { limitCounters.record(limit) }
-        historyIndex.note(transaction)
+        historyIndex.record(transaction)
     }
 
     /// Discards a batch that the journal had no room for; returns the error for its saves.
@@ -349,7 +349,7 @@ final class Committer {
         let now = clock.monotonicNanoseconds
         let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
-        let idleEnd = max(lastSave, consumers.lastNoted, lastCheckpoint) + idle
+        let idleEnd = max(lastSave, consumers.lastRecorded, lastCheckpoint) + idle
         let due = min(idleEnd, lastCheckpoint + longest)
         if now >= due || store.dirtyPages >= pace.pages(atMost: limits.checkpointPages) {
             limitCounters.record(

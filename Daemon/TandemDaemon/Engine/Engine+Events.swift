@@ -33,7 +33,7 @@ extension Engine {
     }
 
     /// Logs an event of a session.
-    func note(
+    func logEvent(
         _ session: Session, _ event: LogEvent, _ reason: String? = nil, _ refusal: Refusal? = nil
     ) {
         guard log.isOn(event.level) else { return }

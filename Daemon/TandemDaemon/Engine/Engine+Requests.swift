@@ -101,7 +101,7 @@ extension Engine {
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         session.toldAbility = told.readOnlyState.isReadOnly ? 0 : told.changes
-        note(session, .connectionOpened)
+        logEvent(session, .connectionOpened)
         try pump(session)
     }
 

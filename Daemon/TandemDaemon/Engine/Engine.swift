@@ -186,9 +186,9 @@ final class Engine {
         subscribers.remove(session)
         session.socket.shutdown()
         metrics.sentBefore += session.written
-        guard let reason else { return note(session, .connectionClosed) }
+        guard let reason else { return logEvent(session, .connectionClosed) }
         metrics.record(refusal)
-        note(session, .connectionDropped, reason, refusal)
+        logEvent(session, .connectionDropped, reason, refusal)
     }
 
     /// Sends a session the reason for its end, and closes it.
