@@ -169,7 +169,7 @@ public final class JournalReader {
         payloadPosition = header.firstPosition
         if let segment {
             let first = segment.header.firstPosition
-            index.note(segment: first, position: header.firstPosition, offset: offset)
+            index.addMark(segment: first, position: header.firstPosition, offset: offset)
         }
         offset += UInt64(header.frameBytes)
         chain = Chain(after: header)

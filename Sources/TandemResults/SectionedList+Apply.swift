@@ -12,7 +12,7 @@ extension SectionedList {
         if shown != nil { return applyOutOfOrder(edit.held(by: rows), edits.reasons) }
         var step = ListStep(edit, on: &rows)
         if step.marks.isEmpty { return .unchanged }
-        step.noteAfter(&rows)
+        step.recordAfter(&rows)
         if !step.widened.isEmpty, let problem = rows.firstDisorder(among: step.widened) {
             return fail(problem, step, edit.held(by: rows), edits.reasons)
         }
@@ -30,7 +30,7 @@ extension SectionedList {
         rows.forgetEmptySections()
         shown = good
         outOfOrder = problem
-        note(edit, reasons)
+        record(edit, reasons)
         return .failed(problem)
     }
 
@@ -40,7 +40,7 @@ extension SectionedList {
         if edit.count == 0 { return .unchanged }
         _ = ListStep(edit, on: &rows)
         rows.forgetEmptySections()
-        note(edit, reasons)
+        record(edit, reasons)
         outOfOrder = rows.firstDisorder()
         if let outOfOrder { return .failed(outOfOrder) }
         let old = visible
@@ -51,7 +51,7 @@ extension SectionedList {
         return change.map(ListOutcome.changed) ?? .unchanged
     }
 
-    private mutating func note(_ edit: NetEdits, _ reasons: [UInt64: ChangeReason]) {
+    private mutating func record(_ edit: NetEdits, _ reasons: [UInt64: ChangeReason]) {
         for row in edit.upserted {
             pending[row.number, default: []].formUnion(reasons[row.number] ?? [])
         }

@@ -170,7 +170,7 @@ import Testing
         let index = JournalIndex()
         for segment in 1...200 as ClosedRange<UInt64> {
             for mark in 0..<3 as Range<UInt64> {
-                index.note(segment: segment, position: segment, offset: mark * 70_000)
+                index.addMark(segment: segment, position: segment, offset: mark * 70_000)
             }
         }
         #expect(index.count == 3 * JournalIndex.maximumSegments)

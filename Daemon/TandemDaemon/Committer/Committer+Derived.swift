@@ -22,7 +22,7 @@ extension Committer {
             where entity.derivations.contains(where: \.isFolded) {
                 try renewFoldedTexts(of: entity)
             }
-            try revertingShortage { try store.noteFolding() }
+            try revertingShortage { try store.recordFolding() }
             try checkpoint()
         } catch let error as TandemError {
             log(.derivedStale, [:], error.message)

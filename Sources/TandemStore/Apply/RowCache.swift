@@ -4,7 +4,7 @@ import TandemModel
 ///
 /// The cache is direct-mapped: each object number has one slot, and a newer row evicts the older
 /// one. Only small rows are cached, a few megabytes in total (``StoreLimits/cachedRows``,
-/// ``StoreLimits/cachedRowBytes``). Every change of a row must go through ``note(_:of:at:)`` or
+/// ``StoreLimits/cachedRowBytes``). Every change of a row must go through ``record(_:of:at:)`` or
 /// ``remove(_:)``, or empty the cache.
 struct RowCache {
     private var places: [Store.Stored?] = []
@@ -23,7 +23,7 @@ struct RowCache {
     }
 
     /// Records that a row was written.
-    mutating func note(_ row: Row, of object: ObjectReference, at position: UInt64) {
+    mutating func record(_ row: Row, of object: ObjectReference, at position: UInt64) {
         if places.isEmpty {
             places = Array(repeating: nil, count: StoreLimits.cachedRows)
         }

@@ -22,7 +22,7 @@ final class FetchMatches {
     /// Whether the row of every match is in the answer.
     private let keepsRows: Bool
     /// The details of each match, if the request opens a list.
-    private var notes: ListDetailCollector?
+    private var details: ListDetailCollector?
     /// The maximum number of objects of a list that is answered with rows.
     private let rowsUpTo: Int
     /// The number of matches up to which their rows are kept.
@@ -58,7 +58,7 @@ final class FetchMatches {
         keepsRows = part == .rows && limit == nil
         if case .list(let hops) = part {
             keys = GroupedKeys(of: request, sections: true)
-            notes = ListDetailCollector(hops, keys)
+            details = ListDetailCollector(hops, keys)
             rowsUpTo = hops.rowsUpTo
         } else {
             keys = GroupedKeys(of: request)
@@ -91,7 +91,7 @@ final class FetchMatches {
     /// Adds an object that matches according to an index, with its sort key.
     func take(_ object: ObjectReference, key: [UInt8]) {
         guard !isPast(object) else { return }
-        note(object, key)
+        append(object, key)
     }
 
     /// Adds an object that matches according to an index, with its related object and the rest of
@@ -103,14 +103,14 @@ final class FetchMatches {
         _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
     ) -> Bool {
         guard !isPast(object) else { return true }
-        let before = notes?.bytes ?? 0
-        guard let place = keys.place(knowing: related), notes?.note(at: place) ?? true else {
+        let before = details?.bytes ?? 0
+        guard let place = keys.place(knowing: related), details?.collect(at: place) ?? true else {
             return false
         }
-        if let after = notes?.bytes {
+        if let after = details?.bytes {
             bytes += after - before + keys.prefixBytes(place.group) + rest.count
         }
-        note(arena.add(object, rest, group: place.group))
+        append(arena.add(object, rest, group: place.group))
         return true
     }
 
@@ -166,20 +166,20 @@ final class FetchMatches {
         }
         guard let match = match(object, row) else { return unsettled }
         keep(row, of: match, version)
-        note(match)
+        append(match)
         return nil
     }
 
     /// Returns a match with its sort key, and records its list details; nil if the reader lacks an
     /// object.
     private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
-        let before = keys.bytes + (notes?.bytes ?? 0)
-        defer { bytes += keys.bytes + (notes?.bytes ?? 0) - before }
+        let before = keys.bytes + (details?.bytes ?? 0)
+        defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
         guard let place = keys.place(of: object, row, reader),
-            notes?.note(row, at: place, request, reader) ?? true
+            details?.collect(row, at: place, request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
-        if notes != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
+        if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
         return arena.add(object, keys.rest.bytes, group: place.group)
     }
 
@@ -205,14 +205,14 @@ final class FetchMatches {
     /// The reason why something could not be read.
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
 
-    private func note(_ object: ObjectReference, _ key: [UInt8]) {
-        if limit == 0 { counted += 1 } else { note(arena.add(object, key)) }
+    private func append(_ object: ObjectReference, _ key: [UInt8]) {
+        if limit == 0 { counted += 1 } else { append(arena.add(object, key)) }
     }
 
-    private func note(_ match: Match) {
+    private func append(_ match: Match) {
         found.append(match)
         assert(found.count == arena.count, "Each match has a sort key.")
-        assert(notes.map { $0.count == found.count } ?? true, "Each match of a list has details.")
+        assert(details.map { $0.count == found.count } ?? true, "Each match of a list has details.")
         bytes +=
             MemoryLayout<Match>.stride + MemoryLayout<Int>.stride + arena.bytes(of: match).count
     }
@@ -262,7 +262,7 @@ final class FetchMatches {
     /// Returns the placements of matches if they form a list that is too long to be answered with
     /// rows.
     func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
-        matches.count > rowsUpTo ? try notes?.places(of: matches, arena, keys) : nil
+        matches.count > rowsUpTo ? try details?.places(of: matches, arena, keys) : nil
     }
 
     /// Returns the rows of matches, and reads those that were not kept.

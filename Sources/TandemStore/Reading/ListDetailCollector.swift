@@ -38,7 +38,7 @@ struct ListDetailCollector {
         MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride
 
     /// Records the details of a match; returns false if the reader lacks an object.
-    mutating func note(
+    mutating func collect(
         _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
         _ reader: HistoricalReader
     ) -> Bool {
@@ -69,7 +69,7 @@ struct ListDetailCollector {
     /// Records the details of a match from its placement alone; returns false if its reached object
     /// is not known yet.
     @inline(__always)
-    mutating func note(at place: GroupedKeys.Place) -> Bool {
+    mutating func collect(at place: GroupedKeys.Place) -> Bool {
         if hops.count > 0 {
             guard hops.count == 1, relatedHop != nil else { return false }
             guard let link = place.related < 0 ? 0 : link(ofRelated: place.related) else {

@@ -47,7 +47,7 @@ public final class ReadBudget {
     public private(set) var failure: StoreError?
 
     /// Records that a read failed.
-    func note(_ error: StoreError) { if failure == nil { failure = error } }
+    func record(_ error: StoreError) { if failure == nil { failure = error } }
 
     /// Accounts for the next `count` reads; throws if the read must end.
     ///
