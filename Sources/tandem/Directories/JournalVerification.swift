@@ -37,7 +37,7 @@ final class JournalVerification {
         (first, next) = (oldest.first, oldest.first)
         (segments, bytes) = (sizes.count, sizes.reduce(0) { $0 + $1.bytes })
         if let missing = folder.missing(before: first) {
-            note(
+            record(
                 VerifyProblem(
                     kind: .gap, path: folder.path, positions: missing.positions,
                     message: missing.message))
@@ -45,8 +45,8 @@ final class JournalVerification {
         let reader = JournalReader(directory: folder.path, fileSystem: files, from: first)
         while let item = try mapped({ try item(of: reader) }) {
             switch item {
-            case .gap(let gap): try note(gap, reader)
-            case .entry(let entry): note(entry, reader)
+            case .gap(let gap): try record(gap, reader)
+            case .entry(let entry): record(entry, reader)
             }
             if transactions.isMultiple(of: 4_096) { show(progress, reader, sizes) }
         }
@@ -79,12 +79,12 @@ final class JournalVerification {
         CommandFailure("the journal was trimmed while it was read; run it again")
     }
 
-    private func note(_ problem: VerifyProblem) {
+    private func record(_ problem: VerifyProblem) {
         found += 1
         if problems.count < Self.problemsKept { problems.append(problem) }
     }
 
-    private func note(_ gap: JournalReader.Gap, _ reader: JournalReader) throws {
+    private func record(_ gap: JournalReader.Gap, _ reader: JournalReader) throws {
         if let oldest = try mapped({ try folder.segments().first?.first }),
             oldest > gap.firstMissing
         {
@@ -93,13 +93,13 @@ final class JournalVerification {
         let last = gap.next.map { $0 - 1 }
         if let segment = reader.end?.segment { ends[segment] = nil }
         if let last, last >= gap.firstMissing {
-            note(
+            record(
                 VerifyProblem(
                     kind: .gap, path: gap.path, offset: gap.offset,
                     positions: gap.firstMissing...last,
                     message: "\(gap.reason); positions \(gap.firstMissing) to \(last) are missing"))
         } else {
-            note(
+            record(
                 VerifyProblem(
                     kind: .gap, path: gap.path, offset: gap.offset,
                     message: "\(gap.reason), before position \(gap.firstMissing)"))
@@ -107,7 +107,7 @@ final class JournalVerification {
         next = max(next, gap.next ?? next)
     }
 
-    private func note(_ entry: Entry, _ reader: JournalReader) {
+    private func record(_ entry: Entry, _ reader: JournalReader) {
         transactions += 1
         next = entry.position + 1
         guard let end = reader.end else { return }
@@ -123,7 +123,7 @@ final class JournalVerification {
     }
 
     private func say(_ path: String, _ entry: Entry, _ what: String) {
-        note(
+        record(
             VerifyProblem(
                 kind: .transaction, path: path, positions: entry.position...entry.position,
                 message: "transaction \(entry.position) is unusable: \(what)"))
@@ -135,12 +135,12 @@ final class JournalVerification {
         defer { identity = new }
         guard let old = identity else { return }
         if !old.isSameLog(as: new) {
-            note(
+            record(
                 VerifyProblem(
                     kind: .identity, path: path,
                     message: "segment is of another log than the previous one"))
         } else if new.epoch < old.epoch {
-            note(
+            record(
                 VerifyProblem(
                     kind: .identity, path: path,
                     message: "segment has epoch \(new.epoch), but the previous segment has epoch "
@@ -156,7 +156,7 @@ final class JournalVerification {
             let file = try files.open(path, .read)
             defer { file.close() }
             guard let offset = try Self.content(of: file, from: end) else { continue }
-            note(
+            record(
                 VerifyProblem(
                     kind: .garbage, path: path, offset: offset,
                     message:
