@@ -67,10 +67,10 @@ struct DamagedJournal {
             _ = try journal.append(expected: journal.bounds.last, batch: &batch)
         }
         try journal.close()
-        for path in try JournalPlaces.segments(disk) { noteBatches(of: path) }
+        for path in try JournalPlaces.segments(disk) { recordBatches(of: path) }
     }
 
-    private mutating func noteBatches(of path: String) {
+    private mutating func recordBatches(of path: String) {
         let bytes = disk.bytes(of: path) ?? []
         var offset = JournalPlaces.headerBytes
         while let length = JournalPlaces.frameBytes(bytes, offset) {

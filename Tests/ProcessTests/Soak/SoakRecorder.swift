@@ -41,9 +41,9 @@ final class SoakRecorder: Sendable {
             if toEnd { _ = try client.ask(.sync(Sync())) }
             while !toEnd { _ = try client.receive() }
         } catch let error as TandemError {
-            traffic.note("the recorder: \(error)")
+            traffic.report("the recorder: \(error)")
         } catch {
-            if toEnd { traffic.note("the recorder: \(error)") }
+            if toEnd { traffic.report("the recorder: \(error)") }
             // Otherwise the daemon has ended, and another one will start.
         }
     }
@@ -54,7 +54,7 @@ final class SoakRecorder: Sendable {
             let hello = Hello(
                 author: "recorder", resume: cursor, interests: ["Bucket", "Item", "Tag"])
             let client = try WireClient(traffic.place.socket, hello)
-            if !client.welcome.resumed { traffic.note("law 2: the recorder is not resumed") }
+            if !client.welcome.resumed { traffic.report("law 2: the recorder is not resumed") }
             return client
         }
         // Starting after a position requires a cursor, which another connection provides.
@@ -68,7 +68,7 @@ final class SoakRecorder: Sendable {
     private func take(_ transaction: EncodedTransaction) {
         state.withLock { state in
             if transaction.position != UInt64(state.transactions.count) + 1 {
-                traffic.note(
+                traffic.report(
                     "law 2: \(transaction.position) comes after \(state.transactions.count)")
             }
             state.transactions.append(transaction)

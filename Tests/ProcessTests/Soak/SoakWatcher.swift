@@ -42,7 +42,7 @@ final class SoakWatcher: Sendable {
         do {
             while !traffic.hasEnded { try live(&random) }
         } catch {
-            traffic.note("\(name): \(error)")
+            traffic.report("\(name): \(error)")
         }
     }
 
