@@ -123,10 +123,10 @@ extension Connection {
     }
 
     private func stated(_ push: StatePush, _ received: inout ReceivedBatch) {
-        state.withLock { note(isReadOnly: push.isReadOnly, push.reason, &$0, &received) }
+        state.withLock { updateState(isReadOnly: push.isReadOnly, push.reason, &$0, &received) }
     }
 
-    private func note(
+    private func updateState(
         isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState,
         _ received: inout ReceivedBatch
     ) {
@@ -194,7 +194,7 @@ extension Connection {
             state.leases.add(welcome.lease)
             state.daemonLimits = welcome.limits
             // If the daemon is read-only, its next push gives the reason.
-            if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &received) }
+            if !welcome.isReadOnly { updateState(isReadOnly: false, "", &state, &received) }
             let error = TandemError(
                 .unknownOutcome,
                 "the save may or may not have been applied: the daemon no longer knows its id; look at the objects"

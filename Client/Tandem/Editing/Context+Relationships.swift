@@ -141,7 +141,7 @@ extension ManagedObjectContext {
         let object = object(of: record)
         let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
         touch(record, .edit)
-        undoStack.note(record)
+        undoStack.register(record)
         observed.willChange(record.reference.number, slots)
         switch record.pending.edit(change) {
         case .none: break

@@ -230,8 +230,8 @@ extension ManagedObjectContext {
         edited.remove(old)
         failedReads.move(old, to: record, translation)
         let lost = record.takeOver(old, translation)
-        droppedEdits.note(lost.pending, in: place)
-        inFlightSave?.lost.note(lost.inFlight, in: place)
+        droppedEdits.record(lost.pending, in: place)
+        inFlightSave?.lost.record(lost.inFlight, in: place)
         if !record.pending.isEmpty { edited.add(object(of: record)) }
     }
 
@@ -240,9 +240,11 @@ extension ManagedObjectContext {
     /// The edits are recorded as dropped, unless they delete the object.
     private func giveUp(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
-        if !old.pending.isEmpty, old.pending.kind != .delete { droppedEdits.note(name, in: place) }
+        if !old.pending.isEmpty, old.pending.kind != .delete {
+            droppedEdits.record(name, in: place)
+        }
         if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
-            inFlightSave?.lost.note(name, in: place)
+            inFlightSave?.lost.record(name, in: place)
         }
         edited.remove(old)
         old.pending = Edits()

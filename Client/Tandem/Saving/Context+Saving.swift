@@ -255,7 +255,7 @@ extension ManagedObjectContext {
             }
         }
         let records = inFlightSave?.records ?? []
-        if let lost = inFlightSave?.lost { droppedEdits.note(lost) }
+        if let lost = inFlightSave?.lost { droppedEdits.merge(lost) }
         inFlightSave = nil
         for conflict in error.conflicts {
             self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
@@ -350,7 +350,7 @@ extension ManagedObjectContext {
         if kind == .delete, !isPredicted, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         notifyObservers(of: record.reference.number, slots)
-        if isPredicted { noteEnds(of: record) }
+        if isPredicted { notifyEnds(of: record) }
     }
 
     /// Binds new objects to the existing objects that took their places, or marks them as missing.
