@@ -52,7 +52,7 @@ final class JournalVerification {
         }
         // The first segment of a new epoch may have no transactions yet.
         if let end = reader.end, ends[end.segment] == nil {
-            judge(reader, folder.path(ofSegment: end.segment))
+            checkIdentity(reader, folder.path(ofSegment: end.segment))
         }
         next = max(next, reader.following ?? next)
         torn = reader.tailProblem.map { "\($0)" }
@@ -112,7 +112,7 @@ final class JournalVerification {
         next = entry.position + 1
         guard let end = reader.end else { return }
         let path = folder.path(ofSegment: end.segment)
-        if ends.updateValue(end.offset, forKey: end.segment) == nil { judge(reader, path) }
+        if ends.updateValue(end.offset, forKey: end.segment) == nil { checkIdentity(reader, path) }
         do {
             let transaction = try EncodedTransaction(bytes: entry.payload)
             guard transaction.position != entry.position else { return }
@@ -130,7 +130,7 @@ final class JournalVerification {
     }
 
     /// Checks the identity of a segment: the same log as its predecessor, and no older epoch.
-    private func judge(_ reader: JournalReader, _ path: String) {
+    private func checkIdentity(_ reader: JournalReader, _ path: String) {
         guard let new = reader.identity else { return }
         defer { identity = new }
         guard let old = identity else { return }

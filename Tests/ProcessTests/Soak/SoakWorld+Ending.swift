@@ -15,7 +15,7 @@ extension SoakWorld {
         try daemon.end(SIGTERM)
         try checkFiles()
         try tandem("check", "-D", place.store)
-        try judge()
+        try checkLaws()
     }
 
     /// Makes a backup under load, restores it, and checks the restored store.
@@ -36,16 +36,16 @@ extension SoakWorld {
         if run.code != 0 { traffic.report("tandem \(arguments): \(run.code), \(run.output)") }
     }
 
-    private func judge() throws {
+    private func checkLaws() throws {
         var verdict = try SoakVerdict(recorder.transactions)
         let records = savers.map(\.record)
-        for record in records { verdict.judge(record) }
-        verdict.judge(total: records.reduce(0) { $0 + $1.positions.count })
-        for life in watchers.flatMap(\.lives) { verdict.judge(life) }
+        for record in records { verdict.check(record) }
+        verdict.check(total: records.reduce(0) { $0 + $1.positions.count })
+        for life in watchers.flatMap(\.lives) { verdict.check(life) }
         let manifest = try StoreBackup.verify(backup)
         try tandem("restore", backup, "--store", restored)
-        try verdict.judge(restored, through: manifest.last, place)
-        try verdict.judge(place.store, through: recorder.end, place)
+        try verdict.check(restored, through: manifest.last, place)
+        try verdict.check(place.store, through: recorder.end, place)
         for problem in verdict.problems { traffic.report(problem) }
         checkWork(records)
     }

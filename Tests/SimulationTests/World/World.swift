@@ -117,7 +117,7 @@ final class World {
             act(&chance)
             if plan.isHarsh { disturbMore(step) }
             sabotageDaemon()
-            judge()
+            checkInvariants()
         }
         if oracle.violation == nil { settle() }
         count()
@@ -144,7 +144,7 @@ final class World {
     }
 
     /// Checks the conditions that hold between any two steps.
-    private func judge() {
+    private func checkInvariants() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
         for session in daemon.engine.sessions.values {
