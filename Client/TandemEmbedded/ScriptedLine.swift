@@ -88,7 +88,7 @@ final class ScriptedLine: Sendable {
             case .lost: state.withLock { _ = $0.losing.insert(envelope.id) }
             case .cut: return false
             case .refused(let error):
-                try tell(Envelope(id: envelope.id, message: .failure(error)))
+                try send(Envelope(id: envelope.id, message: .failure(error)))
                 return true
             }
         }
@@ -105,11 +105,11 @@ final class ScriptedLine: Sendable {
     private func answer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
         let isLost = state.withLock { envelope.id != 0 && $0.losing.remove(envelope.id) != nil }
         if isLost { return false }
-        try tell(envelope)
+        try send(envelope)
         return true
     }
 
-    private func tell(_ envelope: Envelope<DaemonMessage>) throws {
+    private func send(_ envelope: Envelope<DaemonMessage>) throws {
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
         try state.withLock { state in

@@ -85,8 +85,8 @@ import Testing
         let log = try #require(DebugLog("save", clock: clock) { lines.add($0) })
         let start = log.now
         clock.advance(byNanoseconds: 12_034_999)
-        log.tell(.save, "c", since: start, [])
-        log.tell(.fetch, "c", since: start, [])
+        log.trace(.save, "c", since: start, [])
+        log.trace(.fetch, "c", since: start, [])
         #expect(lines.take() == ["tandem save: context=c ms=12.034\n"])
     }
 }

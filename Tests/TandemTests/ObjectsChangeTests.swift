@@ -170,29 +170,29 @@ import Testing
         let content = try #require(try context.fetch(Content.self).first)
         context.processPendingChanges()
         _ = told.take()
-        func tell() throws -> ObjectsChange {
+        func nextChange() throws -> ObjectsChange {
             context.processPendingChanges()
             return try #require(told.take().first)
         }
         context.allowsUndo = true
         context.delete(content)
-        #expect(try tell().deleted == [content.id])
+        #expect(try nextChange().deleted == [content.id])
         context.undo()
-        #expect(try tell().inserted == [content.id])
+        #expect(try nextChange().inserted == [content.id])
         content.size = 2
-        _ = try tell()
+        _ = try nextChange()
         context.rollback()
-        #expect(try tell().refreshed == [content.id])
+        #expect(try nextChange().refreshed == [content.id])
         let new = try context.insert(Content.self)
-        _ = try tell()
+        _ = try nextChange()
         context.rollback()
-        #expect(try tell().deleted == [new.id])
+        #expect(try nextChange().deleted == [new.id])
         context.refresh(content, mergeChanges: true)
-        #expect(try tell().refreshed == [content.id])
+        #expect(try nextChange().refreshed == [content.id])
         context.refreshAllObjects()
-        #expect(try tell().refreshed == [content.id])
+        #expect(try nextChange().refreshed == [content.id])
         context.reset()
-        let last = try tell()
+        let last = try nextChange()
         #expect(last.invalidated == [content.id] && last.refreshed.isEmpty)
     }
 

@@ -24,7 +24,7 @@ enum Glossary {
     ///
     /// The numbers may only be lowered.
     static let verbs = [
-        "note": 16, "judge": 0, "tell": 14, "giveUp": 3, "goOn": 2,
+        "note": 16, "judge": 0, "tell": 2, "giveUp": 3, "goOn": 2,
     ]
 
     /// Names that look replaced but mean something else, each with the reason.

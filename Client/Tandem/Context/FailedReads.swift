@@ -163,7 +163,7 @@ extension ManagedObjectContext {
                 + "\(type); declare the property as optional to read nil")
         valueFailure = error
         guard failedReads.unknownValue(slot, of: record) != value else { return }
-        if let debug { debug.tell(.fault, name, since: debug.now, [("error", "\(error)")]) }
+        if let debug { debug.trace(.fault, name, since: debug.now, [("error", "\(error)")]) }
         if faultFailure == nil { faultFailure = error }
         failedReads.markFailed(unknown: value, slot, of: record, error)
     }

@@ -26,7 +26,7 @@ final class UnreportedChanges {
     /// Whether observers are being notified, during which no other change is reported.
     ///
     /// All observers thus receive a change before any of them receives the next one.
-    private(set) var isTelling = false
+    private(set) var isNotifying = false
 
     /// Whether there are observers, or were at the last report.
     private(set) var isHeard = false
@@ -90,9 +90,9 @@ final class UnreportedChanges {
     }
 
     /// Notifies all observers.
-    func tell(_ change: ObjectsChange, limit: Int) {
-        isTelling = true
-        defer { isTelling = false }
+    func notify(_ change: ObjectsChange, limit: Int) {
+        isNotifying = true
+        defer { isNotifying = false }
         for observer in observations.compactMap(\.observation) { observer.handler?(change) }
         streams.removeAll { stream in
             switch stream.yield(change) {

@@ -47,7 +47,7 @@ extension ManagedObjectContext {
         for stored in related { adopt(checked: stored) }
         dropDoubtfulEdits()
         finish(group, verdicts, touched)
-        tell(group, since: start)
+        trace(group, since: start)
     }
 
     /// Marks everything up to a position as merged.
@@ -73,8 +73,8 @@ extension ManagedObjectContext {
             }
         }
         familyState.told = group.isOtherLog ? group.to : max(familyState.told, group.to)
-        familyState.tell(familyState.drainNotices() + touched)
-        if familyState.hasUnreportedNotices { postpone { [familyState] in familyState.tell([]) } }
+        familyState.notify(familyState.drainNotices() + touched)
+        if familyState.hasUnreportedNotices { postpone { [familyState] in familyState.notify([]) } }
         processPendingChanges()
         deliver()
     }
@@ -165,7 +165,7 @@ extension ManagedObjectContext {
         finish(
             group, [:],
             observedNumbers.map { ObserverNotice(context: self, number: $0, slots: nil) })
-        tell(group, since: start)
+        trace(group, since: start)
     }
 
     /// Returns the saves that a restart at a position skips, or nil if it skips none.

@@ -38,10 +38,10 @@ extension ManagedObjectContext {
     /// calls this method or saves.
     public func processPendingChanges() {
         stepOverlays()
-        guard changes.isHeard, !changes.isEmpty, !changes.isTelling else { return }
+        guard changes.isHeard, !changes.isEmpty, !changes.isNotifying else { return }
         let change = changes.take(at: position)
         if change.isEmpty { return }
-        changes.tell(change, limit: core.limits.bufferedPayloads)
+        changes.notify(change, limit: core.limits.bufferedPayloads)
         if !changes.isEmpty { scheduleTelling() }
     }
 

@@ -277,7 +277,7 @@ final class Engine {
         try planBatch()
         try commit()
         try searchBatch()
-        tellAbility()
+        announceReadOnlyState()
         try takeReads()
         try serveSlice()
         try startReads()

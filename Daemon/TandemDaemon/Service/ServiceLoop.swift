@@ -52,7 +52,7 @@ final class ServiceLoop {
         var isStopping = false
         try engine.committer.retryIfDue()
         let due = try engine.committer.checkpointIfDue()
-        engine.tellAbility()
+        engine.announceReadOnlyState()
         if engine.isHousekeepingDue() {
             engine.markProgress()
             engine.retain()

@@ -47,7 +47,7 @@ public final class SegmentIndexes {
     public func walk(_ query: IndexQuery) -> IndexedPositions { IndexedPositions(self, query) }
 
     /// Whether the segment that holds a position has a usable index.
-    public func tells(of position: UInt64) -> Bool { index(for: position) != nil }
+    public func covers(_ position: UInt64) -> Bool { index(for: position) != nil }
 
     /// Returns the location of a batch at or shortly before the one that holds a position.
     ///

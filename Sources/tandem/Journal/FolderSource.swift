@@ -227,7 +227,7 @@ final class FolderSource: LogSource {
         guard let newest = known.newest, !missesModels else { return nil }
         if newest.version == 1 { return [newest] }
         if !known.isComplete {
-            guard indexes.tells(of: try first()) else { return nil }
+            guard indexes.covers(try first()) else { return nil }
             try readModels(&known)
             timeline = known
         }
