@@ -52,12 +52,12 @@ extension ManagedObjectContext {
     }
 
     /// Drops the edits of an object that others deleted.
-    func giveUp(_ number: ObjectNumber) {
+    func discardEdits(of number: ObjectNumber) {
         if let record = records[number] {
             undoStack.forget(record)
             discard(record)
         }
-        for child in children { child.value?.giveUp(number) }
+        for child in children { child.value?.discardEdits(of: number) }
     }
 
     /// Applies the outcome of an insert whose new object was replaced by an existing one or

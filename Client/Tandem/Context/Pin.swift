@@ -20,7 +20,7 @@ final class Pin {
         }
     }
 
-    deinit { connection.giveUp(lease) }
+    deinit { connection.releasePin(lease) }
 
     /// Marks the lease as unknown to the daemon, which has another log or epoch.
     func forget() { held = nil }
@@ -48,7 +48,7 @@ final class Pin {
 }
 
 extension Connection {
-    fileprivate func giveUp(_ lease: UInt32) {
+    fileprivate func releasePin(_ lease: UInt32) {
         let isReady = state.withLock { state in
             state.pins.removeValue(forKey: lease) != nil && state.phase == .ready
         }

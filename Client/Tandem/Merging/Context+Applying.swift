@@ -108,7 +108,7 @@ extension ManagedObjectContext {
         case .delete:
             undoStack.forget(record)
             // Child contexts are notified while the object still exists.
-            for child in children { child.value?.giveUp(changes[at].object.number) }
+            for child in children { child.value?.discardEdits(of: changes[at].object.number) }
             record.fault()
             record.isMissing = true
             recordDeletion(of: record)
@@ -209,7 +209,7 @@ extension ManagedObjectContext {
                 records[number] = record
                 replace(old, by: record, translation, in: place)
             } else {
-                giveUp(old, in: place)
+                discardRemoved(old, in: place)
             }
         }
         // The in-flight save has to refer to the new records.
@@ -238,7 +238,7 @@ extension ManagedObjectContext {
     /// Discards a record whose entity was removed with all its objects.
     ///
     /// The edits are recorded as dropped, unless they delete the object.
-    private func giveUp(_ old: ObjectRecord, in place: String) {
+    private func discardRemoved(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
         if !old.pending.isEmpty, old.pending.kind != .delete {
             droppedEdits.record(name, in: place)
