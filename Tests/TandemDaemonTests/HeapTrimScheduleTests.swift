@@ -11,8 +11,8 @@ import Testing
     @Test func `memory is returned some time after the last large read, and once`() {
         var freed = HeapTrimSchedule()
         let pause = DaemonLimits.heapTrimNanoseconds
-        freed.noteRead(bytes: DaemonLimits.largeReadBytes, now: 100)
-        freed.noteRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
+        freed.recordRead(bytes: DaemonLimits.largeReadBytes, now: 100)
+        freed.recordRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
         #expect(freed.due == 300 + pause)
         let taken = [100, 300, 400].map { freed.takeDue($0 + pause, room: .max) }
         #expect(taken == [false, true, false] && freed.due == nil)
@@ -22,7 +22,7 @@ import Testing
         var freed = HeapTrimSchedule()
         let kept = Int(DaemonLimits.keptMemoryBytes)
         for now in UInt64(1)...3 {
-            freed.noteRead(bytes: kept, now: now)
+            freed.recordRead(bytes: kept, now: now)
             // That much is always kept, and more if there is room.
             let isTaken = [Int(now) * kept, -1].map { freed.takeDue(now, room: $0) }
             #expect(isTaken == [false, now == 2])
@@ -58,7 +58,7 @@ import Testing
 
     @Test func `small reads schedule no trim`() {
         var freed = HeapTrimSchedule()
-        freed.noteRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
+        freed.recordRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
         let isTaken = freed.takeDue(.max, room: 0)
         #expect(freed.due == nil && !isTaken)
     }

@@ -200,7 +200,7 @@ import Testing
         func send() throws -> BatchInsert {
             while work.lacksNumber { work.numbers.append(1) }
             let message = try work.message(model).0
-            work.noteSent(message.rows.count, ReplyPromise())
+            work.didSend(message.rows.count, ReplyPromise())
             return message
         }
         try fill()

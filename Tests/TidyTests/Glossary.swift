@@ -38,7 +38,7 @@ enum Glossary {
         "lastRanks": "a property with several ranks; its type is LastRankCache",
         "noReader": "the case that LMDB has no free reader",
         "noReaderNanoseconds": "the time after which the case noReader is retried",
-        "noteFanOuts": "a fan-out is the field's word for a push to all subscribers",
+        "recordFanOuts": "a fan-out is the field's word for a push to all subscribers",
         "processPendingChanges": "a name of Core Data",
         "savedOnce": "a save that a test carries out once",
     ]

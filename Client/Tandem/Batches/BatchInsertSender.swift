@@ -196,7 +196,7 @@ final class BatchInsertSender {
     }
 
     /// Records that `count` rows of the next chunk were sent, with the promise of the answer.
-    func noteSent(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
+    func didSend(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
         underWay.append(reply)
         sent += count
         makePart()

@@ -33,7 +33,7 @@ extension DaemonCalls {
             throw work.failure(problem.error, at: problem.row)
         }
         try work.reportNumbers(message.rows.count)
-        work.noteSent(message.rows.count, send(.insert(message)))
+        work.didSend(message.rows.count, send(.insert(message)))
     }
 
     /// Waits for the answer to the first chunk in flight.

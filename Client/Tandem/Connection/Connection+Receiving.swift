@@ -24,7 +24,7 @@ struct ReceivedBatch {
 }
 
 extension ReceivedBatch {
-    fileprivate mutating func noteModel(_ state: ConnectionState) {
+    fileprivate mutating func recordModel(_ state: ConnectionState) {
         model = state.session.map { ($0.model.hash, $0.position($0.position)) }
     }
 }
@@ -106,7 +106,7 @@ extension Connection {
             state.dropMerged()
             state.ring.append(transaction, bytes: encoded.bytes.count)
             state.session?.position = encoded.position
-            if case .model = transaction.content { received.noteModel(state) }
+            if case .model = transaction.content { received.recordModel(state) }
         }
         received.transactions.append(transaction)
         received.moved = true
@@ -211,7 +211,7 @@ extension Connection {
             becomeReady(&state, &received)
             guard let before else { return }
             received.event = event(.restored, state)
-            if before.model.hash != state.session?.model.hash { received.noteModel(state) }
+            if before.model.hash != state.session?.model.hash { received.recordModel(state) }
         }
     }
 

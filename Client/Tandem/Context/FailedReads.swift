@@ -169,7 +169,7 @@ extension ManagedObjectContext {
     }
 
     /// Removes the failed reads of properties that are now loaded, here and in child contexts.
-    func noteLoaded(_ record: ObjectRecord) {
+    func didLoad(_ record: ObjectRecord) {
         if record.isUnreadable {
             let readable = PropertyMask(
                 failedReads.slots(of: record).filter { isLoaded($0, of: record) })
@@ -179,7 +179,7 @@ extension ManagedObjectContext {
         }
         for child in children.compactMap(\.value) {
             guard let record = child.records[record.reference.number] else { continue }
-            child.noteLoaded(record)
+            child.didLoad(record)
         }
     }
 
@@ -241,7 +241,7 @@ extension ManagedObjectContext {
             guard let blob = record.committedValue(slot)?.outside else { continue }
             _ = content(of: blob)
         }
-        noteLoaded(record)
+        didLoad(record)
         root.dropDoubtfulEdits()
     }
 

@@ -148,14 +148,14 @@ extension ManagedObjectContext {
         case .first:
             record.pending.serial = edited.nextSerial()
             edited.add(object)
-            record.noteSeen()
+            record.recordSeen()
         case .gone:
             edited.remove(record)
             record.pending.serial = 0
         }
         // Observers that were notified of the imminent change may have made lists read the object.
-        noteEdit(record.reference)
+        didEdit(record.reference)
         observed.didChange(record.reference.number, slots)
-        noteInChildren(record.reference.number, slots)
+        notifyChildren(of: record.reference.number, slots)
     }
 }

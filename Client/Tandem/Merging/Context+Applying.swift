@@ -33,7 +33,7 @@ extension ManagedObjectContext {
                 record = corrected
             }
             take(changes, at, into: record, version: group.versions[reference.number])
-            noteLoaded(record)
+            didLoad(record)
             let kind = changes[at].kind
             // Undoing a deletion does not tell which members the object had.
             if group.isBackward, kind == .insert { record.forgetMembers() }

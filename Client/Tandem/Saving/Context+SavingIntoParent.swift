@@ -39,7 +39,7 @@ extension ManagedObjectContext {
             record.seen = SlotValues()
             notifyObservers(of: record.reference.number)
         }
-        noteEndOfEdits(of: records)
+        didEndEdits(of: records)
     }
 
     private func error(_ conflicts: [ObjectRecord], _ session: ServerState) -> TandemError {

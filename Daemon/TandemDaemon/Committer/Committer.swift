@@ -310,7 +310,7 @@ final class Committer {
         lastSave = clock.monotonicNanoseconds
         counters.record(batchOf: done.count, nanoseconds: lastSave - start)
         counters.stalls.record(.flush, from: start, to: lastSave)
-        noteFlush(of: done.count, nanoseconds: lastSave - start)
+        recordFlush(of: done.count, nanoseconds: lastSave - start)
         return done
     }
 
@@ -420,7 +420,7 @@ final class Committer {
             store.readers.lastCommit, bytes: UInt64(pages * Store.pageBytes), at: lastCheckpoint)
         counters.record(checkpointNanoseconds: lastCheckpointLength)
         counters.stalls.record(.checkpoint, from: start, to: lastCheckpoint)
-        noteCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
+        recordCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
         assert(
             store.checkpointPosition == store.appliedPosition, "Nothing is left to be committed.")
         checkInvariants()
@@ -574,7 +574,7 @@ struct CommitCounters {
 }
 
 extension Committer {
-    private func noteFlush(of saves: Int, nanoseconds: UInt64) {
+    private func recordFlush(of saves: Int, nanoseconds: UInt64) {
         let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
         log(
             isSlow ? .slow : .flushed,
@@ -585,7 +585,7 @@ extension Committer {
     }
 
     /// Logs a checkpoint; checkpoints for reads are frequent, so only slow ones are logged.
-    private func noteCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
+    private func recordCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
         let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
         guard isSlow || !isForReads else { return }
         log(

@@ -66,7 +66,7 @@ extension Engine {
         for save in saves {
             let duration = now - min(now, save.arrival)
             metrics.saves.record(nanoseconds: duration)
-            noteAnswered("save", "", save.session, from: save.arrival, to: now)
+            recordAnswered("save", "", save.session, from: save.arrival, to: now)
             guard log.isOn(.debug) else { continue }
             let (session, peer) = (save.session, save.session.peer)
             log(

@@ -10,16 +10,16 @@ extension Engine {
         let answerer = Answerer(committer: committer, session: session, engine: self)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
-            return noteAnswered(message, session, since: session.askedAt)
+            return recordAnswered(message, session, since: session.askedAt)
         }
         if let answer = try committer.mappingReadErrors({ try answerer.lookUp(message) }) {
             session.answer(answer, to: id)
-            return noteAnswered(message, session, since: session.askedAt)
+            return recordAnswered(message, session, since: session.askedAt)
         }
         let question = try answerer.question(message)
         if let answer = try committer.mappingReadErrors({ try answerer.answerLittle(question) }) {
             session.answer(answer, to: id)
-            return noteAnswered(message, session, since: session.askedAt)
+            return recordAnswered(message, session, since: session.askedAt)
         }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
@@ -161,7 +161,7 @@ extension Engine {
     private func take(_ read: PendingRead, _ state: ReadJob.Progress) {
         if state.phase == .done {
             running.removeAll { $0 === read }
-            noteFreed(state.freedBytes)
+            recordFreed(state.freedBytes)
         }
         guard !read.isOver else { return }
         recount(read)
@@ -215,7 +215,7 @@ extension Engine {
             read.hasSent = true
             guard message.isLast else { continue }
             drop(session)
-            return noteAnswered(read.message, session, since: read.arrival)
+            return recordAnswered(read.message, session, since: read.arrival)
         }
         if let failure = state.failure, !job.hasMessages { return fail(read, told(failure)) }
         recount(read)
@@ -245,7 +245,7 @@ extension Engine {
         let session = read.session
         drop(session)
         session.answer(.failure(error), to: read.id)
-        noteAnswered(read.message, session, since: read.arrival)
+        recordAnswered(read.message, session, since: read.arrival)
         finish(session)
         schedule(session)
     }
@@ -333,19 +333,19 @@ extension Engine {
     private func recount(_ read: PendingRead) {
         let bytes = read.bytes
         heldBytes += bytes - read.countedBytes
-        noteFreed(read.countedBytes - bytes)
+        recordFreed(read.countedBytes - bytes)
         read.countedBytes = bytes
     }
 
     private func uncount(_ read: PendingRead) {
         heldBytes -= read.countedBytes
-        noteFreed(read.countedBytes)
+        recordFreed(read.countedBytes)
         read.countedBytes = 0
     }
 
     /// Records bytes that a read no longer holds.
-    private func noteFreed(_ bytes: Int) {
-        if bytes > 0 { heapTrim.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+    private func recordFreed(_ bytes: Int) {
+        if bytes > 0 { heapTrim.recordRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 
     /// Returns whether memory that reads freed is to be released now; see ``HeapTrimSchedule``.

@@ -8,14 +8,14 @@ extension Engine {
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
-        session.noteArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
+        session.recordArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
         // If no message is incomplete, these bytes begin a new one.
         var isAnother = session.unfinishedSince == nil
         do {
             var buffered = session.decoder.bufferedBytes
             while let envelope = try session.decoder.next() {
                 let left = session.decoder.bufferedBytes
-                session.noteRequest()
+                session.countRequest()
                 guard admit(envelope, buffered - left, session) else { return }
                 buffered = left
                 isAnother = true

@@ -16,7 +16,7 @@ extension Engine {
             following.popFirst()
         }
         news = 0
-        noteFanOuts()
+        recordFanOuts()
     }
 
     /// Answers requests until the slice's time is up.
@@ -38,7 +38,7 @@ extension Engine {
     }
 
     /// Records how long each completed flush took to reach all its subscribers.
-    private func noteFanOuts() {
+    private func recordFanOuts() {
         guard fanOuts.count > 0 else { return }
         let now = clock.monotonicNanoseconds
         fanOuts.end(turns: following.popCount) {

@@ -182,7 +182,7 @@ final class Engine {
         drop(session)
         dropSearch(of: session)
         if !session.pins.isEmpty { letGo() }
-        noteSyncs(session)
+        updateSyncs(session)
         subscribers.remove(session)
         session.socket.shutdown()
         metrics.sentBefore += session.written
@@ -259,7 +259,7 @@ final class Engine {
     }
 
     /// Records that a read request was answered, whose client may send another one soon.
-    func noteAnsweredQuestion() { hasAnswered = true }
+    func markQuestionAnswered() { hasAnswered = true }
 
     /// Returns whether a read request was answered since the last call.
     func takeHasAnswered() -> Bool {

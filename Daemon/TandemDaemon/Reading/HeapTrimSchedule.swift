@@ -7,7 +7,7 @@
 /// Freed memory counts like the bytes that reads hold: if both exceed `limits.readBytes`, it is
 /// released even while reads follow one another.
 ///
-///     freed.noteRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
+///     freed.recordRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
 ///     if freed.takeDue(now, room: 50_000_000) { ThisProcess.releaseMemory() }
 struct HeapTrimSchedule {
     /// The time of the next release; nil if there is not enough freed memory.
@@ -16,7 +16,7 @@ struct HeapTrimSchedule {
     private(set) var bytes = 0
 
     /// Records that a read freed `bytes`.
-    mutating func noteRead(bytes: Int, now: UInt64) {
+    mutating func recordRead(bytes: Int, now: UInt64) {
         guard bytes >= DaemonLimits.largeReadBytes else { return }
         due = now + DaemonLimits.heapTrimNanoseconds
         self.bytes += bytes

@@ -173,10 +173,10 @@ final class Session {
 
     // MARK: Requests
 
-    func noteRequest() { requests += 1 }
+    func countRequest() { requests += 1 }
 
     /// Records the arrival time of received bytes, and so of the requests that they complete.
-    func noteArrival(at time: UInt64) { arrival = time }
+    func recordArrival(at time: UInt64) { arrival = time }
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
