@@ -11,7 +11,7 @@ import Testing
         let bench = try CommitBench()
         var maintenance = Maintenance()
         typealias Lag = CommitLog.Lag
-        #expect(try maintenance.look(at: bench.committer, now: 1) == [])
+        #expect(try maintenance.check(bench.committer, now: 1) == [])
         let little = Lag(seconds: 59, bytes: 1 << 30 - 1)
         #expect(maintenance.notices(dead: 0, lag: little, percent: 69) == [])
         #expect(maintenance.notices(dead: 0, lag: Lag(), percent: 70) == [.nearlyFull(percent: 70)])

@@ -146,7 +146,7 @@ import Testing
         var housekeeping = Housekeeping()
         let pause = DaemonLimits.housekeepingNanoseconds
         func take(_ checkpoints: UInt64, _ time: UInt64) -> Bool {
-            housekeeping.takeDue(checkpoints: checkpoints, time)
+            housekeeping.consumeDue(checkpoints: checkpoints, time)
         }
         #expect(!take(0, 5))
         #expect(take(1, 10) && housekeeping.due == nil)

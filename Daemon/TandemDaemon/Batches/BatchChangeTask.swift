@@ -102,7 +102,7 @@ final class BatchChangeTask: BatchTask {
     func begin(_ search: PendingRead) { self.search = search }
 
     /// Stores the objects found, with the position of the search.
-    func take(_ found: [ObjectReference], at position: UInt64) {
+    func accept(_ found: [ObjectReference], at position: UInt64) {
         (self.found, foundAt, search) = (found, position, nil)
     }
 

@@ -55,7 +55,7 @@ extension Engine {
     }
 
     /// Processes the model that an app declares in its hello.
-    func take(declared text: String, _ session: Session) throws {
+    func handle(declared text: String, _ session: Session) throws {
         let hash = StableHash(Array(text.utf8))
         // Most apps declare the store's own model, which need not be parsed.
         if committer.store.model?.hash == hash { return session.declaredHash = hash }

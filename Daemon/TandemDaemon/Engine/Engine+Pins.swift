@@ -76,5 +76,5 @@ extension Engine {
     ///
     /// Without saves there may be no checkpoint soon, and those segments may have kept the disk
     /// full.
-    func letGo() { retention.lookSoon(clock.monotonicNanoseconds) }
+    func letGo() { retention.scheduleNow(clock.monotonicNanoseconds) }
 }

@@ -132,7 +132,7 @@ extension Engine {
         recount(read)
         guard snapshot == nil else { return readers.submit(job) }
         job.advance { _ in }
-        take(read, job.takeNews())
+        handleProgress(read, job.consumeProgress())
     }
 
     private static func otherModel(_ read: PendingRead) -> TandemError {
@@ -150,22 +150,22 @@ extension Engine {
     // MARK: Progress
 
     /// Handles the progress of jobs, and ends those that take too long.
-    func takeReads() throws {
-        for job in readers.takeNews() {
+    func handleReadProgress() throws {
+        for job in readers.drainProgress() {
             guard let read = running.first(where: { $0.job === job }) else { continue }
-            take(read, job.takeNews())
+            handleProgress(read, job.consumeProgress())
         }
         endOldSnapshots()
     }
 
-    private func take(_ read: PendingRead, _ state: ReadJob.Progress) {
+    private func handleProgress(_ read: PendingRead, _ state: ReadJob.Progress) {
         if state.phase == .done {
             running.removeAll { $0 === read }
             recordFreed(state.freedBytes)
         }
         guard !read.isOver else { return }
         recount(read)
-        if read.isSearch { return takeSearch(read, state) }
+        if read.isSearch { return finishSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
             read.isAnswered = true
@@ -175,13 +175,13 @@ extension Engine {
     }
 
     /// Passes the objects found to the batch that searched for them.
-    private func takeSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
+    private func finishSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
         read.isOver = true
         uncount(read)
         guard let run = batches.current as? BatchChangeTask, run.search === read else { return }
         if let found = state.found {
-            run.take(found, at: state.position)
+            run.accept(found, at: state.position)
         } else {
             run.fail(told(state.failure))
         }
@@ -202,7 +202,7 @@ extension Engine {
 
     private func deliver(_ session: Session) {
         guard let read = session.read, let job = read.job, !session.isClosing else { return }
-        let state = job.takeNews()
+        let state = job.consumeProgress()
         // An answer is sent after the pushes of all transactions that it includes.
         guard session.hasRoom, session.sent >= state.position else { return }
         // The client has the new model by now, and would decode the rows with it.
@@ -210,7 +210,7 @@ extension Engine {
             return fail(read, Self.otherModel(read))
         }
         session.tookAt = clock.monotonicNanoseconds
-        while session.outboundBytes < limits.chunkBytes, let message = job.takeMessage() {
+        while session.outboundBytes < limits.chunkBytes, let message = job.dequeueMessage() {
             session.answer(message, to: read.id)
             read.hasSent = true
             guard message.isLast else { continue }
@@ -219,7 +219,7 @@ extension Engine {
         }
         if let failure = state.failure, !job.hasMessages { return fail(read, told(failure)) }
         recount(read)
-        if job.takeRest() { readers.submit(job) }
+        if job.endRest() { readers.submit(job) }
     }
 
     /// Returns the error that a client receives.
@@ -349,8 +349,8 @@ extension Engine {
     }
 
     /// Returns whether memory that reads freed is to be released now; see ``HeapTrimSchedule``.
-    func takeFreedDue() -> Bool {
-        heapTrim.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
+    func consumeFreedDue() -> Bool {
+        heapTrim.consumeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
     /// Removes a session's read.

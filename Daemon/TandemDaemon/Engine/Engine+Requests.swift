@@ -76,7 +76,7 @@ extension Engine {
         do {
             try WireLimits.check(name: hello.author, of: "author")
             session.author = hello.author
-            if let text = hello.model { try take(declared: text, session) }
+            if let text = hello.model { try handle(declared: text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {
             end(session, error, Refusal(helloFailedWith: error.code))

@@ -12,7 +12,7 @@ extension Engine {
             let now = clock.monotonicNanoseconds
             retention.schedule(
                 state([]), committer.journal, monotonic: now, pinEnd: nextPinEnd)
-            if isMore { retention.lookSoon(now) }
+            if isMore { retention.scheduleNow(now) }
         }
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         do {

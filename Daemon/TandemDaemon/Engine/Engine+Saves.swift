@@ -77,21 +77,21 @@ extension Engine {
     /// The limits are a full batch and ``DaemonLimits/savesInTurn`` rounds. The remaining saves
     /// wait for the next call, after sessions whose first save arrives meanwhile. No planned
     /// save is answered or visible to reads before ``turn()`` has flushed it.
-    func takeSaves() throws {
+    func planSaves() throws {
         for _ in 0..<DaemonLimits.savesInTurn {
             for _ in 0..<saving.count {
                 guard !committer.isBatchFull else { return }
                 guard let session = saving.popFirst() else { return }
-                guard !session.isClosing, session.hasSave, let save = session.takeSave() else {
+                guard !session.isClosing, session.hasSave, let save = session.dequeueSave() else {
                     continue
                 }
-                try take(save.request, save.id, session, since: save.arrival)
+                try planSave(save.request, save.id, session, since: save.arrival)
                 schedule(session)
             }
         }
     }
 
-    private func take(
+    private func planSave(
         _ request: SaveRequest, _ id: UInt32, _ session: Session, since arrival: UInt64
     ) throws {
         savers.append(session)

@@ -73,7 +73,7 @@ extension Engine {
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
         while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
-            let (id, message) = session.takeQuestion()
+            let (id, message) = session.dequeueQuestion()
         {
             let start = clock.monotonicNanoseconds
             try answer(message, id, session)

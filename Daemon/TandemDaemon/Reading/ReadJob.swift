@@ -245,7 +245,7 @@ final class ReadJob: @unchecked Sendable {
     // MARK: On the daemon's thread
 
     /// Returns the current progress; later progress is announced again.
-    func takeNews() -> Progress {
+    func consumeProgress() -> Progress {
         state.withLock { state in
             state.hasNews = false
             return state.progress
@@ -280,7 +280,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Removes and returns the next encoded message.
-    func takeMessage() -> EncodedMessage? {
+    func dequeueMessage() -> EncodedMessage? {
         state.withLock { state in
             guard !state.messages.isEmpty else { return nil }
             let message = state.messages.removeFirst()
@@ -326,7 +326,7 @@ final class ReadJob: @unchecked Sendable {
     /// again.
     ///
     /// Returns false if the job is not resting, or the buffer is still too full.
-    func takeRest() -> Bool {
+    func endRest() -> Bool {
         state.withLock { state in
             guard state.progress.phase == .resting, state.encodedBytes <= bufferedBytes / 2 else {
                 return false
