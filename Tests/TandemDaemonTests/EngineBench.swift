@@ -264,7 +264,7 @@ final class Peer {
             _ = machine.received(
                 answer: envelope.id, position: envelope.message.announcedPosition,
                 isLast: envelope.message.isLastOfAnswer)
-            if let whole = assembler.take(envelope) { received.append(whole) }
+            if let whole = assembler.consume(envelope) { received.append(whole) }
         }
     }
 

@@ -58,7 +58,7 @@ extension CommitBench {
             while let message = job.dequeueMessage() {
                 decoder.append(message.bytes)
                 while let envelope = try decoder.next() {
-                    if let whole = assembler.take(envelope) { answer = whole.message }
+                    if let whole = assembler.consume(envelope) { answer = whole.message }
                 }
                 try between()
             }

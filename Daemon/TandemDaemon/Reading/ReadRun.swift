@@ -125,7 +125,7 @@ struct ReadRun {
         var fold = ColumnFold(columns)
         for stored in objects {
             budget.beginObject()
-            try budget.take(1, heldBytes: objects.byteCount + fold.bytes)
+            try budget.charge(1, heldBytes: objects.byteCount + fold.bytes)
             guard let values = columns.values(stored.object, stored.row, reader) else {
                 throw unread(budget)
             }

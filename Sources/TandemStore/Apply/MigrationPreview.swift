@@ -45,7 +45,7 @@ private final class MigrationPreview {
                 addCounts(entity.name, nil, .declaration, objects: count, lost: count)
                 continue
             }
-            try look(at: entity, later)
+            try inspect(entity, later)
         }
         for index in Set(new.entities.flatMap(\.uniqueness)).sorted(by: { $0.id < $1.id }) {
             try checkUnique(index)
@@ -72,7 +72,7 @@ private final class MigrationPreview {
 
     // MARK: Rows
 
-    private func look(at old: CompiledEntity, _ new: CompiledEntity) throws(StoreError) {
+    private func inspect(_ old: CompiledEntity, _ new: CompiledEntity) throws(StoreError) {
         let plan = RowMigration(from: old, to: new, dropped: dropped)
         let kept = Set(new.properties.compactMap { plan.source(of: $0.slot) })
         let lost = old.properties.filter { !kept.contains($0.slot) && $0.derivation == nil }

@@ -76,9 +76,9 @@ final class FetchMatches {
     /// collected so far.
     ///
     /// Throws if the read must end.
-    func takeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
+    func chargeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
         keysRead += count
-        try budget.take(
+        try budget.charge(
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
     }
 
@@ -89,7 +89,7 @@ final class FetchMatches {
     // MARK: Evaluation
 
     /// Adds an object that matches according to an index, with its sort key.
-    func take(_ object: ObjectReference, key: [UInt8]) {
+    func accept(_ object: ObjectReference, key: [UInt8]) {
         guard !isPast(object) else { return }
         append(object, key)
     }
@@ -99,7 +99,7 @@ final class FetchMatches {
     ///
     /// Returns false if its row has to be read, because the related object is not known yet.
     @inline(__always)
-    func take(
+    func accept(
         _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
     ) -> Bool {
         guard !isPast(object) else { return true }
@@ -116,8 +116,8 @@ final class FetchMatches {
 
     /// Reads and evaluates an object, unless it does not exist or its row changed after the
     /// position.
-    func look(at object: ObjectReference) throws(StoreError) {
-        try budget.take(1, heldBytes: bytes)
+    func evaluate(_ object: ObjectReference) throws(StoreError) {
+        try budget.charge(1, heldBytes: bytes)
         guard !isPast(object),
             let value = try view.current.get(view.tables.rows, SmallKey(row: object))
         else { return }
@@ -125,10 +125,10 @@ final class FetchMatches {
     }
 
     /// Evaluates the objects whose rows changed after the position, using their former rows.
-    func lookAtChanged() throws(StoreError) {
+    func evaluateChanged() throws(StoreError) {
         guard let past else { return }
         for object in past.changedObjects({ request.includes(tag: $0) }) {
-            try budget.take(1, heldBytes: bytes)
+            try budget.charge(1, heldBytes: bytes)
             guard let row = past.net(object)?.before else { continue }
             try row.withView { evaluate(object, past.position, $0) }?.raise()
         }
@@ -143,7 +143,7 @@ final class FetchMatches {
     ) throws(StoreError) {
         guard !isPast(object) else { return }
         let row = try view.rowView(object, at: value)
-        try budget.take(1 + row.bytes.count / 64, heldBytes: bytes)
+        try budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         try view.current.lend { () throws(StoreError) in
             try evaluate(object, version, row)?.raise()
@@ -278,7 +278,7 @@ final class FetchMatches {
         for match in matches {
             guard let stored = try stored(match) else { throw view.unreadable }
             objects.append(stored)
-            try budget.take(1, heldBytes: bytes + objects.byteCount)
+            try budget.charge(1, heldBytes: bytes + objects.byteCount)
         }
         return objects
     }

@@ -163,7 +163,7 @@ import TandemIO
     /// Before an answer, only models up to its position are reported, so that contexts stay at that
     /// position.
     func sendPendingSchemaEvents(through number: UInt64 = .max) {
-        for (hash, position) in news.withLock({ $0.take(through: number) }) {
+        for (hash, position) in news.withLock({ $0.drain(through: number) }) {
             catchUp(to: position.number)
             output.write(["event": .string("schema"), "hash": .string(hash.description)])
         }
@@ -191,7 +191,7 @@ struct PendingSchemaEvents {
         last = position.number
     }
 
-    mutating func take(through number: UInt64) -> [(StableHash, Position)] {
+    mutating func drain(through number: UInt64) -> [(StableHash, Position)] {
         let count = models.prefix { $0.1.number <= number }.count
         defer { models.removeFirst(count) }
         return Array(models.prefix(count))

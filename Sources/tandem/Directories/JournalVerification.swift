@@ -56,7 +56,7 @@ final class JournalVerification {
         }
         next = max(next, reader.following ?? next)
         torn = reader.tailProblem.map { "\($0)" }
-        try mapped { try lookBehindBatches(sizes) }
+        try mapped { try checkBehindBatches(sizes) }
     }
 
     private func show(
@@ -149,7 +149,7 @@ final class JournalVerification {
     }
 
     /// Checks that only zeros follow the batches of each finished segment, as the daemon requires.
-    private func lookBehindBatches(_ sizes: [JournalSegment]) throws {
+    private func checkBehindBatches(_ sizes: [JournalSegment]) throws {
         for segment in sizes.dropLast() {
             let path = folder.path(ofSegment: segment.first)
             guard let end = ends[segment.first], files.exists(path) else { continue }

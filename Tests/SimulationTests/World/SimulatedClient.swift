@@ -198,7 +198,7 @@ final class SimulatedClient {
             if let position, let heard = followed.answer(request: envelope.id) {
                 oracle.hears(heard, from: position, to: cursor, interests)
             }
-            guard let answer = assembler.take(envelope) else { return action == .partial }
+            guard let answer = assembler.consume(envelope) else { return action == .partial }
             guard action == .complete, let request = requests.removeValue(forKey: envelope.id)
             else {
                 let answer = "\(envelope.message)".prefix(300)
