@@ -211,7 +211,7 @@ import Testing
         #expect(second.first == 1_000 && second.before == first.rows.last?.hash)
         #expect(!work.canSend && !work.wantsMore && work.heldRows == 2_001)
         // The answer to the first chunk makes room for another.
-        _ = work.takeReply()
+        _ = work.dequeueReply()
         try work.handle(
             BatchInsertAnswer(
                 position: 1, rows: 1_000, hash: try #require(first.rows.last).hash,

@@ -203,7 +203,7 @@ final class BatchInsertSender {
     }
 
     /// Removes and returns the promise of the answer to the first chunk in flight.
-    func takeReply() -> ReplyPromise<DaemonMessage>? {
+    func dequeueReply() -> ReplyPromise<DaemonMessage>? {
         underWay.isEmpty ? nil : underWay.removeFirst()
     }
 

@@ -26,7 +26,7 @@ final class Pin {
     func forget() { held = nil }
 
     /// Moves the lease to a position; does nothing if it is there and `isRenewed` is false.
-    func take(
+    func acquire(
         at position: UInt64, isRenewed: Bool = false, _ calls: DaemonCalls
     ) async throws {
         if held == position, !isRenewed { return }
@@ -43,7 +43,7 @@ final class Pin {
     /// Moves the lease to a position, and renews it if half of its time has passed.
     func renew(at position: UInt64, _ calls: DaemonCalls) async throws {
         let isOld = connection.clock.monotonicNanoseconds >= halfTime
-        try await take(at: position, isRenewed: isOld, calls)
+        try await acquire(at: position, isRenewed: isOld, calls)
     }
 }
 

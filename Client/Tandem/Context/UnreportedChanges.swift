@@ -68,7 +68,7 @@ final class UnreportedChanges {
     }
 
     /// Removes and returns the changes to report.
-    func take(at position: Position?) -> ObjectsChange {
+    func drain(at position: Position?) -> ObjectsChange {
         var change = ObjectsChange(position: position, merged: merged)
         for touch in touches.values {
             let id = touch.record.id

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
                 guard let corrected = records[reference.number] else { continue }
                 record = corrected
             }
-            take(changes, at, into: record, version: group.versions[reference.number])
+            applyChanges(changes, at, into: record, version: group.versions[reference.number])
             didLoad(record)
             let kind = changes[at].kind
             // Undoing a deletion does not tell which members the object had.
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
     /// Applies the change at index `at` to a record.
     ///
     /// The parameter is the whole array, because a copy of the change would retain its contents.
-    private func take(
+    private func applyChanges(
         _ changes: [Change], _ at: Int, into record: ObjectRecord, version: UInt64?
     ) {
         switch changes[at].kind {
@@ -116,13 +116,13 @@ extension ManagedObjectContext {
             record.pending = Edits()
             return
         }
-        if !record.members.isEmpty { takeLinks(changes[at], into: record) }
+        if !record.members.isEmpty { applyLinks(changes[at], into: record) }
     }
 
     /// Applies added and removed members to the relationships whose members are held.
     ///
     /// The members of a changed relationship are dropped if the change does not list its links.
-    private func takeLinks(_ change: Change, into record: ObjectRecord) {
+    private func applyLinks(_ change: Change, into record: ObjectRecord) {
         let toMany = record.members.keys.filter { change.changed.contains($0) }
         for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
             guard change.kind != .insert else { continue }
@@ -229,7 +229,7 @@ extension ManagedObjectContext {
     ) {
         edited.remove(old)
         failedReads.move(old, to: record, translation)
-        let lost = record.takeOver(old, translation)
+        let lost = record.adopt(old, translation)
         droppedEdits.record(lost.pending, in: place)
         inFlightSave?.lost.record(lost.inFlight, in: place)
         if !record.pending.isEmpty { edited.add(object(of: record)) }
@@ -260,7 +260,7 @@ extension ObjectRecord {
     /// name.
     ///
     /// Returns the names of the edited properties that do not exist in this record's entity.
-    fileprivate func takeOver(
+    fileprivate func adopt(
         _ old: ObjectRecord, _ translation: ModelTranslation
     ) -> (pending: Set<String>, inFlight: Set<String>) {
         let moved = [old.pending, old.inFlight, Edits(values: old.seen)].map {

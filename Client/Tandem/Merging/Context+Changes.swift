@@ -39,7 +39,7 @@ extension ManagedObjectContext {
     public func processPendingChanges() {
         stepOverlays()
         guard changes.isHeard, !changes.isEmpty, !changes.isNotifying else { return }
-        let change = changes.take(at: position)
+        let change = changes.drain(at: position)
         if change.isEmpty { return }
         changes.notify(change, limit: core.limits.bufferedPayloads)
         if !changes.isEmpty { scheduleTelling() }

@@ -139,7 +139,7 @@ extension ManagedObjectContext {
             let pin = isMove ? nil : move.pin
             var fetch = lacking
             (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
-            try await pin?.take(at: move.start, calls)
+            try await pin?.acquire(at: move.start, calls)
             let result = try await tracedAnswer(to: .fetch(fetch), calls)
             guard merged == move.start, familyState.pin === move.pin else {
                 return try await resume(move, calls)
