@@ -152,15 +152,15 @@ enum ForgedSegment {
     ///
     /// Every batch begins where the previous one ends, as far as the lengths allow.
     static func place(on disk: SimulatedFileSystem, _ input: inout FuzzInput) {
-        var bytes = Array("TANDEMJ1".utf8) + [0, 0, 0, 0] + input.take(48)
+        var bytes = Array("TANDEMJ1".utf8) + [0, 0, 0, 0] + input.consume(48)
         bytes += [UInt8](repeating: 0, count: JournalPlaces.headerBytes - bytes.count)
         JournalPlaces.sealHeader(&bytes)
         while !input.isEmpty {
             let offset = bytes.count
-            bytes += Array("BTCH".utf8) + [0, 0, 0, 0] + input.take(32)
+            bytes += Array("BTCH".utf8) + [0, 0, 0, 0] + input.consume(32)
             bytes += [UInt8](repeating: 0, count: max(0, offset + 40 - bytes.count))
             let length = Int(bytes[offset + 8]) | Int(bytes[offset + 9]) << 8
-            bytes += input.take(length)
+            bytes += input.consume(length)
             bytes += [UInt8](repeating: 0, count: (8 - bytes.count % 8) % 8)
             JournalPlaces.sealBatch(&bytes, at: offset)
         }

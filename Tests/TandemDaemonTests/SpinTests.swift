@@ -36,7 +36,7 @@ import Testing
             events = [event]
         }
 
-        func takeTimeouts() -> [Int32] {
+        func drainTimeouts() -> [Int32] {
             defer { timeouts = [] }
             return timeouts
         }
@@ -69,7 +69,7 @@ import Testing
             waits.next = message == nil ? nil : (event, looks)
             _ = try loop.pass()
             try client.read()
-            return waits.takeTimeouts()
+            return waits.drainTimeouts()
         }
     }
 

@@ -347,13 +347,13 @@ private struct ReadyRows: AsyncSequence, AsyncIteratorProtocol {
 
     func makeAsyncIterator() -> ReadyRows { self }
 
-    mutating func next() async throws -> BatchValues? { try take() }
+    mutating func next() async throws -> BatchValues? { try produce() }
 
     mutating func next(isolation: isolated (any Actor)?) async throws(any Error) -> BatchValues? {
-        try take()
+        try produce()
     }
 
-    private mutating func take() throws -> BatchValues? {
+    private mutating func produce() throws -> BatchValues? {
         if let row = rows.popFirst() { return row }
         if let failure { throw failure }
         return nil

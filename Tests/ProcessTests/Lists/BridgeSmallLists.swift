@@ -146,7 +146,7 @@ final class BridgeSmallLists {
         var problems: [String] = []
         for viewer in reached {
             for box in rows.indices {
-                let events = all.take(viewer.name(box))
+                let events = all.drain(viewer.name(box))
                 let found = try check(viewer, box, events)
                 problems += found.map { "\(viewer.name(box)): \($0); told \(events.map(\.text))" }
             }

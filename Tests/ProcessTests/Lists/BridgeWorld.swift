@@ -142,7 +142,7 @@ final class BridgeWorld {
         let before = base[viewer.way] ?? Dump([])
         for (at, shape) in shapes.enumerated() {
             let name = viewer.name(at)
-            let events = all.take(name)
+            let events = all.drain(name)
             var found = try findProblems(shape, before, graph.dump, events)
             if hasSaved && !found.isEmpty { found = try findProblemsInTwo(shape, before, events) }
             if isThorough { found += try compare(viewer, name, shape) }

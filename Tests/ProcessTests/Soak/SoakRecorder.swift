@@ -37,7 +37,7 @@ final class SoakRecorder: Sendable {
     private func follow(toEnd: Bool) {
         do {
             let client = try connect()
-            client.onPush = { push in self.take(push.transaction) }
+            client.onPush = { push in self.accept(push.transaction) }
             if toEnd { _ = try client.ask(.sync(Sync())) }
             while !toEnd { _ = try client.receive() }
         } catch let error as TandemError {
@@ -65,7 +65,7 @@ final class SoakRecorder: Sendable {
         return try connect()
     }
 
-    private func take(_ transaction: EncodedTransaction) {
+    private func accept(_ transaction: EncodedTransaction) {
         state.withLock { state in
             if transaction.position != UInt64(state.transactions.count) + 1 {
                 traffic.report(

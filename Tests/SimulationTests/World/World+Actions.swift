@@ -89,7 +89,8 @@ extension World {
     private func save(_ client: SimulatedClient, _ chance: inout Chance) {
         guard let model = client.model else { return }
         let maker = SaveMaker(
-            model: model, truth: oracle.truth, isFat: traits.isFat, takeNumber: client.takeNumber)
+            model: model, truth: oracle.truth, isFat: traits.isFat,
+            allocateNumber: client.allocateNumber)
         for _ in 0..<(chance.percent(20) ? chance.number(2...6) : 1) {
             let operations = maker.operations(&chance)
             guard !operations.isEmpty else { continue }

@@ -175,7 +175,7 @@ final class World {
                 let last = started.committer.position
                 let epoch = started.engine.position.epoch
                 record("start", last, UInt64(epoch))
-                oracle.lookAgain(last: last, epoch: epoch)
+                oracle.recheck(last: last, epoch: epoch)
             } catch {
                 startFailed(error)
             }

@@ -41,7 +41,7 @@ struct Subscribers {
     }
 
     /// Restricts this process to the core named by `TANDEMBENCH_SUBSCRIBERS_CORE`, if it is set.
-    static func takeCore() throws {
+    static func reserveCore() throws {
         guard
             let core = getenv("TANDEMBENCH_SUBSCRIBERS_CORE").flatMap({
                 Int(String(cString: $0))
