@@ -16,19 +16,19 @@ final class ScriptedLine: Sendable {
     private let client: Socket
     private let daemon: Socket
     private let fate: @Sendable () -> ScriptedTransport.Fate
-    private let noteQuestion: @Sendable () -> Void
+    private let countQuestion: @Sendable () -> Void
     /// The state; also locked during writes to the client, so that messages stay complete and in
     /// order.
     private let state = Locked(State())
 
     init(
         client: Socket, daemon: Socket, fate: @escaping @Sendable () -> ScriptedTransport.Fate,
-        noteQuestion: @escaping @Sendable () -> Void
+        countQuestion: @escaping @Sendable () -> Void
     ) {
         self.client = client
         self.daemon = daemon
         self.fate = fate
-        self.noteQuestion = noteQuestion
+        self.countQuestion = countQuestion
     }
 
     var isOver: Bool { state.withLock { $0.isOver } }
@@ -88,7 +88,7 @@ final class ScriptedLine: Sendable {
             case .lost: state.withLock { _ = $0.losing.insert(envelope.id) }
             case .cut: return false
             case .refused(let error):
-                try tell(Envelope(id: envelope.id, message: .failure(error)))
+                try send(Envelope(id: envelope.id, message: .failure(error)))
                 return true
             }
         }
@@ -96,7 +96,7 @@ final class ScriptedLine: Sendable {
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
         // Counted before the daemon can answer, so that the count is correct once a client has the
         // answer.
-        if envelope.message.isQuestion { noteQuestion() }
+        if envelope.message.isQuestion { countQuestion() }
         try daemon.writeAll(bytes)
         return true
     }
@@ -105,11 +105,11 @@ final class ScriptedLine: Sendable {
     private func answer(_ envelope: Envelope<DaemonMessage>) throws -> Bool {
         let isLost = state.withLock { envelope.id != 0 && $0.losing.remove(envelope.id) != nil }
         if isLost { return false }
-        try tell(envelope)
+        try send(envelope)
         return true
     }
 
-    private func tell(_ envelope: Envelope<DaemonMessage>) throws {
+    private func send(_ envelope: Envelope<DaemonMessage>) throws {
         var bytes: [UInt8] = []
         try FrameEncoder.encode(envelope.message, id: envelope.id, into: &bytes)
         try state.withLock { state in

@@ -101,7 +101,7 @@ public final class ScriptedTransport: Sendable {
         let (near, far) = try Socket.pair()
         let line = ScriptedLine(
             client: far, daemon: daemon, fate: { [self] in fate() },
-            noteQuestion: { [self] in state.withLock { $0.questions += 1 } })
+            countQuestion: { [self] in state.withLock { $0.questions += 1 } })
         let isHolding = try state.withLock { state in
             if state.isAway {
                 throw TandemError(.disconnected, "the script refuses all connections")

@@ -132,16 +132,16 @@ struct Tandemd: ParsableCommand {
                 log: { level, line in level.print(line) }))
         var sources = ConfigurationSources(
             flags: try given.settings(), environment: ConfigurationSources.environmentSettings())
-        for problem in ConfigurationSources.unknownVariables() { assembly.note(problem) }
+        for problem in ConfigurationSources.unknownVariables() { assembly.addProblem(problem) }
         if name.isEmpty || name.contains("/") || name.hasPrefix(".") {
-            assembly.note(
+            assembly.addProblem(
                 "`\(name)` is not the name of a daemon; a name has no `/` and does not begin with `.`"
             )
         }
         do {
             sources.file = try fileSettings(paths)
         } catch {
-            assembly.note(error.message)
+            assembly.addProblem(error.message)
         }
         sources.fill(&assembly)
         return assembly

@@ -114,7 +114,7 @@ public final class Journal: ChangeLog {
         let checksum = batch.seal(after: chain, salt: salt)
         try write(batch.bytes)
         let positions = chain.position...(chain.position + UInt64(batch.count) - 1)
-        index.note(segment: currentFirst, position: positions.lowerBound, offset: end)
+        index.addMark(segment: currentFirst, position: positions.lowerBound, offset: end)
         end += UInt64(batch.frameBytes)
         chain.batchNumber += 1
         chain.position = positions.upperBound + 1

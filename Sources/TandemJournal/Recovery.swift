@@ -157,7 +157,7 @@ struct Recovery {
                         && header.firstPosition == chain.position,
                     "A batch that is read after a chain continues it.")
                 let first = segment.header.firstPosition
-                index.note(segment: first, position: header.firstPosition, offset: offset)
+                index.addMark(segment: first, position: header.firstPosition, offset: offset)
                 lastBatch = (first, offset, header)
                 chain = Chain(after: header)
                 offset += UInt64(header.frameBytes)

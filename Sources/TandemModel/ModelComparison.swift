@@ -119,22 +119,22 @@ struct ModelComparison {
         var found = Collector(entity: entity, property: new.name)
         if old.type != new.type {
             let way = ValueConversion(from: old.type, to: new.type)
-            found.note(
+            found.add(
                 .type, old.type.rawValue, new.type.rawValue, way == nil ? .impossible : .loses,
                 way?.summary ?? "there is no conversion; add another attribute with another name")
         }
-        found.noteOptional(old.optional, new.optional)
+        found.addOptional(old.optional, new.optional)
         if old.defaultValue != new.defaultValue {
-            found.note(
+            found.add(
                 .defaultValue, old.defaultValue.modelText, new.defaultValue.modelText,
                 .changesRules, Self.isAnotherRule)
         }
         compare(values: old.allowedValues, new.allowedValues, &found)
-        found.noteLimits(old.minimum, new.minimum, old.maximum, new.maximum) { $0.text }
+        found.addLimits(old.minimum, new.minimum, old.maximum, new.maximum) { $0.text }
         if old.pattern != new.pattern {
-            found.noteRule(.pattern, old.pattern, new.pattern, isRelaxed: new.pattern == nil)
+            found.addRule(.pattern, old.pattern, new.pattern, isRelaxed: new.pattern == nil)
         }
-        found.noteDerivation(old.derived, new.derived)
+        found.addDerivation(old.derived, new.derived)
         return found.found
     }
 
@@ -146,7 +146,7 @@ struct ModelComparison {
             values.map { JSON.array($0.map(\.modelJSON)).text }
         }
         let isRelaxed = new.map { new in old.map { Set(new).isSuperset(of: $0) } ?? false } ?? true
-        found.noteRule(.values, text(old), text(new), isRelaxed: isRelaxed)
+        found.addRule(.values, text(old), text(new), isRelaxed: isRelaxed)
     }
 
     // MARK: Relationships
@@ -156,26 +156,26 @@ struct ModelComparison {
     ) -> [ModelDifference] {
         var found = Collector(entity: entity, property: new.name)
         if old.destination != new.destination {
-            found.note(
+            found.add(
                 .destination, old.destination, new.destination, .impossible, Self.leadsElsewhere)
         }
         if old.inverse != new.inverse {
-            found.note(.inverse, old.inverse, new.inverse, .impossible, Self.leadsElsewhere)
+            found.add(.inverse, old.inverse, new.inverse, .impossible, Self.leadsElsewhere)
         }
         if old.toMany != new.toMany {
-            found.note(.toMany, "\(old.toMany)", "\(new.toMany)", .impossible, Self.leadsElsewhere)
+            found.add(.toMany, "\(old.toMany)", "\(new.toMany)", .impossible, Self.leadsElsewhere)
         }
         if old.ordered != new.ordered {
-            found.note(
+            found.add(
                 .ordered, "\(old.ordered)", "\(new.ordered)", .impossible, Self.leadsElsewhere)
         }
         if old.deleteRule != new.deleteRule {
-            found.note(
+            found.add(
                 .deleteRule, old.deleteRule.rawValue, new.deleteRule.rawValue, .changesRules,
                 Self.isAnotherRule)
         }
-        found.noteOptional(old.optional, new.optional)
-        found.noteLimits(old.minimum, new.minimum, old.maximum, new.maximum) { "\($0)" }
+        found.addOptional(old.optional, new.optional)
+        found.addLimits(old.minimum, new.minimum, old.maximum, new.maximum) { "\($0)" }
         return found.found
     }
 }
@@ -186,22 +186,22 @@ private struct Collector {
     let property: String
     var found: [ModelDifference] = []
 
-    mutating func note(
+    mutating func add(
         _ aspect: ModelDifference.Aspect, _ from: String?, _ to: String?,
         _ effect: ModelDifference.Effect, _ why: String
     ) {
         found.append(ModelDifference(entity, property, aspect, from: from, to: to, effect, why))
     }
 
-    mutating func noteRule(
+    mutating func addRule(
         _ aspect: ModelDifference.Aspect, _ from: String?, _ to: String?, isRelaxed: Bool
     ) {
-        note(
+        add(
             aspect, from, to, isRelaxed ? .compatible : .needsCheck,
             isRelaxed ? "a relaxed rule" : "stored objects must satisfy it")
     }
 
-    mutating func noteDerivation(_ old: Derivation?, _ new: Derivation?) {
+    mutating func addDerivation(_ old: Derivation?, _ new: Derivation?) {
         guard old != new else { return }
         let (effect, why): (ModelDifference.Effect, String) =
             switch (old, new) {
@@ -209,24 +209,24 @@ private struct Collector {
             case (nil, _): (.loses, "its values are replaced by computed ones")
             default: (.changesRules, "its values are computed again")
             }
-        note(.derived, old?.description, new?.description, effect, why)
+        add(.derived, old?.description, new?.description, effect, why)
     }
 
-    mutating func noteOptional(_ old: Bool, _ new: Bool) {
-        if old != new { noteRule(.optional, "\(old)", "\(new)", isRelaxed: new) }
+    mutating func addOptional(_ old: Bool, _ new: Bool) {
+        if old != new { addRule(.optional, "\(old)", "\(new)", isRelaxed: new) }
     }
 
-    mutating func noteLimits<Limit: Comparable>(
+    mutating func addLimits<Limit: Comparable>(
         _ oldLow: Limit?, _ newLow: Limit?, _ oldHigh: Limit?, _ newHigh: Limit?,
         _ text: (Limit) -> String
     ) {
         if oldLow != newLow {
             let isRelaxed = newLow.map { new in oldLow.map { new < $0 } ?? false } ?? true
-            noteRule(.minimum, oldLow.map(text), newLow.map(text), isRelaxed: isRelaxed)
+            addRule(.minimum, oldLow.map(text), newLow.map(text), isRelaxed: isRelaxed)
         }
         if oldHigh != newHigh {
             let isRelaxed = newHigh.map { new in oldHigh.map { new > $0 } ?? false } ?? true
-            noteRule(.maximum, oldHigh.map(text), newHigh.map(text), isRelaxed: isRelaxed)
+            addRule(.maximum, oldHigh.map(text), newHigh.map(text), isRelaxed: isRelaxed)
         }
     }
 }

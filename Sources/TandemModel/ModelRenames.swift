@@ -30,7 +30,7 @@ public struct ModelRenames: Hashable, Sendable {
 
     private static func names(from old: Entity, to next: Entity) -> [String: String] {
         var names: [String: String] = [:]
-        func note(_ name: String, _ hint: String?, _ isKnown: Bool) {
+        func addRename(_ name: String, _ hint: String?, _ isKnown: Bool) {
             guard let hint, isKnown, names[hint] == nil, !old.ownNames.contains(name),
                 !next.ownNames.contains(hint)
             else { return }
@@ -38,11 +38,11 @@ public struct ModelRenames: Hashable, Sendable {
         }
         for (name, attribute) in next.attributes.sorted(by: { $0.key < $1.key }) {
             let hint = attribute.renamedFrom
-            note(name, hint, hint.map { old.attributes[$0] != nil } ?? false)
+            addRename(name, hint, hint.map { old.attributes[$0] != nil } ?? false)
         }
         for (name, relationship) in next.relationships.sorted(by: { $0.key < $1.key }) {
             let hint = relationship.renamedFrom
-            note(name, hint, hint.map { old.relationships[$0] != nil } ?? false)
+            addRename(name, hint, hint.map { old.relationships[$0] != nil } ?? false)
         }
         return names
     }

@@ -282,8 +282,8 @@ extension StoredObjects {
         let start = reader.offset
         for _ in 0..<count {
             starts.append(reader.offset)
-            _ = try reader.take(Self.headBytes, "a stored object")
-            _ = try reader.take(try reader.count(), "a row")
+            _ = try reader.consume(Self.headBytes, "a stored object")
+            _ = try reader.consume(try reader.count(), "a row")
         }
         whole = start..<reader.offset
     }

@@ -1,5 +1,5 @@
 extension ListStep {
-    /// Returns the change; called after ``noteAfter(_:)``.
+    /// Returns the change; called after ``recordAfter(_:)``.
     ///
     /// The store must not yet have freed the sections that the edit emptied.
     mutating func change(_ reasons: [UInt64: ChangeReason], _ rows: RowStore) -> ResultsChange {

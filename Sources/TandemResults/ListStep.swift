@@ -64,7 +64,7 @@ struct ListStep {
     /// Applies an edit.
     init(_ edit: NetEdits, on rows: inout RowStore) {
         self.edit = edit
-        noteBefore(&rows)
+        recordBefore(&rows)
         for mark in marks where mark.isLoose && mark.from != nil {
             guard let place = rows.hintedPlace(of: mark.number) else {
                 assertionFailure("A row that was in the list is removed once.")
@@ -78,7 +78,7 @@ struct ListStep {
     /// Undoes the edit.
     func undo(on rows: inout RowStore) {
         for (row, mark) in zip(edit.upserted, marks) where mark.isLoose {
-            if let place = rows.place(of: row.number) { rows.remove(at: place) }
+            if let place = rows.location(of: row.number) { rows.remove(at: place) }
         }
         var start = 0
         for row in before {
@@ -95,7 +95,7 @@ struct ListStep {
 
     /// Records the state before the edit: first the marks of upserted rows in order, then of
     /// unmoved ones, then of leaving ones.
-    private mutating func noteBefore(_ rows: inout RowStore) {
+    private mutating func recordBefore(_ rows: inout RowStore) {
         marks.reserveCapacity(edit.count)
         touched.reserveCapacity(min(2 * edit.count, 2 * ListStep.few))
         for at in edit.upserted.indices {
@@ -103,26 +103,26 @@ struct ListStep {
             var mark = RowMove(number: number, tag: tag, isLoose: true)
             if let place = rows.hintedPlace(of: number) {
                 mark.isLoose = !rows.holds(edit.upserted[at], at: place)
-                mark.from = noteOld(place, isLoose: mark.isLoose, &rows)
+                mark.from = recordOld(place, isLoose: mark.isLoose, &rows)
             }
             marks.append(mark)
         }
-        for number in edit.unmoved { noteHeld(number, isLoose: false, &rows) }
+        for number in edit.unmoved { recordHeld(number, isLoose: false, &rows) }
         assert(marks.count >= edit.upserted.count, "The marks of upserted rows come first.")
         staying = marks.count
-        for number in edit.leaving { noteHeld(number, isLoose: true, &rows) }
+        for number in edit.leaving { recordHeld(number, isLoose: true, &rows) }
     }
 
     /// Records a row by its number, if the store holds it.
-    private mutating func noteHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
+    private mutating func recordHeld(_ number: UInt64, isLoose: Bool, _ rows: inout RowStore) {
         guard let place = rows.hintedPlace(of: number) else { return }
         var mark = RowMove(
             number: number, tag: rows.withLeaf(place.leaf) { $0.tag(place.at) }, isLoose: isLoose)
-        mark.from = noteOld(place, isLoose: isLoose, &rows)
+        mark.from = recordOld(place, isLoose: isLoose, &rows)
         marks.append(mark)
     }
 
-    private mutating func noteOld(
+    private mutating func recordOld(
         _ place: RowStore.LeafLocation, isLoose: Bool, _ rows: inout RowStore
     ) -> RowLocation {
         let index = rows.hintedIndex(of: place.slot)
@@ -138,7 +138,7 @@ struct ListStep {
     }
 
     /// Records the locations after the edit.
-    mutating func noteAfter(_ rows: inout RowStore) {
+    mutating func recordAfter(_ rows: inout RowStore) {
         for at in 0..<staying {
             guard let place = rows.hintedPlace(of: marks[at].number) else {
                 assertionFailure("A row that enters or stays is in the list after the edit.")
@@ -149,7 +149,7 @@ struct ListStep {
             marks[at].to = RowLocation(slot: place.slot, path: path)
             let section = touch(place.slot, &rows)
             if marks[at].isLoose {
-                noteNew(at, path.item, section, rows.sections[place.slot].count)
+                recordNew(at, path.item, section, rows.sections[place.slot].count)
             }
         }
         for at in marks.indices where marks[at].isLoose {
@@ -178,7 +178,7 @@ struct ListStep {
     }
 
     /// Records a movable row of a section that now has `count` rows.
-    private mutating func noteNew(_ at: Int, _ item: Int, _ section: Int, _ count: Int) {
+    private mutating func recordNew(_ at: Int, _ item: Int, _ section: Int, _ count: Int) {
         let slot = touched[section].slot
         touched[section].news += 1
         marks[at].nextNew = touched[section].lastNew

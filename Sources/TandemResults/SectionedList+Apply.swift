@@ -12,7 +12,7 @@ extension SectionedList {
         if shown != nil { return applyOutOfOrder(edit.held(by: rows), edits.reasons) }
         var step = ListStep(edit, on: &rows)
         if step.marks.isEmpty { return .unchanged }
-        step.noteAfter(&rows)
+        step.recordAfter(&rows)
         if !step.widened.isEmpty, let problem = rows.firstDisorder(among: step.widened) {
             return fail(problem, step, edit.held(by: rows), edits.reasons)
         }
@@ -30,7 +30,7 @@ extension SectionedList {
         rows.forgetEmptySections()
         shown = good
         outOfOrder = problem
-        note(edit, reasons)
+        record(edit, reasons)
         return .failed(problem)
     }
 
@@ -40,7 +40,7 @@ extension SectionedList {
         if edit.count == 0 { return .unchanged }
         _ = ListStep(edit, on: &rows)
         rows.forgetEmptySections()
-        note(edit, reasons)
+        record(edit, reasons)
         outOfOrder = rows.firstDisorder()
         if let outOfOrder { return .failed(outOfOrder) }
         let old = visible
@@ -51,7 +51,7 @@ extension SectionedList {
         return change.map(ListOutcome.changed) ?? .unchanged
     }
 
-    private mutating func note(_ edit: NetEdits, _ reasons: [UInt64: ChangeReason]) {
+    private mutating func record(_ edit: NetEdits, _ reasons: [UInt64: ChangeReason]) {
         for row in edit.upserted {
             pending[row.number, default: []].formUnion(reasons[row.number] ?? [])
         }
@@ -77,16 +77,16 @@ extension ResultsChange {
         _ old: RowStore, _ new: RowStore, changed: [UInt64: ChangeReason]
     ) -> ResultsChange? {
         let pinned = changed.keys.filter { number in
-            guard let was = old.place(of: number), let place = new.place(of: number) else {
+            guard let was = old.location(of: number), let place = new.location(of: number) else {
                 return false
             }
             return new.holds(old.row(at: was), at: place)
         }
         func tag(_ number: UInt64) -> UInt16 {
-            if let place = new.place(of: number) {
+            if let place = new.location(of: number) {
                 return new.leaves[place.leaf].tag(place.at)
             }
-            return old.place(of: number).map { old.leaves[$0.leaf].tag($0.at) } ?? 0
+            return old.location(of: number).map { old.leaves[$0.leaf].tag($0.at) } ?? 0
         }
         return between(
             old: old.sectionIDs, new: new.sectionIDs, changed: Set(changed.keys),

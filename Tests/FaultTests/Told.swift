@@ -27,32 +27,32 @@ struct Told {
         case .send(let fd, let bytes):
             var decoder = streams[fd] ?? DaemonMessageDecoder()
             decoder.append(bytes)
-            while let envelope = try decoder.next() { note(envelope.message) }
+            while let envelope = try decoder.next() { update(envelope.message) }
             streams[fd] = decoder
         default: break
         }
     }
 
-    private mutating func note(_ message: DaemonMessage) {
+    private mutating func update(_ message: DaemonMessage) {
         switch message {
         case .welcome(let welcome):
-            note(position: welcome.position)
-            note(welcome.lease)
-        case .lease(let lease): note(lease)
+            update(position: welcome.position)
+            update(welcome.lease)
+        case .lease(let lease): update(lease)
         case .consumer: hasConsumer = true
-        case .transaction(let push): note(position: push.transaction.position)
-        case .progress(let mark): note(position: mark.position)
+        case .transaction(let push): update(position: push.transaction.position)
+        case .progress(let mark): update(position: mark.position)
         case .status(let text):
             if case .int(let number)? = try? JSON(parsing: text)["position"] {
-                note(position: UInt64(clamping: number))
+                update(position: UInt64(clamping: number))
             }
-        default: note(position: message.announcedPosition ?? 0)
+        default: update(position: message.announcedPosition ?? 0)
         }
     }
 
-    private mutating func note(position: UInt64) { self.position = max(self.position, position) }
+    private mutating func update(position: UInt64) { self.position = max(self.position, position) }
 
-    private mutating func note(_ lease: Lease) {
+    private mutating func update(_ lease: Lease) {
         numbersBelow = max(numbersBelow, lease.first + UInt64(lease.count))
     }
 }

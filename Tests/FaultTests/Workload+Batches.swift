@@ -68,10 +68,10 @@ extension Workload {
         let (client, index) = (clients[0], batches.count - 1)
         let sent = try client.send(.batch(batch))
         try save(count: 2)
-        note(try client.answer(to: sent), index)
+        recordAnswer(try client.answer(to: sent), index)
     }
 
-    private mutating func note(_ message: DaemonMessage, _ index: Int) {
+    private mutating func recordAnswer(_ message: DaemonMessage, _ index: Int) {
         batches[index].isOpen = false
         guard case .batched(let answer) = message, answer.failure == nil else { return }
         if let first = batches[index].answer, first != answer {
@@ -85,7 +85,7 @@ extension Workload {
     mutating func repeatBatches() throws {
         let answered = batches.lastIndex { $0.answer != nil }
         for index in batches.indices where batches[index].isOpen || index == answered {
-            note(try clients[0].ask(.batch(batches[index].batch)), index)
+            recordAnswer(try clients[0].ask(.batch(batches[index].batch)), index)
         }
     }
 

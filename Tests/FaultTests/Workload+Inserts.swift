@@ -41,7 +41,7 @@ extension Workload {
             else { return inserts[index].isOpen = false }
             after = answer.position
             first += count
-            note(answer, index)
+            recordAnswer(answer, index)
         }
         inserts[index].isOpen = false
     }
@@ -63,7 +63,7 @@ extension Workload {
             isLast: first + count == record.rows, after: after)
     }
 
-    private mutating func note(_ answer: BatchInsertAnswer, _ index: Int) {
+    private mutating func recordAnswer(_ answer: BatchInsertAnswer, _ index: Int) {
         if let first = inserts[index].answer, first.hasEnded, first != answer, answer.hasEnded {
             problems.append("law 3: a batch answered with \(first) is answered with \(answer)")
         }

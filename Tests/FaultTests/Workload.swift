@@ -37,14 +37,14 @@ struct Workload {
         numbers = 0..<0
         clients = [try connect(["Note", "Tag"]), try connect([])]
         while let request = open.first {
-            note(try clients[0].ask(.save(request)), request)
+            recordAnswer(try clients[0].ask(.save(request)), request)
             open.removeFirst()
         }
         try repeatBatches()
         try repeatInserts()
     }
 
-    private mutating func note(_ answer: DaemonMessage, _ request: SaveRequest) {
+    private mutating func recordAnswer(_ answer: DaemonMessage, _ request: SaveRequest) {
         guard case .saved(let saved) = answer, saved.wrote || saved.isRepeat else { return }
         answered[request.saveID] = saved.position
     }
@@ -97,7 +97,7 @@ struct Workload {
         }
         for (client, id) in ids {
             let answer = try client.answer(to: id)
-            note(answer, open.removeFirst())
+            recordAnswer(answer, open.removeFirst())
         }
     }
 
@@ -105,7 +105,7 @@ struct Workload {
     mutating func save(_ operations: [SaveOperation]) throws {
         let request = request(operations, clients[0])
         open.append(request)
-        note(try clients[0].ask(.save(request)), request)
+        recordAnswer(try clients[0].ask(.save(request)), request)
         open.removeFirst()
     }
 

@@ -15,11 +15,11 @@ struct FuzzInput {
     mutating func word() -> Int { Int(byte()) | Int(byte()) << 8 }
 
     /// Reads at most `count` bytes.
-    mutating func take(_ count: Int) -> [UInt8] {
+    mutating func consume(_ count: Int) -> [UInt8] {
         defer { left = left.dropFirst(count) }
         return Array(left.prefix(count))
     }
 
     /// Reads the rest.
-    mutating func rest() -> [UInt8] { take(left.count) }
+    mutating func rest() -> [UInt8] { consume(left.count) }
 }

@@ -67,10 +67,10 @@ struct DamagedJournal {
             _ = try journal.append(expected: journal.bounds.last, batch: &batch)
         }
         try journal.close()
-        for path in try JournalPlaces.segments(disk) { noteBatches(of: path) }
+        for path in try JournalPlaces.segments(disk) { recordBatches(of: path) }
     }
 
-    private mutating func noteBatches(of path: String) {
+    private mutating func recordBatches(of path: String) {
         let bytes = disk.bytes(of: path) ?? []
         var offset = JournalPlaces.headerBytes
         while let length = JournalPlaces.frameBytes(bytes, offset) {
@@ -104,10 +104,10 @@ struct DamagedJournal {
         case 4: copy(&bytes, to: batch.offset, from: place, count: input.word())
         case 5: seal(&bytes, batch.offset, field: input.byte(), value: input.byte())
         case 6: try? disk.remove(batch.path)
-        case 7: disk.place([], at: JournalPlaces.directory + "/relaxed")
+        case 7: disk.install([], at: JournalPlaces.directory + "/relaxed")
         default: sealHeader(&bytes, field: input.byte(), value: input.byte())
         }
-        if operation != 6 { disk.place(bytes, at: batch.path) }
+        if operation != 6 { disk.install(bytes, at: batch.path) }
     }
 
     private func zero(_ bytes: inout [UInt8], from place: Int, count: Int) {
@@ -152,20 +152,20 @@ enum ForgedSegment {
     ///
     /// Every batch begins where the previous one ends, as far as the lengths allow.
     static func place(on disk: SimulatedFileSystem, _ input: inout FuzzInput) {
-        var bytes = Array("TANDEMJ1".utf8) + [0, 0, 0, 0] + input.take(48)
+        var bytes = Array("TANDEMJ1".utf8) + [0, 0, 0, 0] + input.consume(48)
         bytes += [UInt8](repeating: 0, count: JournalPlaces.headerBytes - bytes.count)
         JournalPlaces.sealHeader(&bytes)
         while !input.isEmpty {
             let offset = bytes.count
-            bytes += Array("BTCH".utf8) + [0, 0, 0, 0] + input.take(32)
+            bytes += Array("BTCH".utf8) + [0, 0, 0, 0] + input.consume(32)
             bytes += [UInt8](repeating: 0, count: max(0, offset + 40 - bytes.count))
             let length = Int(bytes[offset + 8]) | Int(bytes[offset + 9]) << 8
-            bytes += input.take(length)
+            bytes += input.consume(length)
             bytes += [UInt8](repeating: 0, count: (8 - bytes.count % 8) % 8)
             JournalPlaces.sealBatch(&bytes, at: offset)
         }
         bytes += [UInt8](repeating: 0, count: 64)
         try? disk.createDirectory(JournalPlaces.directory, mode: 0o700)
-        disk.place(bytes, at: JournalPlaces.directory + "/0000000000000001.journal")
+        disk.install(bytes, at: JournalPlaces.directory + "/0000000000000001.journal")
     }
 }

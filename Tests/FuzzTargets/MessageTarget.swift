@@ -10,10 +10,10 @@ extension FuzzTarget {
         let type = input.byte()
         let payload = input.rest()
         if let message = try MessageProperties<ClientMessage>.check(type, payload) {
-            try look(message)
+            try inspect(message)
         }
         if let message = try MessageProperties<DaemonMessage>.check(type, payload) {
-            try look(message)
+            try inspect(message)
         }
     }
 
@@ -36,7 +36,7 @@ extension FuzzTarget {
 
     // MARK: Contents
 
-    private static func look(_ message: ClientMessage) throws {
+    private static func inspect(_ message: ClientMessage) throws {
         switch message {
         case .fetch(let fetch):
             try PredicateProperties.check(fetch.request)
@@ -49,22 +49,22 @@ extension FuzzTarget {
         }
     }
 
-    private static func look(_ message: DaemonMessage) throws {
+    private static func inspect(_ message: DaemonMessage) throws {
         switch message {
         case .transaction(let push): try TransactionProperties.check(push.transaction)
         case .history(let history):
             for transaction in history.transactions { try TransactionProperties.check(transaction) }
-        case .objects(let objects): for object in objects.objects { try look(object.row) }
+        case .objects(let objects): for object in objects.objects { try inspect(object.row) }
         case .fetched(let fetched):
-            for object in fetched.objects + fetched.related { try look(object.row) }
-        case .part(let part): for object in part.objects { try look(object.row) }
+            for object in fetched.objects + fetched.related { try inspect(object.row) }
+        case .part(let part): for object in part.objects { try inspect(object.row) }
         case .failure(let error): _ = error.description
         case .welcome(let welcome): _ = try welcome.model.map(ModelProperties.check(binary:))
         default: break
         }
     }
 
-    private static func look(_ row: Row) throws {
+    private static func inspect(_ row: Row) throws {
         let graph = try SampleGraph.get()
         guard row.bytes.count >= RowLayout.minimumRowBytes,
             let entity = graph.model.entity(tagged: row.tag)

@@ -18,14 +18,14 @@ import Testing
             {"name": "B", "zone": "x", "born": "1970-01-01T00:01:00Z", "logo": "AAEC"}, {"name": "C"}]}
             """)
         #expect(inserted == (try .of(#"{"position": 2, "count": 3}"#)))
-        #expect(bridge.takeEvents().map { $0["objects"]?.array?.count } == [3])
+        #expect(bridge.drainEvents().map { $0["objects"]?.array?.count } == [3])
         let updated = try bridge.ask(
             """
             {"do": "batch", "update": "Team", "where": "zone = %@", "arguments": ["x"],
             "set": {"zone": "y", "wins": 7, "rate": null}}
             """)
         #expect(updated == (try .of(#"{"position": 3, "count": 2}"#)))
-        #expect(bridge.takeEvents().map { $0["position"] } == [.int(3)])
+        #expect(bridge.drainEvents().map { $0["position"] } == [.int(3)])
         let deleted = try bridge.ask(#"{"do": "batch", "delete": "Team", "where": "wins > 5"}"#)
         #expect(deleted == (try .of(#"{"position": 4, "count": 2}"#)))
         #expect(
@@ -102,12 +102,12 @@ import Testing
         #expect(try bridge.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(0))
         let rows = (0..<1_500).map { #"{"name": "n\#($0 == 1_499 ? 1_498 : $0)"}"# }
         try bridge.ask(#"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"]}"#)
-        _ = bridge.takeEvents()
+        _ = bridge.drainEvents()
         let error = try bridge.answer(
             #"{"do": "batch", "context": "w", "insert": "Team", "rows": [\#(rows.joined(separator: ","))]}"#
         )["error"]
         // The error names a position, so the changes up to it are reported before the error.
-        #expect(bridge.takeEvents().last?["position"] == error?["position"])
+        #expect(bridge.drainEvents().last?["position"] == error?["position"])
         #expect(error?["code"] == .string("uniqueness"))
         // All rows before the one that can't be inserted, which the message names.
         #expect(error?["count"] == .int(1_499))

@@ -64,7 +64,7 @@ import Testing
         #expect(try bridge.ask(#"{"do": "close", "controller": "c"}"#) == .object([:]))
         #expect(try bridge.refusal(#"{"do": "close", "controller": "c"}"#) == "unknownController")
         try bridge.ask(open)
-        #expect(bridge.takeEvents().isEmpty)
+        #expect(bridge.drainEvents().isEmpty)
     }
 
     @Test func `law 4: a cached list outlives the kill of its bridge, also under another name`()
@@ -126,7 +126,7 @@ import Testing
             {"update": "$c", "set": {"name": "CC"}}, {"insert": "Team", "set": {"name": "D", "zone": "Europe"}}]}
             """#)
         #expect(
-            try bridge.takeEvents() == [
+            try bridge.drainEvents() == [
                 .of(
                     #"""
                     {"event": "change", "controller": "c", "position": 3,
@@ -154,9 +154,9 @@ import Testing
         #expect(
             try two.ask(#"{"do": "sections", "controller": "c"}"#)["position"] == paused["position"]
         )
-        #expect(two.takeEvents().isEmpty)
+        #expect(two.drainEvents().isEmpty)
         #expect(try two.ask(#"{"do": "resume"}"#)["position"] == .int(5))
-        let events = two.takeEvents()
+        let events = two.drainEvents()
         #expect(events.filter { $0["event"]?.string == "change" }.count == 1)
         let saves = events.filter { $0["event"]?.string == "save" }
         #expect(saves.map { $0["position"] } == [.int(3), .int(4), .int(5)])
@@ -194,10 +194,10 @@ import Testing
                 ))
             let missed = try other.ask(
                 #"{"do": "save", "ops": [{"update": "Team/1", "set": {"wins": \#(50 + place)}}]}"#)
-            let before = bridge.takeEvents().filter { $0["controller"]?.string == name }
+            let before = bridge.drainEvents().filter { $0["controller"]?.string == name }
             let saved = try bridge.ask(
                 #"{"do": "save", "policy": "objectTrump", "context": "\#(name)", "ops": [\#(op)]}"#)
-            let changes = bridge.takeEvents().filter { $0["controller"]?.string == name }
+            let changes = bridge.drainEvents().filter { $0["controller"]?.string == name }
             #expect(before.isEmpty)
             #expect(changes.map { $0["position"] } == [saved["position"]], "\(op)")
             #expect(missed["position"] != saved["position"])
@@ -220,14 +220,14 @@ import Testing
         try bridge.ask(
             #"{"do": "save", "ops": [{"update": "$a", "set": {"wins": 2}}, {"update": "$b", "set": {"wins": 1}}]}"#
         )
-        let failure = try #require(bridge.takeEvents().first)
+        let failure = try #require(bridge.drainEvents().first)
         #expect(failure["event"] == .string("failure"))
         #expect(failure["error"]?["code"] == .string("outOfOrderSection"))
         #expect(
             try bridge.refusal(#"{"do": "sections", "controller": "w"}"#) == "outOfOrderSection")
         #expect(try bridge.refusal(wrong.replacing("w\"", with: "v\"")) == "outOfOrderSection")
         try bridge.ask(#"{"do": "save", "ops": [{"update": "$a", "set": {"wins": 0}}]}"#)
-        let change = try #require(bridge.takeEvents().first)
+        let change = try #require(bridge.drainEvents().first)
         #expect(change["event"] == .string("change"))
         #expect(try bridge.ask(#"{"do": "sections", "controller": "w"}"#)["position"] == .int(4))
     }

@@ -93,7 +93,7 @@ final class BridgeProcess {
     }
 
     /// Returns and removes the events that were read before the answers so far.
-    func takeEvents() -> [JSON] {
+    func drainEvents() -> [JSON] {
         defer { events = [] }
         return events
     }
@@ -124,7 +124,7 @@ final class BridgeProcess {
                 events.append(json)
             }
         }
-        return takeEvents()
+        return drainEvents()
     }
 }
 
@@ -172,7 +172,7 @@ struct BridgedDaemon {
     func first(_ author: String = "bridge") throws -> BridgeProcess {
         let bridge = try bridge(author)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
-        _ = bridge.takeEvents()
+        _ = bridge.drainEvents()
         return bridge
     }
 }

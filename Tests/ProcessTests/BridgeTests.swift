@@ -13,7 +13,7 @@ import Testing
         let answer = try one.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         #expect(answer["position"] == .int(1))
         #expect(answer["model"]?["entities"]?.object?.count == 4)
-        for events in [one.takeEvents(), [try two.event()]] {
+        for events in [one.drainEvents(), [try two.event()]] {
             #expect(events.map { $0["event"]?.string } == ["schema"])
             #expect(events.first?["hash"] == answer["hash"])
         }

@@ -91,10 +91,10 @@ import Testing
         let failure = try JSON.of(
             #"{"event": "failure", "context": "main", "position": 2, "error": {"code": "timeout", "message": "too busy"}}"#
         )
-        #expect(reader.takeEvents() == [failure])
+        #expect(reader.drainEvents() == [failure])
         relay.refuse(nil)
         try reader.ask(#"{"do": "schema"}"#)
-        let events = reader.takeEvents()
+        let events = reader.drainEvents()
         #expect(events.map { $0["event"]?.string } == ["change"], "\(events)")
         #expect(events.first?["position"] == .int(3))
         #expect(try reader.finish() == .exited(0))
@@ -128,7 +128,7 @@ import Testing
             #expect(event == failure)
             try save("other")
             try reader.ask(#"{"do": "schema"}"#)
-            #expect(reader.takeEvents().isEmpty)
+            #expect(reader.drainEvents().isEmpty)
             relay.refuse(nil)
             let saved = try saver.ask(
                 #"{"do": "save", "ops": [{"update": "Team/1", "set": {"name": "\#(player)"}}]}"#)
@@ -148,7 +148,7 @@ import Testing
         var daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
         let (one, two) = (try BridgeProcess(place.socket), try BridgeProcess(place.socket))
         try one.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
-        _ = one.takeEvents()
+        _ = one.drainEvents()
         try two.ask(#"{"do": "observe", "observer": "o", "entity": "Team"}"#)
         try two.ask(#"{"do": "open", "controller": "c", "entity": "Team", "sort": ["name"]}"#)
         for round in 1...3 {
@@ -162,13 +162,13 @@ import Testing
                 #"{"do": "save", "ops": [{"insert": "Team", "set": {"name": "\#(round)b"}}]}"#)
             // Both have seen this loss before the next one.
             try two.ask(#"{"do": "reach", "position": \#(2 * round + 1)}"#)
-            let states = one.takeEvents().map { $0["state"]?.string }
+            let states = one.drainEvents().map { $0["state"]?.string }
             #expect(states == ["restored"])
         }
         let end = try one.ask(#"{"do": "count", "entity": "Team"}"#)["position"]?.int ?? 0
         #expect(end == 7)
         try two.ask(#"{"do": "reach", "position": \#(end)}"#)
-        let events = two.takeEvents()
+        let events = two.drainEvents()
         func positions(_ kind: String) -> [Int64] {
             events.filter { $0["event"]?.string == kind }.compactMap { $0["position"]?.int }
         }
@@ -200,7 +200,7 @@ import Testing
         }
         for name in ["a", "b", "c"] { _ = try save(name) }
         try reader.ask(#"{"do": "reach", "position": 4}"#)
-        #expect(reader.takeEvents().count == 3)
+        #expect(reader.drainEvents().count == 3)
         // The restored store has another epoch, so no earlier history can be resumed.
         let (backup, again) = (world.place.path + "/backup", world.place.path + "/again")
         try CommandRun("tandem", ["backup", backup, "-D", world.place.store]).check()
@@ -208,7 +208,7 @@ import Testing
         try CommandRun("tandem", ["restore", backup, "--store", again]).check()
         let daemon = try DaemonProcess.serving(store: again, socket: world.place.socket)
         #expect(try reader.ask(#"{"do": "count", "entity": "Team"}"#)["count"] == .int(3))
-        let events = reader.takeEvents()
+        let events = reader.drainEvents()
         // Only event kinds of the documented contract; they may have further keys.
         #expect(
             events.compactMap { $0["event"]?.string } == ["connection", "connection", "connection"])
@@ -216,7 +216,7 @@ import Testing
         #expect(events.last?["missed"] == (try .of(#"{"observer": "o", "after": 4}"#)))
         #expect(try save("d") == .int(5))
         try reader.ask(#"{"do": "reach", "position": 5}"#)
-        #expect(reader.takeEvents().compactMap { $0["event"]?.string } == ["save"])
+        #expect(reader.drainEvents().compactMap { $0["event"]?.string } == ["save"])
         _ = try reader.finish()
         _ = try saver.finish()
         #expect(daemon.end(SIGTERM) == 0)
@@ -310,7 +310,7 @@ import Testing
         let listed = lists[0]["sections"]?.array?.flatMap { $0["objects"]?.array ?? [] }
         #expect(listed?.compactMap(\.string) == fetched.ids, "seed \(seed)")
         for (reader, first) in [(steady, 1), (late, before)] {
-            let saves = reader.takeEvents().filter { $0["event"]?.string == "save" }
+            let saves = reader.drainEvents().filter { $0["event"]?.string == "save" }
             #expect(
                 saves.compactMap { $0["position"]?.int } == Array((first + 1)...position),
                 "seed \(seed)")
@@ -324,7 +324,7 @@ import Testing
             let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
             defer { daemon.end(SIGTERM) }
             #expect(try bridge.ask(#"{"do": "schema"}"#)["position"] == .int(0))
-            #expect(bridge.takeEvents().isEmpty)
+            #expect(bridge.drainEvents().isEmpty)
         }
     }
 }

@@ -92,7 +92,7 @@ import Testing
         #expect(writer.problem.withLock { $0 } == nil)
         #expect(writer.saves.withLock { $0 } >= changes)
         let end = try reader.ask(#"{"do": "resume"}"#)
-        for event in reader.takeEvents() where event["controller"]?.string == "c" {
+        for event in reader.drainEvents() where event["controller"]?.string == "c" {
             try apply(event, &shown)
         }
         #expect(try ids(reader.ask(#"{"do": "sections", "controller": "c"}"#)) == shown)

@@ -20,7 +20,7 @@ import Testing
             #"{"do": "fetch", "entity": "Team", "properties": ["name", "players"]}"#)
         let answer = try bridge.ask(
             #"{"do": "save", "ops": [{"update": "Team/1", "set": {"name": "B"}}]}"#)
-        #expect(try bridge.finish() == .exited(0) && bridge.takeEvents().isEmpty)
+        #expect(try bridge.finish() == .exited(0) && bridge.drainEvents().isEmpty)
         let told = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
         let topics = Set(told.map { $0.prefix { $0 != ":" } })
         #expect(

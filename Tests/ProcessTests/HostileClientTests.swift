@@ -10,7 +10,7 @@ import Testing
     @Test func `law 7: half a frame, cut at any byte, delays no other client and is freed`() throws
     {
         let world = try HostileWorld()
-        try world.goOn()
+        try world.saveAndFollow()
         let before = try world.descriptors()
         var frame: [UInt8] = []
         let request = try world.save(number: 9_999, id: "half", text: "half")
@@ -20,7 +20,7 @@ import Testing
             let stranger = try world.guest()
             try stranger.writeAll(Array(frame.prefix(count)))
             strangers.append(stranger)
-            if count % 20 == 0 { try world.goOn() }
+            if count % 20 == 0 { try world.saveAndFollow() }
         }
         // A connection with half a hello is not even a session.
         let hello = try HostileWorld.hello()
@@ -29,7 +29,7 @@ import Testing
             try stranger.writeAll(Array(hello.prefix(count)))
             strangers.append(stranger)
         }
-        try world.goOn()
+        try world.saveAndFollow()
         strangers = []
         #expect(try world.descriptorsComeDown(to: before))
         try world.finish()
@@ -54,9 +54,9 @@ import Testing
             // A refused client may find the connection already closed.
             try? stranger.writeAll(hello)
             crowd.append(stranger)
-            if number % 100 == 0 { try world.goOn() }
+            if number % 100 == 0 { try world.saveAndFollow() }
         }
-        try world.goOn()
+        try world.saveAndFollow()
         // The two well-behaved clients count as the user's connections too.
         #expect(try world.descriptors() <= before.descriptors + 1_022)
         #expect((try world.status()["refused"]?.int ?? 0) >= 78)
@@ -74,7 +74,7 @@ import Testing
     {
         let world = try HostileWorld()
         let text = String(repeating: "t", count: 30_000)
-        for _ in 0..<200 { try world.goOn(text: text) }
+        for _ in 0..<200 { try world.saveAndFollow(text: text) }
         let before = try world.memory()
         let descriptors = try world.descriptors()
         var greedy: [Socket] = []
@@ -90,9 +90,9 @@ import Testing
             let stranger = try world.guest()
             try stranger.writeAll(bytes)
             greedy.append(stranger)
-            try world.goOn()
+            try world.saveAndFollow()
         }
-        for _ in 0..<20 { try world.goOn() }
+        for _ in 0..<20 { try world.saveAndFollow() }
         // Every answer has 6 MB; each of the eight clients costs one answer at a time, not 64.
         let after = try world.memory()
         #expect(after < before + 192 << 20, "\(before) bytes before, \(after) after")
@@ -111,7 +111,7 @@ import Testing
             try FrameEncoder.encode(ClientMessage.status, id: id, into: &status)
             let sent = send(status, with: 20, over: stranger)
             #expect(sent == status.count, "errno \(errno)")
-            try world.goOn()
+            try world.saveAndFollow()
         }
         #expect(try world.descriptorsComeDown(to: before + 1))
         withExtendedLifetime(stranger) {}

@@ -72,7 +72,7 @@ final class HostileWorld {
 
     /// Saves with the honest client, and expects that its follower receives each save once, in
     /// order.
-    func goOn(
+    func saveAndFollow(
         text: String? = nil, _ location: SourceLocation = #_sourceLocation
     ) throws {
         let name = "honest \(nextNumber)"
@@ -120,7 +120,7 @@ final class HostileWorld {
 
     /// Ends the daemon in order, and expects that its store has no faults.
     func finish(_ location: SourceLocation = #_sourceLocation) throws {
-        try goOn()
+        try saveAndFollow()
         #expect(daemon.end(SIGTERM) == 0, sourceLocation: location)
         let check = try CommandRun("tandem", ["check", "-D", place.store])
         #expect(check.code == 0, "\(check.output)", sourceLocation: location)

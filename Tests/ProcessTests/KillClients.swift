@@ -57,9 +57,9 @@ final class Saver: Sendable {
 
     /// Retries the unanswered save after the last restart of the daemon.
     func settle() {
-        guard let client = connect() else { return note("the daemon is not there") }
+        guard let client = connect() else { return report("the daemon is not there") }
         repeatUnanswered(client)
-        if state.withLock({ $0.unanswered != nil }) { note("a save stays without an answer") }
+        if state.withLock({ $0.unanswered != nil }) { report("a save stays without an answer") }
         client.close()
     }
 
@@ -82,7 +82,7 @@ final class Saver: Sendable {
         guard let first = answered.last, state.withLock({ $0.unanswered == nil }) else { return }
         guard case .saved(let again)? = try? client.ask(.save(request)) else { return }
         if !again.isRepeat || again.position != first.position {
-            note("a repeat was answered with \(again.position), not \(first.position)")
+            report("a repeat was answered with \(again.position), not \(first.position)")
         }
     }
 
@@ -94,9 +94,9 @@ final class Saver: Sendable {
                 $0.last = saved.inserted.last ?? nil
                 $0.unanswered = nil
             }
-        case .failure(let error): note("\(error)")
+        case .failure(let error): report("\(error)")
         case nil: break
-        case let other?: note("another answer: \(other)")
+        case let other?: report("another answer: \(other)")
         }
     }
 
@@ -127,7 +127,7 @@ final class Saver: Sendable {
             operations: operations)
     }
 
-    private func note(_ problem: String) { state.withLock { $0.problems.append(problem) } }
+    private func report(_ problem: String) { state.withLock { $0.problems.append(problem) } }
 }
 
 /// A client that follows all notes across restarts of the daemon, and resumes at its position.

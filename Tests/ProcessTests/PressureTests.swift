@@ -71,7 +71,7 @@ import Testing
         #expect((row["lag"]?.int ?? 0) > Self.saves / 2)
         kill(reader.processID, SIGCONT)
         try reader.ask(#"{"do": "reach", "position": \#(last), "timeout": 120}"#)
-        let positions = reader.takeEvents().filter { $0["event"]?.string == "save" }
+        let positions = reader.drainEvents().filter { $0["event"]?.string == "save" }
             .compactMap { $0["position"]?.int }
         #expect(positions == Array((last - Self.saves + 1)...last))
         _ = try reader.finish()
@@ -133,7 +133,7 @@ import Testing
             #expect(error.code == .timeout)
         }
         try reader.ask(#"{"do": "reach", "position": \#(last), "timeout": 120}"#)
-        let positions = reader.takeEvents().filter { $0["event"]?.string == "save" }
+        let positions = reader.drainEvents().filter { $0["event"]?.string == "save" }
             .compactMap { $0["position"]?.int }
         #expect(positions == Array(2...last))
         _ = try reader.finish()

@@ -61,7 +61,7 @@ func stand(_ process: pid_t) throws {
         }
         #expect(saved == Array(2...181))
         try reader.ask(#"{"do": "reach", "position": 181, "timeout": 120}"#)
-        let events = reader.takeEvents()
+        let events = reader.drainEvents()
         // No client lost its connection.
         #expect(Set(events.compactMap { $0["event"]?.string }) == ["save"])
         #expect(events.compactMap { $0["position"]?.int } == saved)

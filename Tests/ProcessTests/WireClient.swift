@@ -60,7 +60,7 @@ final class WireClient {
             _ = machine.received(
                 answer: envelope.id, position: envelope.message.announcedPosition,
                 isLast: envelope.message.isLastOfAnswer)
-            return assembler.take(envelope)
+            return assembler.consume(envelope)
         }
         let position = push.transaction.position
         guard machine.received(push: push.previous, position: position) == .deliver else {

@@ -38,7 +38,7 @@ import Testing
                 for _ in 0..<Int.random(in: 0...3, using: &random) { try graph.step() }
                 try bench.committer.checkpoint()
                 job.advance { _ in }
-                let state = job.takeNews()
+                let state = job.consumeProgress()
                 #expect(state.found == expected, "seed \(seed) round \(round): \(list.request)")
                 #expect(state.position == position && job.heldBytes == 0)
             }

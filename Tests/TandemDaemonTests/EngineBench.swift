@@ -241,11 +241,11 @@ final class Peer {
                 return
             }
             decoder.append(Array(buffer[..<count]))
-            while let envelope = try decoder.next() { take(envelope) }
+            while let envelope = try decoder.next() { collect(envelope) }
         }
     }
 
-    private func take(_ envelope: Envelope<DaemonMessage>) {
+    private func collect(_ envelope: Envelope<DaemonMessage>) {
         switch envelope.message {
         case .welcome(let welcome):
             self.welcome = welcome
@@ -264,7 +264,7 @@ final class Peer {
             _ = machine.received(
                 answer: envelope.id, position: envelope.message.announcedPosition,
                 isLast: envelope.message.isLastOfAnswer)
-            if let whole = assembler.take(envelope) { received.append(whole) }
+            if let whole = assembler.consume(envelope) { received.append(whole) }
         }
     }
 

@@ -150,7 +150,7 @@ private final class Follower {
     /// Loses its connection and resumes at its position.
     func comeBack(_ random: inout SplitMix64) throws {
         if Bool.random(using: &random) { try peer.read() }
-        note()
+        recordAnswers()
         earlier += peer.pushes.map(\.transaction)
         let cursor = bench.position.at(peer.machine.cursor)
         peer.socket.shutdown()
@@ -175,12 +175,12 @@ private final class Follower {
             try bench.engine.serve(peer.session)
         }
         _ = try peer.ask(.sync(Sync(number: max(end, bench.position.number))))
-        note()
+        recordAnswers()
     }
 
     /// Records the answers that arrived: the requested entity is followed from the answer's
     /// position on.
-    private func note() {
+    private func recordAnswers() {
         for (id, tag) in asked {
             guard let answer = peer.received.first(where: { $0.id == id }),
                 case .fetched(let fetched) = answer.message

@@ -11,10 +11,10 @@ import Testing
     @Test func `memory is returned some time after the last large read, and once`() {
         var freed = HeapTrimSchedule()
         let pause = DaemonLimits.heapTrimNanoseconds
-        freed.noteRead(bytes: DaemonLimits.largeReadBytes, now: 100)
-        freed.noteRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
+        freed.recordRead(bytes: DaemonLimits.largeReadBytes, now: 100)
+        freed.recordRead(bytes: 50 * DaemonLimits.largeReadBytes, now: 300)
         #expect(freed.due == 300 + pause)
-        let taken = [100, 300, 400].map { freed.takeDue($0 + pause, room: .max) }
+        let taken = [100, 300, 400].map { freed.consumeDue($0 + pause, room: .max) }
         #expect(taken == [false, true, false] && freed.due == nil)
     }
 
@@ -22,9 +22,9 @@ import Testing
         var freed = HeapTrimSchedule()
         let kept = Int(DaemonLimits.keptMemoryBytes)
         for now in UInt64(1)...3 {
-            freed.noteRead(bytes: kept, now: now)
+            freed.recordRead(bytes: kept, now: now)
             // That much is always kept, and more if there is room.
-            let isTaken = [Int(now) * kept, -1].map { freed.takeDue(now, room: $0) }
+            let isTaken = [Int(now) * kept, -1].map { freed.consumeDue(now, room: $0) }
             #expect(isTaken == [false, now == 2])
             if now == 2 { #expect(freed.bytes == 0 && freed.due == nil) }
         }
@@ -47,7 +47,7 @@ import Testing
                 try client.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .rows))
             }
             #expect(error?.code == .limitExceeded)
-            if bench.engine.takeFreedDue() { released += 1 }
+            if bench.engine.consumeFreedDue() { released += 1 }
             #expect(
                 bench.engine.heapTrim.bytes <= Int(DaemonLimits.keptMemoryBytes) + 2
                     * limits.readBytes
@@ -58,8 +58,8 @@ import Testing
 
     @Test func `small reads schedule no trim`() {
         var freed = HeapTrimSchedule()
-        freed.noteRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
-        let isTaken = freed.takeDue(.max, room: 0)
+        freed.recordRead(bytes: DaemonLimits.largeReadBytes - 1, now: 100)
+        let isTaken = freed.consumeDue(.max, room: 0)
         #expect(freed.due == nil && !isTaken)
     }
 }

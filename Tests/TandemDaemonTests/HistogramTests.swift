@@ -28,9 +28,9 @@ import Testing
     @Test func `count, sum, mean and maximum agree with the recorded durations`() {
         var histogram = Histogram()
         #expect(histogram.mean == 0)
-        histogram.note(nanoseconds: 1_500)
-        histogram.note(nanoseconds: 40_000_000_000)
-        histogram.note(nanoseconds: 3_000, times: 2)
+        histogram.record(nanoseconds: 1_500)
+        histogram.record(nanoseconds: 40_000_000_000)
+        histogram.record(nanoseconds: 3_000, times: 2)
         #expect(histogram.count == 4 && histogram.counts.reduce(0, +) == 4)
         #expect(histogram.nanoseconds == 40_000_007_500 && histogram.longest == 40_000_000_000)
         #expect(histogram.counts[1] == 1 && histogram.counts[2] == 2)

@@ -84,7 +84,7 @@ import Testing
             // The index is filled from any position, as when a page of history is read.
             let start = random.number(log.count)
             for transaction in log[start..<min(log.count, start + random.number(2_500))] {
-                index.note(transaction)
+                index.record(transaction)
             }
             let request = request(UInt64(log.count), &random)
             let filter = HistoryMatcher(request, modelPosition: UInt64(random.number(3_000)))
@@ -102,7 +102,7 @@ import Testing
         let stretches = UInt64(HistoryIndex.maximumRanges)
         for number in 0...stretches {
             let position = number * HistoryIndex.stretchPositions + 1
-            index.note(Transaction(position: position, content: .objects([])).encoded())
+            index.record(Transaction(position: position, content: .objects([])).encoded())
         }
         #expect(index.end(ofUnwantedFrom: 1, filter) == nil)
         let second = HistoryIndex.stretchPositions + 1

@@ -11,7 +11,7 @@ import Testing
         let bench = try CommitBench()
         var maintenance = Maintenance()
         typealias Lag = CommitLog.Lag
-        #expect(try maintenance.look(at: bench.committer, now: 1) == [])
+        #expect(try maintenance.check(bench.committer, now: 1) == [])
         let little = Lag(seconds: 59, bytes: 1 << 30 - 1)
         #expect(maintenance.notices(dead: 0, lag: little, percent: 69) == [])
         #expect(maintenance.notices(dead: 0, lag: Lag(), percent: 70) == [.nearlyFull(percent: 70)])
@@ -28,7 +28,7 @@ import Testing
         var log = CommitLog()
         #expect(log.lag(behind: 4, now: 9) == CommitLog.Lag())
         for number in UInt64(5)...20_000 {
-            log.note(number, bytes: 10, at: number * 1_000_000_000)
+            log.record(number, bytes: 10, at: number * 1_000_000_000)
         }
         #expect(log.lag(behind: 20_000, now: 1 << 50) == CommitLog.Lag())
         #expect(
@@ -43,12 +43,12 @@ import Testing
     @Test func `a checkpoint has as many pages as can be written in its time`() {
         var pace = CheckpointPace()
         #expect(pace.pages(atMost: 4_096) == 4_096)
-        pace.note(pages: 100, nanoseconds: 1 << 40)
+        pace.record(pages: 100, nanoseconds: 1 << 40)
         #expect(pace.pages(atMost: 4_096) == 4_096)
-        pace.note(pages: 1_000, nanoseconds: 10_000_000)
+        pace.record(pages: 1_000, nanoseconds: 10_000_000)
         #expect(pace.pages(atMost: 4_096) == 2_500)
         #expect(pace.pages(atMost: 2_000) == 2_000)
-        for _ in 0..<20 { pace.note(pages: 1_000, nanoseconds: 1_000_000_000) }
+        for _ in 0..<20 { pace.record(pages: 1_000, nanoseconds: 1_000_000_000) }
         #expect(pace.pages(atMost: 4_096) == 256)
     }
 

@@ -145,19 +145,19 @@ import Testing
     @Test func `housekeeping after checkpoints has an interval of its own`() {
         var housekeeping = Housekeeping()
         let pause = DaemonLimits.housekeepingNanoseconds
-        func take(_ checkpoints: UInt64, _ time: UInt64) -> Bool {
-            housekeeping.takeDue(checkpoints: checkpoints, time)
+        func isDue(_ checkpoints: UInt64, _ time: UInt64) -> Bool {
+            housekeeping.consumeDue(checkpoints: checkpoints, time)
         }
-        #expect(!take(0, 5))
-        #expect(take(1, 10) && housekeeping.due == nil)
+        #expect(!isDue(0, 5))
+        #expect(isDue(1, 10) && housekeeping.due == nil)
         // Without another checkpoint no housekeeping is due.
-        #expect(!take(1, 10 + 5 * pause) && housekeeping.due == nil)
-        #expect(take(2, 10 + 5 * pause))
+        #expect(!isDue(1, 10 + 5 * pause) && housekeeping.due == nil)
+        #expect(isDue(2, 10 + 5 * pause))
         // Housekeeping runs once for many checkpoints when it is due, without another checkpoint.
         let last = 10 + 5 * pause
-        #expect(!take(3, last + 1) && housekeeping.due == last + pause)
-        #expect(!take(9, last + pause - 1) && housekeeping.due == last + pause)
-        #expect(take(9, last + pause) && housekeeping.due == nil)
-        #expect(!take(9, last + 3 * pause))
+        #expect(!isDue(3, last + 1) && housekeeping.due == last + pause)
+        #expect(!isDue(9, last + pause - 1) && housekeeping.due == last + pause)
+        #expect(isDue(9, last + pause) && housekeeping.due == nil)
+        #expect(!isDue(9, last + 3 * pause))
     }
 }

@@ -10,22 +10,22 @@ import Testing
 @Suite(.ownThread) struct ReaderTurnsTests {
     @Test func `turns are given to waiting reads, new and old ones alternately`() {
         var order = TurnOrder(turns: 1)
-        #expect(!order.take(user: 1).waits)
-        let old = [2, 1].map { order.take(user: 1, age: $0).ticket }
-        let new = (0..<2).map { _ in order.take(user: 1).ticket }
+        #expect(!order.acquire(user: 1).waits)
+        let old = [2, 1].map { order.acquire(user: 1, age: $0).ticket }
+        let new = (0..<2).map { _ in order.acquire(user: 1).ticket }
         let given = (0..<4).map { _ in order.giveBack() }
         // The older of the two running reads is first, whenever it asked for a turn.
         #expect(given == [new[0], old[1], new[1], old[0]])
         #expect(order.giveBack() == nil && order.isEmpty)
-        #expect(!order.take(user: 1).waits)
+        #expect(!order.acquire(user: 1).waits)
     }
 
     @Test func `law 7: the user whose last turn is longest ago is next`() {
         var order = TurnOrder(turns: 2)
-        #expect(!order.take(user: 1).waits && !order.take(user: 2).waits)
-        let greedy = (0..<3).map { _ in order.take(user: 2).ticket }
-        let modest = order.take(user: 1).ticket
-        let third = order.take(user: 3).ticket
+        #expect(!order.acquire(user: 1).waits && !order.acquire(user: 2).waits)
+        let greedy = (0..<3).map { _ in order.acquire(user: 2).ticket }
+        let modest = order.acquire(user: 1).ticket
+        let third = order.acquire(user: 3).ticket
         let given = (0..<5).map { _ in order.giveBack() }
         #expect(given == [third, modest, greedy[0], greedy[1], greedy[2]])
     }
@@ -33,13 +33,13 @@ import Testing
     @Test func `a read passes its turn on if its time is over and another read waits`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let turns = ReaderTurns(1, clock)
-        let turn = turns.take(user: 1)
+        let turn = turns.acquire(user: 1)
         clock.advance(byNanoseconds: 2 * ReaderTurns.sliceNanoseconds)
         // No other read waits.
         #expect(!turn.isOver)
         let events = Locked<[String]>([])
         let thread = try KernelThread.start(name: "second") {
-            let second = turns.take(user: 2)
+            let second = turns.acquire(user: 2)
             events.withLock { $0.append("second") }
             second.end()
         }
@@ -55,8 +55,8 @@ import Testing
     @Test func `a read keeps its turn until its time is over`() throws {
         let clock = ManualClock(monotonicNanoseconds: 1, wallMicroseconds: 1)
         let turns = ReaderTurns(1, clock)
-        let turn = turns.take(user: 1)
-        let thread = try KernelThread.start(name: "second") { turns.take(user: 2).end() }
+        let turn = turns.acquire(user: 1)
+        let thread = try KernelThread.start(name: "second") { turns.acquire(user: 2).end() }
         while !turns.isAwaited {}
         clock.advance(byNanoseconds: ReaderTurns.sliceNanoseconds - 1)
         #expect(!turn.isOver)
@@ -73,7 +73,7 @@ import Testing
         let threads = try (0..<8).map { number in
             try KernelThread.start(name: "read") {
                 for _ in 0..<200 {
-                    let turn = turns.take(user: UInt32(number % 3))
+                    let turn = turns.acquire(user: UInt32(number % 3))
                     counts.withLock { counts in
                         counts.now += 1
                         counts.most = max(counts.most, counts.now)

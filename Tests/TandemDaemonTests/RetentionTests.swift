@@ -151,7 +151,7 @@ private final class StillPoller: EventPoller {
         for session in bench.engine.sessions.values {
             bench.engine.disconnect(session, because: nil)
         }
-        bench.engine.retention.lookSoon(clock.monotonicNanoseconds)
+        bench.engine.retention.scheduleNow(clock.monotonicNanoseconds)
         let poller = StillPoller(clock)
         let loop = try ServiceLoop(bench.engine, listener: nil, poller: poller)
         for _ in 0..<3 { _ = try loop.pass() }

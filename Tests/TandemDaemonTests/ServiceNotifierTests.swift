@@ -66,8 +66,8 @@ import Testing
         notifier.ready("serving")
         clock.advance(byNanoseconds: 1 << 40)
         notifier.passed("serving")
-        notifier.tell("read-only")
-        notifier.tell("read-only")
+        notifier.report("read-only")
+        notifier.report("read-only")
         #expect(heard.lines == ["READY=1\nSTATUS=serving", "STATUS=read-only"])
         #expect(notifier.nextWake == nil)
     }

@@ -305,7 +305,7 @@ import Testing
             } else {
                 bench.engine.committer.leaveReadOnly(.store)
             }
-            bench.engine.tellAbility()
+            bench.engine.announceReadOnlyState()
         }
         #expect(silent.session.outboundBytes == queued)
         #expect(!bench.engine.committer.isReadOnly)

@@ -24,12 +24,12 @@ import Testing
 
     @Test func `the slowest are kept, the slowest first, and quick ones are not`() {
         var slow = SlowRequests()
-        slow.note(request(99, 9))
+        slow.record(request(99, 9))
         #expect(clients(slow) == [])
         let most = DaemonLimits.slowRequestsKept
-        for number in 1...(2 * most) { slow.note(request(UInt64(number), 10 + UInt64(number))) }
+        for number in 1...(2 * most) { slow.record(request(UInt64(number), 10 + UInt64(number))) }
         #expect(clients(slow) == (1...most).map { Int64(2 * most + 1 - $0) })
-        slow.note(request(77, 11))
+        slow.record(request(77, 11))
         #expect(!clients(slow).contains(77))
         let first = slow.json(at: 1_000_000_000).array?.first
         #expect(first?["microseconds"]?.int == Int64(10 + 2 * most) * 1_000)
@@ -39,11 +39,11 @@ import Testing
     @Test func `old entries make room, and are not shown`() {
         var slow = SlowRequests()
         let most = DaemonLimits.slowRequestsKept
-        for number in 1...most { slow.note(request(UInt64(number), 900)) }
+        for number in 1...most { slow.record(request(UInt64(number), 900)) }
         let later: UInt64 = 1 + DaemonLimits.slowRequestsNanoseconds / 1_000_000_000
         #expect(clients(slow, at: later - 1).count == most)
         #expect(clients(slow, at: later) == [])
-        slow.note(request(50, 20, at: later))
+        slow.record(request(50, 20, at: later))
         #expect(clients(slow, at: later) == [50])
     }
 

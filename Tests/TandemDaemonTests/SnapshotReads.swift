@@ -55,15 +55,15 @@ extension CommitBench {
         var answer: DaemonMessage?
         repeat {
             job.advance { _ in }
-            while let message = job.takeMessage() {
+            while let message = job.dequeueMessage() {
                 decoder.append(message.bytes)
                 while let envelope = try decoder.next() {
-                    if let whole = assembler.take(envelope) { answer = whole.message }
+                    if let whole = assembler.consume(envelope) { answer = whole.message }
                 }
                 try between()
             }
-        } while job.takeRest()
-        if let failure = job.takeNews().failure {
+        } while job.endRest()
+        if let failure = job.consumeProgress().failure {
             let (limits, counts) = (committer.limits, committer.limitCounters)
             throw (failure as? StoreError)?.told(limits, counts) ?? failure
         }

@@ -36,7 +36,7 @@ import Testing
             events = [event]
         }
 
-        func takeTimeouts() -> [Int32] {
+        func drainTimeouts() -> [Int32] {
             defer { timeouts = [] }
             return timeouts
         }
@@ -57,7 +57,7 @@ import Testing
             loop = try ServiceLoop(
                 bench.engine, listener: nil, poller: waits,
                 spin: SpinPolicy(longestNanoseconds: 1_000, cores: cores))
-            _ = bench.engine.takeHasAnswered()
+            _ = bench.engine.consumeHasAnswered()
         }
 
         /// Sends a message that arrives after this many polls; returns the loop's waits until it
@@ -69,7 +69,7 @@ import Testing
             waits.next = message == nil ? nil : (event, looks)
             _ = try loop.pass()
             try client.read()
-            return waits.takeTimeouts()
+            return waits.drainTimeouts()
         }
     }
 

@@ -66,7 +66,7 @@ import Testing
 
     // MARK: Reading with spinning
 
-    private func look(_ socket: Socket, _ nanoseconds: UInt64) throws -> ReadResult {
+    private func readOnce(_ socket: Socket, _ nanoseconds: UInt64) throws -> ReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) {
             try socket.read(into: $0, spinningFor: nanoseconds)
         }
@@ -76,17 +76,17 @@ import Testing
         let (mine, its) = try Socket.pair()
         try its.writeAll([1, 2, 3])
         // It polls once even if there is no time to spin.
-        #expect(try look(mine, 0) == .bytes(3))
-        #expect(try look(mine, 0) == .wouldBlock)
+        #expect(try readOnce(mine, 0) == .bytes(3))
+        #expect(try readOnce(mine, 0) == .wouldBlock)
         its.shutdown()
-        #expect(try look(mine, 1_000_000_000) == .closed)
+        #expect(try readOnce(mine, 1_000_000_000) == .closed)
     }
 
     @Test func `a spinning read finds bytes that arrive meanwhile, and stops in the end`() throws {
         let (mine, its) = try Socket.pair()
         let thread = try KernelThread.start(name: "writer") { try? its.writeAll([7]) }
-        #expect(try look(mine, 60_000_000_000) == .bytes(1))
+        #expect(try readOnce(mine, 60_000_000_000) == .bytes(1))
         thread.join()
-        #expect(try look(mine, 10_000) == .wouldBlock)
+        #expect(try readOnce(mine, 10_000) == .wouldBlock)
     }
 }

@@ -16,7 +16,7 @@ import Testing
             self.taken = taken
             threads = try (0..<count).map { at in
                 try KernelThread.start(name: "taker") {
-                    while let element = queue.take() {
+                    while let element = queue.dequeue() {
                         taken.withLock { $0[at].append(element) }
                         visit(element)
                     }
@@ -35,7 +35,7 @@ import Testing
         let queue = WorkQueue<Int>()
         for round in 0..<3 {
             for element in 0..<100 { queue.add(round * 100 + element) }
-            #expect((0..<100).map { _ in queue.take() } == (0..<100).map { round * 100 + $0 })
+            #expect((0..<100).map { _ in queue.dequeue() } == (0..<100).map { round * 100 + $0 })
         }
     }
 
@@ -51,7 +51,7 @@ import Testing
             }
         }
         for element in 0..<1_000 { queue.add(element) }
-        #expect(waiter.take() != nil)
+        #expect(waiter.dequeue() != nil)
         queue.close()
         #expect(takers.finished() == [Array(0..<1_000)])
     }
@@ -73,7 +73,7 @@ import Testing
             }
         }
         for adder in adders { adder.join() }
-        #expect(waiter.take() != nil)
+        #expect(waiter.dequeue() != nil)
         queue.close()
         let taken = takers.finished()
         #expect(taken.joined().sorted() == Array(0..<3_000))
@@ -96,17 +96,17 @@ import Testing
         let taken = takers.finished().joined().sorted()
         // Elements left in the queue when it is closed are dropped; these are the last ones.
         #expect(taken == Array(0..<taken.count) && taken.count <= elements)
-        #expect(queue.take() == nil)
+        #expect(queue.dequeue() == nil)
     }
 
     @Test func `after closing there are no elements, neither old nor new ones`() {
         let queue = WorkQueue<Int>()
         queue.add(1)
         queue.close()
-        #expect(queue.take() == nil)
+        #expect(queue.dequeue() == nil)
         queue.add(2)
         queue.close()
-        #expect(queue.take() == nil)
+        #expect(queue.dequeue() == nil)
     }
 
     @Test func `dropped elements are released`() {

@@ -150,7 +150,7 @@ final class CountingFileSystem: FileSystem {
         bytesRead.reduce(0) { $1.key.hasSuffix(suffix) ? $0 + $1.value : $0 }
     }
 
-    func note(_ path: String, _ count: Int) { bytesRead[path, default: 0] += count }
+    func countRead(_ path: String, _ count: Int) { bytesRead[path, default: 0] += count }
 
     func open(_ path: String, _ mode: OpenMode) throws(IOError) -> any File {
         opens += 1
@@ -184,7 +184,7 @@ private final class CountingFile: File {
         into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64
     ) throws(IOError) -> Int {
         let count = try base.read(into: buffer, at: offset)
-        system.note(path, count)
+        system.countRead(path, count)
         return count
     }
     func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(IOError) {

@@ -65,11 +65,11 @@ struct LeagueStream {
         let changes = try self.changes()
         return Transaction(
             principal: Principal(uid: 7), saveID: StoreKey.number(saves),
-            content: .objects(changes), blobs: try takeBlobs())
+            content: .objects(changes), blobs: try drainBlobs())
     }
 
     /// Returns those contents of the last changes that the store does not have yet.
-    private mutating func takeBlobs() throws -> [Blob] {
+    private mutating func drainBlobs() throws -> [Blob] {
         defer { blobs = [] }
         return try blobs.filter { try !bench.store.holds($0.reference) }
     }

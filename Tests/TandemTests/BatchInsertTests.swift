@@ -200,7 +200,7 @@ import Testing
         func send() throws -> BatchInsert {
             while work.lacksNumber { work.numbers.append(1) }
             let message = try work.message(model).0
-            work.noteSent(message.rows.count, ReplyPromise())
+            work.didSend(message.rows.count, ReplyPromise())
             return message
         }
         try fill()
@@ -211,7 +211,7 @@ import Testing
         #expect(second.first == 1_000 && second.before == first.rows.last?.hash)
         #expect(!work.canSend && !work.wantsMore && work.heldRows == 2_001)
         // The answer to the first chunk makes room for another.
-        _ = work.takeReply()
+        _ = work.dequeueReply()
         try work.handle(
             BatchInsertAnswer(
                 position: 1, rows: 1_000, hash: try #require(first.rows.last).hash,
@@ -347,13 +347,13 @@ private struct ReadyRows: AsyncSequence, AsyncIteratorProtocol {
 
     func makeAsyncIterator() -> ReadyRows { self }
 
-    mutating func next() async throws -> BatchValues? { try take() }
+    mutating func next() async throws -> BatchValues? { try produce() }
 
     mutating func next(isolation: isolated (any Actor)?) async throws(any Error) -> BatchValues? {
-        try take()
+        try produce()
     }
 
-    private mutating func take() throws -> BatchValues? {
+    private mutating func produce() throws -> BatchValues? {
         if let row = rows.popFirst() { return row }
         if let failure { throw failure }
         return nil

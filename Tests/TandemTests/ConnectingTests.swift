@@ -69,7 +69,7 @@ import Testing
         var events = container.connectionEvents.makeAsyncIterator()
         let context = container.makeContext(name: "test")
         let content = try context.insert(Content.self)
-        daemon.tell(isReadOnly: true, reason: "the disk is full; make room")
+        daemon.sendState(isReadOnly: true, reason: "the disk is full; make room")
         let refused = await events.next()
         #expect(refused?.state == .readOnly && refused?.position == daemon.end)
         #expect(refused?.reason == "the disk is full; make room")
@@ -78,13 +78,13 @@ import Testing
         let error = #expect(throws: TandemError.self) { try save(context) }
         #expect(error?.code == .readOnly && context.hasChanges && content.name == "kept")
         daemon.state.withLock { $0.refusesSaves = nil }
-        daemon.tell(isReadOnly: false)
+        daemon.sendState(isReadOnly: false)
         let taken = await events.next()
         #expect(taken?.state == .writable && taken?.reason == "")
         try save(context)
         #expect(daemon.end.number == 1 && !context.hasChanges)
         // Repeating a known state causes no event.
-        daemon.tell(isReadOnly: false)
+        daemon.sendState(isReadOnly: false)
         daemon.cutConnections()
         #expect(await events.next()?.state == .lost)
     }
@@ -96,7 +96,7 @@ import Testing
         let container = daemon.container()
         var events = container.connectionEvents.makeAsyncIterator()
         _ = try await container.makeContext(name: "test").fetch(FetchRequest(entity: "Content"))
-        daemon.tell(isReadOnly: true, reason: "full")
+        daemon.sendState(isReadOnly: true, reason: "full")
         #expect(await events.next()?.state == .readOnly)
         daemon.cutConnections()
         #expect(await events.next()?.state == .lost)

@@ -37,11 +37,11 @@ import Testing
         let line =
             "tandem fetch: context=r position=\(second.number) entity=Content where=- count=1 "
             + "at=\(first.number) ms=0.000\n"
-        #expect(lines.take() == [line, line])
+        #expect(lines.drain() == [line, line])
         #expect(throws: TandemError.self) {
             try reader.fetch(FetchRequest(entity: "Nothing"), at: first)
         }
-        #expect(lines.take().map { $0.hasPrefix("tandem fetch: context=r error=") } == [true])
+        #expect(lines.drain().map { $0.hasPrefix("tandem fetch: context=r error=") } == [true])
     }
 
     @Test func `fetched ids and values are counted`() throws {
@@ -52,7 +52,7 @@ import Testing
         let columns = FetchColumns(["@count"])
         #expect(try reader.fetchDictionaries(request, columns).count == 1)
         #expect(try reader.count(for: request) == 3)
-        let told = lines.take()
+        let told = lines.drain()
         #expect(told.count == 3)
         for (line, count) in zip(told, [3, 1, 3]) {
             #expect(line.hasPrefix("tandem fetch: ") && line.contains(" count=\(count) "))
@@ -73,11 +73,11 @@ import Testing
         _ = try open()
         try writer.insert(Content.self).name = "b"
         let end = try writer.save()
-        _ = lines.take()
+        _ = lines.drain()
         let list = try open()
         #expect(list.fetches == 0 && list.numberOfObjects == 2)
         let start = "tandem fetch: context=r position="
-        #expect(lines.take().map { $0.hasPrefix(start) && $0.contains(" verdicts=1 ") } == [true])
+        #expect(lines.drain().map { $0.hasPrefix(start) && $0.contains(" verdicts=1 ") } == [true])
         #expect(reader.position == end)
     }
 
@@ -86,10 +86,10 @@ import Testing
         content.name = String(repeating: "x", count: 70_000)
         let end = try writer.save()
         let seen = try #require(try reader.fetch(Content.self).first)
-        _ = lines.take()
+        _ = lines.drain()
         #expect(seen.name.count == 70_000 && seen.name == content.name)
         #expect(
-            lines.take() == [
+            lines.drain() == [
                 "tandem fault: context=r position=\(end.number) content=70000 ms=0.000\n"
             ])
     }
@@ -102,7 +102,7 @@ import Testing
         let deleted = try reader.execute(BatchDeleteRequest(Content.self, where: "size < 9"))
         let did = [("insert", inserted, 3), ("update", updated, 2), ("delete", deleted, 1)]
         #expect(
-            lines.take()
+            lines.drain()
                 == did.map { kind, result, count in
                     "tandem save: context=r position=\(result.position.number) batch=\(kind) "
                         + "entity=Content objects=\(count) ms=0.000\n"
@@ -136,13 +136,13 @@ import Testing
         let any = try list("ANY contents.size > 5", of: "Bucket")
         let window = try list(nil, of: "Content", limit: 1)
         #expect(any.fetchedObjects.isEmpty && window.fetchedObjects.count == 1)
-        _ = lines.take()
+        _ = lines.drain()
         content.bucket = bucket
         content.size = 9
         let end = try writer.save()
         try move(to: end, isPinned)
         let verdicts = "tandem fetch: context=r position=\(start.number) lists="
-        #expect(lines.take().contains { $0.hasPrefix(verdicts) && $0.contains(" verdicts=") })
+        #expect(lines.drain().contains { $0.hasPrefix(verdicts) && $0.contains(" verdicts=") })
         #expect(any.fetchedObjects.count == 1)
         writer.delete(content)
         writer.delete(second)
@@ -150,7 +150,7 @@ import Testing
         try move(to: gone, isPinned)
         let refill =
             "tandem fetch: context=r position=\(end.number) entity=Content where=- count="
-        #expect(lines.take().contains { $0.hasPrefix(refill) && $0.contains(" lists=1 ") })
+        #expect(lines.drain().contains { $0.hasPrefix(refill) && $0.contains(" lists=1 ") })
         #expect(window.fetchedObjects.map { $0["name"] } == [.string("c")])
     }
 }

@@ -10,7 +10,7 @@ import Testing
         private let state = Locked([String]())
         func add(_ line: String) { state.withLock { $0.append(line) } }
         /// Returns the lines since the last call.
-        func take() -> [String] {
+        func drain() -> [String] {
             state.withLock { lines in
                 defer { lines = [] }
                 return lines
@@ -34,7 +34,7 @@ import Testing
         try context.save()
         let name = #"context="two words""#
         #expect(
-            lines.take() == [
+            lines.drain() == [
                 "tandem merge: \(name) position=1 after=0 transactions=1 objects=1 listeners=0 "
                     + "ms=0.000\n",
                 "tandem save: \(name) position=1 objects=1 ms=0.000\n",
@@ -42,12 +42,12 @@ import Testing
         context.refresh(content, mergeChanges: false)
         #expect(content.size == 4)
         #expect(
-            lines.take() == [
+            lines.drain() == [
                 "tandem fault: \(name) position=1 entity=Content rows=1 lists=0 ms=0.000\n"
             ])
         _ = try context.fetch(Bucket.self)
         #expect(
-            lines.take() == [
+            lines.drain() == [
                 "tandem fetch: \(name) position=1 entity=Bucket where=- count=0 ms=0.000\n"
             ])
     }
@@ -61,18 +61,20 @@ import Testing
         daemon.state.withLock { $0.refusesSaves = TandemError(.validation, "no\nway") }
         #expect(throws: TandemError.self) { try context.save() }
         #expect(
-            lines.take() == [#"tandem save: context=c error="validation: no\nway" ms=0.000"# + "\n"]
+            lines.drain() == [
+                #"tandem save: context=c error="validation: no\nway" ms=0.000"# + "\n"
+            ]
         )
     }
 
     @Test func `only the named topics are traced, and a wrong name is reported once`() throws {
         let lines = Lines()
         #expect(log("", lines) == nil && log("0", lines) == nil)
-        #expect(lines.take().isEmpty)
+        #expect(lines.drain().isEmpty)
         let chosen = try #require(log("merge,fetches", lines))
         #expect(chosen.traces(.merge) && !chosen.traces(.fetch))
         #expect(
-            lines.take() == [
+            lines.drain() == [
                 "tandem: TANDEM_DEBUG must be merge,fetch,fault,save or 1, not fetches\n"
             ])
         let all = try #require(log("1", lines))
@@ -85,8 +87,8 @@ import Testing
         let log = try #require(DebugLog("save", clock: clock) { lines.add($0) })
         let start = log.now
         clock.advance(byNanoseconds: 12_034_999)
-        log.tell(.save, "c", since: start, [])
-        log.tell(.fetch, "c", since: start, [])
-        #expect(lines.take() == ["tandem save: context=c ms=12.034\n"])
+        log.trace(.save, "c", since: start, [])
+        log.trace(.fetch, "c", since: start, [])
+        #expect(lines.drain() == ["tandem save: context=c ms=12.034\n"])
     }
 }

@@ -122,7 +122,7 @@ final class FakeDaemon: Sendable {
     }
 
     /// Sends the read-only state to all clients.
-    func tell(isReadOnly: Bool, reason: String = "") {
+    func sendState(isReadOnly: Bool, reason: String = "") {
         let push = StatePush(isReadOnly: isReadOnly, since: 1, reason: reason)
         for session in state.withLock({ $0.sessions }) { session.send(.state(push), 0) }
     }

@@ -91,7 +91,7 @@ final class FakeSession: Sendable {
             }
         case .fetch(let fetch):
             saveIfBusy(&daemonState)
-            note(fetch.interests, daemonState.end)
+            follow(fetch.interests, daemonState.end)
             if daemonState.losesNextFetch {
                 daemonState.losesNextFetch = false
                 return
@@ -102,10 +102,10 @@ final class FakeSession: Sendable {
             sendInParts(fetched(fetch, daemonState), id, &daemonState)
         case .read(let read):
             saveIfBusy(&daemonState)
-            note(read.interests, daemonState.end)
+            follow(read.interests, daemonState.end)
             send(.objects(self.read(read, daemonState)), id)
         case .sync:
-            note([], daemonState.end)
+            follow([], daemonState.end)
             send(.synced(position: daemonState.end), id)
         case .lease(let count):
             daemonState.nextNumber += UInt64(count)
@@ -136,7 +136,7 @@ final class FakeSession: Sendable {
                 _ = daemon.commit(save, "other", &daemonState)
             }
             saveIfBusy(&daemonState)
-            note([], daemonState.end)
+            follow([], daemonState.end)
             if request.items.contains(where: { daemonState.unjudged.contains($0.request.entity) }) {
                 return send(.failure(TandemError(.limitExceeded, "it reaches too much")), id)
             }
@@ -246,7 +246,7 @@ final class FakeSession: Sendable {
         _ = daemon.commit(save, "busy", &daemonState)
     }
 
-    private func note(_ interests: [EntityTag], _ position: UInt64) {
+    private func follow(_ interests: [EntityTag], _ position: UInt64) {
         state.withLock { state in
             state.interests.formUnion(interests)
             state.cursor = position

@@ -44,7 +44,7 @@ import Testing
     private struct Index: Equatable {
         var sizes: [ObjectNumber: Value] = [:]
 
-        mutating func take(_ transaction: Transaction, _ entity: CompiledEntity, _ slot: Int) {
+        mutating func add(_ transaction: Transaction, _ entity: CompiledEntity, _ slot: Int) {
             for change in transaction.changes where change.object.tag == entity.tag {
                 switch change.kind {
                 case .insert, .update:
@@ -107,7 +107,7 @@ import Testing
         var seen: [UInt64] = []
         for try await transaction in consumer.transactions(follows: true) {
             seen.append(transaction.position)
-            index.take(transaction, entity, slot)
+            index.add(transaction, entity, slot)
             try await consumer.acknowledge(consumer.position(transaction.position))
             if seen.count < 5 { last = try save(1 + seen.count) }
             if transaction.position == last.number { break }

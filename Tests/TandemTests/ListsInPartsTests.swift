@@ -152,7 +152,7 @@ import Testing
         let lines = DebugLogTests.Lines()
         context.debug = DebugLog("fetch", clock: ManualClock()) { lines.add($0) }
         try list(context).performFetch()
-        #expect(lines.take().map { $0.contains("count=3 lists=1") } == [true])
+        #expect(lines.drain().map { $0.contains("count=3 lists=1") } == [true])
     }
 
     // MARK: With failures

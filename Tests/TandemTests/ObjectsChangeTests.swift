@@ -8,7 +8,7 @@ import Testing
     final class Told {
         var changes: [ObjectsChange] = []
 
-        func take() -> [ObjectsChange] {
+        func drain() -> [ObjectsChange] {
             defer { changes = [] }
             return changes
         }
@@ -72,7 +72,7 @@ import Testing
         _ = daemon.insert("Content", ["size": .int(2)])
         let found = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
         context.processPendingChanges()
-        _ = told.take()
+        _ = told.drain()
         let new = try context.insert(Content.self)
         new.name = "new"
         found[0]["name"] = .string("edited")
@@ -96,7 +96,7 @@ import Testing
         let other = daemon.insert("Bucket", [:])
         let held = try context.fetch(FetchRequest(entity: "Content", sort: ["size"]))
         _ = try context.fetch(FetchRequest(entity: "Bucket"))
-        _ = told.take()
+        _ = told.drain()
         held[0]["name"] = .string("mine")
         daemon.update(first, ["size": .int(5)])
         daemon.delete(second)
@@ -111,7 +111,7 @@ import Testing
         #expect(change.merged.updated == [id(first), id(other)])
         #expect(change.position == daemon.end)
         daemon.update(first, ["size": .int(6)])
-        _ = told.take()
+        _ = told.drain()
         try context.reach(daemon.end)
         #expect(told.changes.map(\.refreshed) == [[id(first)]])
         #expect(told.changes.map(\.updated) == [[]])
@@ -121,14 +121,14 @@ import Testing
         let content = try context.insert(Content.self)
         content.size = 1
         try context.save()
-        #expect(told.take().map(\.inserted) == [[content.id]])
+        #expect(told.drain().map(\.inserted) == [[content.id]])
         content.size = 2
         try context.save()
-        let change = told.take()
+        let change = told.drain()
         #expect(change.map(\.updated) == [[content.id]] && change.map(\.merged.isEmpty) == [true])
         context.delete(content)
         try context.save()
-        #expect(told.take().map(\.deleted) == [[content.id]])
+        #expect(told.drain().map(\.deleted) == [[content.id]])
     }
 
     @Test func `an edit that an observer makes before a save is saved and reported`() throws {
@@ -138,9 +138,9 @@ import Testing
         }
         try context.save()
         #expect(content.size == 7 && !context.hasChanges)
-        #expect(told.take().map(\.inserted) == [[content.id]])
+        #expect(told.drain().map(\.inserted) == [[content.id]])
         context.processPendingChanges()
-        #expect(told.take().map(\.updated) == [[content.id]])
+        #expect(told.drain().map(\.updated) == [[content.id]])
         withExtendedLifetime(editor) {}
     }
 
@@ -169,37 +169,37 @@ import Testing
         _ = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
         context.processPendingChanges()
-        _ = told.take()
-        func tell() throws -> ObjectsChange {
+        _ = told.drain()
+        func nextChange() throws -> ObjectsChange {
             context.processPendingChanges()
-            return try #require(told.take().first)
+            return try #require(told.drain().first)
         }
         context.allowsUndo = true
         context.delete(content)
-        #expect(try tell().deleted == [content.id])
+        #expect(try nextChange().deleted == [content.id])
         context.undo()
-        #expect(try tell().inserted == [content.id])
+        #expect(try nextChange().inserted == [content.id])
         content.size = 2
-        _ = try tell()
+        _ = try nextChange()
         context.rollback()
-        #expect(try tell().refreshed == [content.id])
+        #expect(try nextChange().refreshed == [content.id])
         let new = try context.insert(Content.self)
-        _ = try tell()
+        _ = try nextChange()
         context.rollback()
-        #expect(try tell().deleted == [new.id])
+        #expect(try nextChange().deleted == [new.id])
         context.refresh(content, mergeChanges: true)
-        #expect(try tell().refreshed == [content.id])
+        #expect(try nextChange().refreshed == [content.id])
         context.refreshAllObjects()
-        #expect(try tell().refreshed == [content.id])
+        #expect(try nextChange().refreshed == [content.id])
         context.reset()
-        let last = try tell()
+        let last = try nextChange()
         #expect(last.invalidated == [content.id] && last.refreshed.isEmpty)
     }
 
     @Test func `a restart invalidates the known objects`() throws {
         let stored = daemon.insert("Content", ["size": .int(1)])
         let content = try #require(try context.fetch(Content.self).first)
-        _ = told.take()
+        _ = told.drain()
         daemon.state.withLock { state in
             state.epoch = 2
             state.expiresHistory = true
@@ -207,7 +207,7 @@ import Testing
         daemon.cutConnections()
         daemon.update(stored, ["size": .int(4)])
         try context.reach(daemon.end)
-        #expect(told.take().map(\.invalidated).contains([content.id]))
+        #expect(told.drain().map(\.invalidated).contains([content.id]))
     }
 
     @Test func `edits are reported automatically, in a separate job`() async throws {
@@ -219,7 +219,7 @@ import Testing
             #expect(change.inserted == [content.id])
             break
         }
-        #expect(told.take().count == 1)
+        #expect(told.drain().count == 1)
     }
 
     @Test func `an observer that was cancelled or released receives nothing`() throws {

@@ -94,7 +94,7 @@ private struct LeveledRow: ObjectValue {
         let object = try object()
         context.debug = DebugLog("fault") { lines.add($0) }
         _ = (object.level, object.level)
-        let written = lines.take()
+        let written = lines.drain()
         #expect(written.count == 1 && written.first?.contains("level is 7") == true, "\(written)")
     }
 

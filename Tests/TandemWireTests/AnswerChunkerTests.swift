@@ -65,7 +65,7 @@ import Testing
             try FrameEncoder.encode(message, id: 5, into: &bytes)
             decoder.append(bytes)
             let envelope = try #require(try decoder.next())
-            guard let complete = assembler.take(envelope) else { continue }
+            guard let complete = assembler.consume(envelope) else { continue }
             #expect(whole == nil && parts.isDone)
             if case .fetched(let answer) = complete.message { whole = answer }
         }

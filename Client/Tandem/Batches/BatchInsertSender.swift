@@ -196,14 +196,14 @@ final class BatchInsertSender {
     }
 
     /// Records that `count` rows of the next chunk were sent, with the promise of the answer.
-    func noteSent(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
+    func didSend(_ count: Int, _ reply: ReplyPromise<DaemonMessage>) {
         underWay.append(reply)
         sent += count
         makePart()
     }
 
     /// Removes and returns the promise of the answer to the first chunk in flight.
-    func takeReply() -> ReplyPromise<DaemonMessage>? {
+    func dequeueReply() -> ReplyPromise<DaemonMessage>? {
         underWay.isEmpty ? nil : underWay.removeFirst()
     }
 

@@ -33,7 +33,7 @@ extension DaemonCalls {
             throw work.failure(problem.error, at: problem.row)
         }
         try work.reportNumbers(message.rows.count)
-        work.noteSent(message.rows.count, send(.insert(message)))
+        work.didSend(message.rows.count, send(.insert(message)))
     }
 
     /// Waits for the answer to the first chunk in flight.
@@ -42,7 +42,7 @@ extension DaemonCalls {
     /// answers are awaited and ignored. The batch continues without the rejected rows, or under the
     /// current model.
     private func receiveAnswer(of work: BatchInsertSender) async throws {
-        guard let reply = work.takeReply() else { return }
+        guard let reply = work.dequeueReply() else { return }
         var refused: [BatchRefusal] = []
         do {
             let message = try await answer(of: reply).get()
@@ -66,7 +66,7 @@ extension DaemonCalls {
 
     /// Awaits the answers to all chunks in flight, and ignores their errors.
     func receiveAll(of work: BatchInsertSender) async {
-        while let reply = work.takeReply() {
+        while let reply = work.dequeueReply() {
             if case .success(.inserted(let answer)) = await answer(of: reply) {
                 try? work.handle(answer)
             }

@@ -146,10 +146,10 @@ enum NetEffect {
 
         init(_ change: Change) {
             self.change = change
-            take(change.links)
+            fold(change.links)
         }
 
-        mutating func take(_ more: [LinkChange]) {
+        mutating func fold(_ more: [LinkChange]) {
             change.links = []
             for link in more {
                 let end = End(slot: link.slot, target: link.target)
@@ -189,7 +189,7 @@ enum NetEffect {
                 continue
             }
             net[number]?.change = joined
-            net[number]?.take(change.links)
+            net[number]?.fold(change.links)
         }
         let left = net.values.compactMap { reduced($0.whole, model) }
         return left.sorted { ($0.object.tag, $0.object.number) < ($1.object.tag, $1.object.number) }

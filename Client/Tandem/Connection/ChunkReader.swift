@@ -28,7 +28,7 @@ final class ChunkReader: Sendable {
         var waiter: ReplyPromise<Void>?
 
         /// Removes and returns the awaited promise.
-        mutating func takeWaiter() -> ReplyPromise<Void>? {
+        mutating func removeWaiter() -> ReplyPromise<Void>? {
             defer { waiter = nil }
             return waiter
         }
@@ -74,7 +74,7 @@ final class ChunkReader: Sendable {
             }
             guarded.parts.append(part)
             guarded.left = rest
-            return (guarded.takeWaiter(), true)
+            return (guarded.removeWaiter(), true)
         }
         waiter?.resolve(.success(()))
         return isWanted
@@ -85,7 +85,7 @@ final class ChunkReader: Sendable {
         let waiter = guarded.withLock { guarded -> ReplyPromise<Void>? in
             guard let left = guarded.left, left > 0 else { return nil }
             (guarded.error, guarded.isLost) = (error, isLost)
-            return guarded.takeWaiter()
+            return guarded.removeWaiter()
         }
         waiter?.resolve(.failure(error))
     }

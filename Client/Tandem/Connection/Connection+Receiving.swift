@@ -24,7 +24,7 @@ struct ReceivedBatch {
 }
 
 extension ReceivedBatch {
-    fileprivate mutating func noteModel(_ state: ConnectionState) {
+    fileprivate mutating func recordModel(_ state: ConnectionState) {
         model = state.session.map { ($0.model.hash, $0.position($0.position)) }
     }
 }
@@ -106,7 +106,7 @@ extension Connection {
             state.dropMerged()
             state.ring.append(transaction, bytes: encoded.bytes.count)
             state.session?.position = encoded.position
-            if case .model = transaction.content { received.noteModel(state) }
+            if case .model = transaction.content { received.recordModel(state) }
         }
         received.transactions.append(transaction)
         received.moved = true
@@ -123,10 +123,10 @@ extension Connection {
     }
 
     private func stated(_ push: StatePush, _ received: inout ReceivedBatch) {
-        state.withLock { note(isReadOnly: push.isReadOnly, push.reason, &$0, &received) }
+        state.withLock { updateState(isReadOnly: push.isReadOnly, push.reason, &$0, &received) }
     }
 
-    private func note(
+    private func updateState(
         isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState,
         _ received: inout ReceivedBatch
     ) {
@@ -194,7 +194,7 @@ extension Connection {
             state.leases.add(welcome.lease)
             state.daemonLimits = welcome.limits
             // If the daemon is read-only, its next push gives the reason.
-            if !welcome.isReadOnly { note(isReadOnly: false, "", &state, &received) }
+            if !welcome.isReadOnly { updateState(isReadOnly: false, "", &state, &received) }
             let error = TandemError(
                 .unknownOutcome,
                 "the save may or may not have been applied: the daemon no longer knows its id; look at the objects"
@@ -211,7 +211,7 @@ extension Connection {
             becomeReady(&state, &received)
             guard let before else { return }
             received.event = event(.restored, state)
-            if before.model.hash != state.session?.model.hash { received.noteModel(state) }
+            if before.model.hash != state.session?.model.hash { received.recordModel(state) }
         }
     }
 

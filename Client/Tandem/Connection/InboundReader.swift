@@ -152,7 +152,7 @@ final class InboundReader: Sendable {
             case .closed: return false
             case .wouldBlock: return true
             case .bytes(let count):
-                try take(count, connection, &reading)
+                try consume(count, connection, &reading)
                 if count < room.count { return true }
             }
         }
@@ -178,7 +178,7 @@ final class InboundReader: Sendable {
             if policy != nil {
                 reading.spin.waited(nanoseconds: connection.clock.monotonicNanoseconds - began)
             }
-            if case .bytes(let count) = result { try take(count, connection, &reading) }
+            if case .bytes(let count) = result { try consume(count, connection, &reading) }
         }
         return result
     }
@@ -191,7 +191,7 @@ final class InboundReader: Sendable {
     }
 
     /// Decodes the first `count` bytes of the buffer, and dispatches the complete messages.
-    private func take(_ count: Int, _ connection: Connection, _ reading: inout Reading) throws {
+    private func consume(_ count: Int, _ connection: Connection, _ reading: inout Reading) throws {
         reading.decoder.append(UnsafeRawBufferPointer(rebasing: room[..<count]))
         reading.bytes += count
         var received = ReceivedBatch()

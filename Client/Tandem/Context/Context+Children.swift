@@ -44,7 +44,7 @@ extension ManagedObjectContext {
 
     /// Notifies the observers of an object in child contexts, which show its values below their
     /// edits.
-    func noteInChildren(_ number: ObjectNumber, _ slots: PropertyMask?) {
+    func notifyChildren(of number: ObjectNumber, _ slots: PropertyMask?) {
         for child in children.compactMap(\.value) {
             if let record = child.records[number] { child.touch(record, .refresh) }
             child.notifyObservers(of: number, slots)
@@ -52,12 +52,12 @@ extension ManagedObjectContext {
     }
 
     /// Drops the edits of an object that others deleted.
-    func giveUp(_ number: ObjectNumber) {
+    func discardEdits(of number: ObjectNumber) {
         if let record = records[number] {
             undoStack.forget(record)
             discard(record)
         }
-        for child in children { child.value?.giveUp(number) }
+        for child in children { child.value?.discardEdits(of: number) }
     }
 
     /// Applies the outcome of an insert whose new object was replaced by an existing one or
@@ -72,7 +72,7 @@ extension ManagedObjectContext {
                 move(record, to: existing)
             }
             record.pending = Edits()
-            noteEdit(lost)
+            didEdit(lost)
             notifyObservers(of: lost.number)
         }
         for child in children { child.value?.follow(lost, to: outcome) }
@@ -81,7 +81,7 @@ extension ManagedObjectContext {
 
 extension ObjectRecord {
     /// Records the values that the parent had edited before the first edit of this record.
-    func noteSeen() { seen = base?.record.editedValues ?? SlotValues() }
+    func recordSeen() { seen = base?.record.editedValues ?? SlotValues() }
 
     /// The values edited in this context, pending or in flight.
     var editedValues: SlotValues {

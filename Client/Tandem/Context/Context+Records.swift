@@ -215,13 +215,13 @@ extension ManagedObjectContext {
             record.fault()
             record.isMissing = record.pending.kind != .insert && record.inFlight.kind != .insert
             if record.isMissing { recordDeletion(of: record) }
-            noteLoaded(record)
+            didLoad(record)
         }
         for list in answer.members {
             try check(list.members + [list.owner])
             let owner = record(list.owner)
             owner.hold(list)
-            noteLoaded(owner)
+            didLoad(owner)
         }
         dropDoubtfulEdits()
     }
@@ -252,7 +252,7 @@ extension ManagedObjectContext {
         record.row = stored.row
         record.version = stored.version
         record.isMissing = false
-        noteLoaded(record)
+        didLoad(record)
     }
 
     /// Replaces a record that was created under the name of another entity.
@@ -270,7 +270,7 @@ extension ManagedObjectContext {
                 inFlightSave.records = inFlightSave.records.map { $0 === wrong ? right : $0 }
             }
         }
-        noteEdit(reference)
+        didEdit(reference)
         for child in children { child.value?.correct(reference) }
     }
 

@@ -60,7 +60,7 @@ final class ContextFamilyState {
     /// loaded.
     ///
     /// The code that reads the property may be about to observe it, and would miss the change.
-    func tell(_ more: [ObserverNotice]) {
+    func notify(_ more: [ObserverNotice]) {
         unreported += more
         guard loads == 0 else { return }
         let all = unreported

@@ -42,11 +42,11 @@ struct DebugLog: Sendable {
 
     func traces(_ topic: Topic) -> Bool { topics.contains(topic) }
 
-    /// The current time in nanoseconds, to be passed to ``tell(_:_:since:_:)``.
+    /// The current time in nanoseconds, to be passed to ``trace(_:_:since:_:)``.
     var now: UInt64 { clock.monotonicNanoseconds }
 
     /// Writes a line with the topic, the context, the fields and the duration in milliseconds.
-    func tell(
+    func trace(
         _ topic: Topic, _ context: String, since start: UInt64, _ fields: [(String, String)]
     ) {
         guard traces(topic) else { return }
@@ -70,14 +70,14 @@ struct DebugLog: Sendable {
 
 extension ManagedObjectContext {
     /// Traces a merge.
-    func tell(_ group: MergedGroup, since start: UInt64) {
+    func trace(_ group: MergedGroup, since start: UInt64) {
         guard let debug, debug.traces(.merge) else { return }
         let parts = [
             ("position", "\(group.to)"), ("after", "\(group.from)"),
             ("transactions", "\(group.transactions.count)"), ("objects", "\(group.changes.count)"),
             ("listeners", "\(participants.count { $0.value != nil })"),
         ]
-        debug.tell(.merge, name, since: start, parts + (group.isRestart ? [("anew", "yes")] : []))
+        debug.trace(.merge, name, since: start, parts + (group.isRestart ? [("anew", "yes")] : []))
     }
 
     /// Runs an operation, and traces whether it succeeds or fails if its topic is traced.
@@ -90,10 +90,10 @@ extension ManagedObjectContext {
         do {
             let output = try await operation()
             let position = session.map { _ in [("position", "\(merged)")] } ?? []
-            debug.tell(topic, name, since: start, position + fields(output))
+            debug.trace(topic, name, since: start, position + fields(output))
             return output
         } catch {
-            debug.tell(topic, name, since: start, [("error", "\(error)")])
+            debug.trace(topic, name, since: start, [("error", "\(error)")])
             throw error
         }
     }
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
         let answer = try await calls.answer(to: message, into: parts)
         if let debug, let start, debug.traces(.fetch) {
             let position = [("position", "\(merged)")]
-            debug.tell(.fetch, name, since: start, position + message.told(answer))
+            debug.trace(.fetch, name, since: start, position + message.traceFields(answer))
         }
         return answer
     }
@@ -116,14 +116,15 @@ extension ManagedObjectContext {
 
 extension ClientMessage {
     /// Returns the fields to trace for a request that concerns lists.
-    fileprivate func told(_ answer: Result<DaemonMessage, TandemError>) -> [(String, String)] {
+    fileprivate func traceFields(_ answer: Result<DaemonMessage, TandemError>) -> [(String, String)]
+    {
         let lists =
             if case .verdicts(let request) = self { request.items.count } else { 1 }
         let asked = [("lists", "\(lists)")]
         return switch (self, answer) {
         case (_, .failure(let error)): asked + [("error", "\(error)")]
         case (.fetch(let fetch), .success(.fetched(let answer))):
-            fetch.request.told(answer, fetch.kind) + asked
+            fetch.request.traceFields(answer, fetch.kind) + asked
         case (_, .success(.verdicts(let answer))):
             asked + [("verdicts", "\(answer.items.reduce(0) { $0 + $1.count })")]
         default: asked
@@ -133,7 +134,7 @@ extension ClientMessage {
 
 extension FetchRequest {
     /// Returns the fields to trace for a fetch.
-    func told(_ answer: FetchAnswer, _ kind: Fetch.Kind) -> [(String, String)] {
+    func traceFields(_ answer: FetchAnswer, _ kind: Fetch.Kind) -> [(String, String)] {
         let listed =
             answer.places?.count
             ?? answer.objects.count + answer.references.count + answer.values.count

@@ -8,12 +8,12 @@ struct DroppedEdits {
     var isEmpty: Bool { names.isEmpty }
 
     /// Records names, such as `Team` and `Team.wins`, that do not exist in `place`.
-    mutating func note(_ lost: Set<String>, in place: String) {
+    mutating func record(_ lost: Set<String>, in place: String) {
         if !lost.isEmpty { names[place, default: []].formUnion(lost) }
     }
 
-    mutating func note(_ others: DroppedEdits) {
-        for (place, lost) in others.names { note(lost, in: place) }
+    mutating func merge(_ others: DroppedEdits) {
+        for (place, lost) in others.names { record(lost, in: place) }
     }
 
     /// The error that the next save throws, or nil if no edits were dropped.

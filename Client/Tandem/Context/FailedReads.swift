@@ -25,18 +25,18 @@ struct FailedReads {
     }
 
     /// Records that the read of a property failed.
-    mutating func note(_ slot: Int, of record: ObjectRecord, _ cause: TandemError?) {
+    mutating func markFailed(_ slot: Int, of record: ObjectRecord, _ cause: TandemError?) {
         slots[record.reference.number, default: PropertyMask()].insert(slot)
         record.isUnreadable = true
         if let cause { self.cause = cause }
     }
 
     /// Records a value that the type of its property can't represent.
-    mutating func note(
+    mutating func markFailed(
         unknown value: Value, _ slot: Int, of record: ObjectRecord, _ cause: TandemError
     ) {
         unknown[record.reference.number, default: SlotValues()][slot] = value
-        note(slot, of: record, cause)
+        markFailed(slot, of: record, cause)
     }
 
     /// Returns the value of a property if its type can't represent it, otherwise nil.
@@ -75,7 +75,7 @@ struct FailedReads {
     }
 
     /// Records that the edits of an object's property were dropped.
-    mutating func noteDropped(_ slot: Int, of record: ObjectRecord) {
+    mutating func markDropped(_ slot: Int, of record: ObjectRecord) {
         dropped.append(problem(slot, of: record))
     }
 
@@ -91,7 +91,7 @@ struct FailedReads {
         for slot in before {
             let property = old.entity.properties[slot]
             guard let same = translation.property(property, in: record.entity) else { continue }
-            note(same.slot, of: record, nil)
+            markFailed(same.slot, of: record, nil)
         }
     }
 
@@ -150,7 +150,7 @@ extension ManagedObjectContext {
     /// failure.
     func recordFailedRead(_ slot: Int, of record: ObjectRecord) {
         guard !record.isGone else { return }
-        failedReads.note(slot, of: record, faultFailure)
+        failedReads.markFailed(slot, of: record, faultFailure)
     }
 
     /// Records a value that the type of its property can't represent.
@@ -163,13 +163,13 @@ extension ManagedObjectContext {
                 + "\(type); declare the property as optional to read nil")
         valueFailure = error
         guard failedReads.unknownValue(slot, of: record) != value else { return }
-        if let debug { debug.tell(.fault, name, since: debug.now, [("error", "\(error)")]) }
+        if let debug { debug.trace(.fault, name, since: debug.now, [("error", "\(error)")]) }
         if faultFailure == nil { faultFailure = error }
-        failedReads.note(unknown: value, slot, of: record, error)
+        failedReads.markFailed(unknown: value, slot, of: record, error)
     }
 
     /// Removes the failed reads of properties that are now loaded, here and in child contexts.
-    func noteLoaded(_ record: ObjectRecord) {
+    func didLoad(_ record: ObjectRecord) {
         if record.isUnreadable {
             let readable = PropertyMask(
                 failedReads.slots(of: record).filter { isLoaded($0, of: record) })
@@ -179,7 +179,7 @@ extension ManagedObjectContext {
         }
         for child in children.compactMap(\.value) {
             guard let record = child.records[record.reference.number] else { continue }
-            child.noteLoaded(record)
+            child.didLoad(record)
         }
     }
 
@@ -195,7 +195,7 @@ extension ManagedObjectContext {
     func dropDoubtfulEdits() {
         for (record, slots) in failedReads.drainDoubtful() where !record.isGone {
             for slot in slots {
-                failedReads.noteDropped(slot, of: record)
+                failedReads.markDropped(slot, of: record)
                 dropEdit(of: slot, record)
             }
             undoStack.clear()
@@ -241,7 +241,7 @@ extension ManagedObjectContext {
             guard let blob = record.committedValue(slot)?.outside else { continue }
             _ = content(of: blob)
         }
-        noteLoaded(record)
+        didLoad(record)
         root.dropDoubtfulEdits()
     }
 

@@ -19,10 +19,10 @@ extension ModelTranslation {
         result.edits.kind = edits.kind
         result.edits.isPredicted = edits.isPredicted
         result.edits.serial = edits.serial
-        takeValues(edits, of: old, in: now, &result)
-        take(edits.added, of: old, in: now, &result, \.added)
-        take(edits.removed, of: old, in: now, &result, \.removed)
-        takePlaces(edits.ranks, of: old, in: now, &result)
+        translateValues(edits, of: old, in: now, &result)
+        translateMembers(edits.added, of: old, in: now, &result, \.added)
+        translateMembers(edits.removed, of: old, in: now, &result, \.removed)
+        translateRanks(edits.ranks, of: old, in: now, &result)
         if edits.kind == .insert { setNewDefaults(of: old, in: now, &result.edits) }
         foldAnew(in: now, &result.edits)
         // A record without edits must not have a serial.
@@ -30,7 +30,7 @@ extension ModelTranslation {
         return result
     }
 
-    private func takeValues(
+    private func translateValues(
         _ edits: Edits, of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits
     ) {
@@ -77,7 +77,7 @@ extension ModelTranslation {
         }
     }
 
-    private func take(
+    private func translateMembers(
         _ members: [Int: Set<ObjectReference>], of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits,
         _ target: WritableKeyPath<Edits, [Int: Set<ObjectReference>]>
@@ -93,7 +93,7 @@ extension ModelTranslation {
         }
     }
 
-    private func takePlaces(
+    private func translateRanks(
         _ ranks: [Int: [ObjectReference: Rank]], of old: CompiledEntity, in now: CompiledEntity,
         _ result: inout TranslatedEdits
     ) {

@@ -20,13 +20,13 @@ final class Pin {
         }
     }
 
-    deinit { connection.giveUp(lease) }
+    deinit { connection.releasePin(lease) }
 
     /// Marks the lease as unknown to the daemon, which has another log or epoch.
     func forget() { held = nil }
 
     /// Moves the lease to a position; does nothing if it is there and `isRenewed` is false.
-    func take(
+    func acquire(
         at position: UInt64, isRenewed: Bool = false, _ calls: DaemonCalls
     ) async throws {
         if held == position, !isRenewed { return }
@@ -43,12 +43,12 @@ final class Pin {
     /// Moves the lease to a position, and renews it if half of its time has passed.
     func renew(at position: UInt64, _ calls: DaemonCalls) async throws {
         let isOld = connection.clock.monotonicNanoseconds >= halfTime
-        try await take(at: position, isRenewed: isOld, calls)
+        try await acquire(at: position, isRenewed: isOld, calls)
     }
 }
 
 extension Connection {
-    fileprivate func giveUp(_ lease: UInt32) {
+    fileprivate func releasePin(_ lease: UInt32) {
         let isReady = state.withLock { state in
             state.pins.removeValue(forKey: lease) != nil && state.phase == .ready
         }

@@ -45,7 +45,7 @@ final class UndoStack {
     }
 
     /// Records the state of an object before an edit.
-    func note(_ record: ObjectRecord) {
+    func register(_ record: ObjectRecord) {
         guard isEnabled else { return }
         open.append(Entry(record))
         undone.removeAll()
@@ -145,7 +145,7 @@ extension ManagedObjectContext {
             let object = object(of: record)
             if !record.pending.isEmpty { edited.add(object) }
             notifyObservers(of: record.reference.number)
-            noteEnds(of: record)
+            notifyEnds(of: record)
         }
         undoStack.push(counterpart, isUndo: isUndo)
     }

@@ -26,7 +26,7 @@ final class UnreportedChanges {
     /// Whether observers are being notified, during which no other change is reported.
     ///
     /// All observers thus receive a change before any of them receives the next one.
-    private(set) var isTelling = false
+    private(set) var isNotifying = false
 
     /// Whether there are observers, or were at the last report.
     private(set) var isHeard = false
@@ -68,7 +68,7 @@ final class UnreportedChanges {
     }
 
     /// Removes and returns the changes to report.
-    func take(at position: Position?) -> ObjectsChange {
+    func drain(at position: Position?) -> ObjectsChange {
         var change = ObjectsChange(position: position, merged: merged)
         for touch in touches.values {
             let id = touch.record.id
@@ -90,9 +90,9 @@ final class UnreportedChanges {
     }
 
     /// Notifies all observers.
-    func tell(_ change: ObjectsChange, limit: Int) {
-        isTelling = true
-        defer { isTelling = false }
+    func notify(_ change: ObjectsChange, limit: Int) {
+        isNotifying = true
+        defer { isNotifying = false }
         for observer in observations.compactMap(\.observation) { observer.handler?(change) }
         streams.removeAll { stream in
             switch stream.yield(change) {

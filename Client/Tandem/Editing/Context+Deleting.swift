@@ -34,7 +34,7 @@ extension ManagedObjectContext {
         let others = allEnds(of: record)
         if record.pending.kind == .insert {
             unlinkAll(record)
-            undoStack.note(record)
+            undoStack.register(record)
             discard(record)
             record.isMissing = true
         } else {
@@ -44,13 +44,13 @@ extension ManagedObjectContext {
                 edits.isPredicted = isPredicted
             }
         }
-        note(others)
+        notifyEnds(others)
     }
 
     /// Notifies observers of the objects related to an object that appears or disappears.
-    func noteEnds(of record: ObjectRecord) { note(allEnds(of: record)) }
+    func notifyEnds(of record: ObjectRecord) { notifyEnds(allEnds(of: record)) }
 
-    private func note(_ ends: [(reference: ObjectReference, slot: Int)]) {
+    private func notifyEnds(_ ends: [(reference: ObjectReference, slot: Int)]) {
         for (end, slot) in ends {
             notifyObservers(of: end.number, PropertyMask(CollectionOfOne(slot)))
         }

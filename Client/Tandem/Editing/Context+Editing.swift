@@ -57,7 +57,7 @@ extension ManagedObjectContext {
         let wasDeleted = record.pending.kind == .delete
         record.pending = Edits()
         notifyObservers(of: record.reference.number)
-        if wasDeleted { noteEnds(of: record) }
+        if wasDeleted { notifyEnds(of: record) }
     }
 
     /// Drops all pending edits: new objects disappear, and values return to the merged state.

@@ -141,21 +141,21 @@ extension ManagedObjectContext {
         let object = object(of: record)
         let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
         touch(record, .edit)
-        undoStack.note(record)
+        undoStack.register(record)
         observed.willChange(record.reference.number, slots)
         switch record.pending.edit(change) {
         case .none: break
         case .first:
             record.pending.serial = edited.nextSerial()
             edited.add(object)
-            record.noteSeen()
+            record.recordSeen()
         case .gone:
             edited.remove(record)
             record.pending.serial = 0
         }
         // Observers that were notified of the imminent change may have made lists read the object.
-        noteEdit(record.reference)
+        didEdit(record.reference)
         observed.didChange(record.reference.number, slots)
-        noteInChildren(record.reference.number, slots)
+        notifyChildren(of: record.reference.number, slots)
     }
 }

@@ -13,7 +13,7 @@ extension ManagedObjectContext {
         if content == nil {
             recordFailedRead(property.slot, of: record)
         } else if record.isUnreadable {
-            noteLoaded(record)
+            didLoad(record)
             dropDoubtfulEdits()
         }
         return content

@@ -108,7 +108,7 @@ extension ManagedObjectContext {
                 calls)
         }
         try request.checkRange()
-        return try await traced(.fetch, { request.told($0, kind) }) {
+        return try await traced(.fetch, { request.traceFields($0, kind) }) {
             let session = try await connectedSession(calls)
             let entity = try session.entity(of: request)
             let family = request.includesSubentities ? entity.descendants : [entity.tag]

@@ -85,7 +85,7 @@ extension ManagedObjectContext {
             throw TandemError(.historyExpired, "position 0 has no state to read; the first is 1")
         }
         return try await traced(
-            .fetch, { request.told($0.0, kind) + [("at", "\(position.number)")] }
+            .fetch, { request.traceFields($0.0, kind) + [("at", "\(position.number)")] }
         ) {
             let session = try await session(reaching: position, calls)
             let fetch = Fetch(request: request, kind: kind, at: position.number, columns: columns)

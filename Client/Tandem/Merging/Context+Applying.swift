@@ -32,8 +32,8 @@ extension ManagedObjectContext {
                 guard let corrected = records[reference.number] else { continue }
                 record = corrected
             }
-            take(changes, at, into: record, version: group.versions[reference.number])
-            noteLoaded(record)
+            applyChanges(changes, at, into: record, version: group.versions[reference.number])
+            didLoad(record)
             let kind = changes[at].kind
             // Undoing a deletion does not tell which members the object had.
             if group.isBackward, kind == .insert { record.forgetMembers() }
@@ -47,7 +47,7 @@ extension ManagedObjectContext {
         for stored in related { adopt(checked: stored) }
         dropDoubtfulEdits()
         finish(group, verdicts, touched)
-        tell(group, since: start)
+        trace(group, since: start)
     }
 
     /// Marks everything up to a position as merged.
@@ -73,8 +73,8 @@ extension ManagedObjectContext {
             }
         }
         familyState.told = group.isOtherLog ? group.to : max(familyState.told, group.to)
-        familyState.tell(familyState.drainNotices() + touched)
-        if familyState.hasUnreportedNotices { postpone { [familyState] in familyState.tell([]) } }
+        familyState.notify(familyState.drainNotices() + touched)
+        if familyState.hasUnreportedNotices { postpone { [familyState] in familyState.notify([]) } }
         processPendingChanges()
         deliver()
     }
@@ -89,7 +89,7 @@ extension ManagedObjectContext {
     /// Applies the change at index `at` to a record.
     ///
     /// The parameter is the whole array, because a copy of the change would retain its contents.
-    private func take(
+    private func applyChanges(
         _ changes: [Change], _ at: Int, into record: ObjectRecord, version: UInt64?
     ) {
         switch changes[at].kind {
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
         case .delete:
             undoStack.forget(record)
             // Child contexts are notified while the object still exists.
-            for child in children { child.value?.giveUp(changes[at].object.number) }
+            for child in children { child.value?.discardEdits(of: changes[at].object.number) }
             record.fault()
             record.isMissing = true
             recordDeletion(of: record)
@@ -116,13 +116,13 @@ extension ManagedObjectContext {
             record.pending = Edits()
             return
         }
-        if !record.members.isEmpty { takeLinks(changes[at], into: record) }
+        if !record.members.isEmpty { applyLinks(changes[at], into: record) }
     }
 
     /// Applies added and removed members to the relationships whose members are held.
     ///
     /// The members of a changed relationship are dropped if the change does not list its links.
-    private func takeLinks(_ change: Change, into record: ObjectRecord) {
+    private func applyLinks(_ change: Change, into record: ObjectRecord) {
         let toMany = record.members.keys.filter { change.changed.contains($0) }
         for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
             guard change.kind != .insert else { continue }
@@ -165,7 +165,7 @@ extension ManagedObjectContext {
         finish(
             group, [:],
             observedNumbers.map { ObserverNotice(context: self, number: $0, slots: nil) })
-        tell(group, since: start)
+        trace(group, since: start)
     }
 
     /// Returns the saves that a restart at a position skips, or nil if it skips none.
@@ -209,7 +209,7 @@ extension ManagedObjectContext {
                 records[number] = record
                 replace(old, by: record, translation, in: place)
             } else {
-                giveUp(old, in: place)
+                discardRemoved(old, in: place)
             }
         }
         // The in-flight save has to refer to the new records.
@@ -229,20 +229,22 @@ extension ManagedObjectContext {
     ) {
         edited.remove(old)
         failedReads.move(old, to: record, translation)
-        let lost = record.takeOver(old, translation)
-        droppedEdits.note(lost.pending, in: place)
-        inFlightSave?.lost.note(lost.inFlight, in: place)
+        let lost = record.adopt(old, translation)
+        droppedEdits.record(lost.pending, in: place)
+        inFlightSave?.lost.record(lost.inFlight, in: place)
         if !record.pending.isEmpty { edited.add(object(of: record)) }
     }
 
     /// Discards a record whose entity was removed with all its objects.
     ///
     /// The edits are recorded as dropped, unless they delete the object.
-    private func giveUp(_ old: ObjectRecord, in place: String) {
+    private func discardRemoved(_ old: ObjectRecord, in place: String) {
         let name: Set = [old.entity.name]
-        if !old.pending.isEmpty, old.pending.kind != .delete { droppedEdits.note(name, in: place) }
+        if !old.pending.isEmpty, old.pending.kind != .delete {
+            droppedEdits.record(name, in: place)
+        }
         if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
-            inFlightSave?.lost.note(name, in: place)
+            inFlightSave?.lost.record(name, in: place)
         }
         edited.remove(old)
         old.pending = Edits()
@@ -258,7 +260,7 @@ extension ObjectRecord {
     /// name.
     ///
     /// Returns the names of the edited properties that do not exist in this record's entity.
-    fileprivate func takeOver(
+    fileprivate func adopt(
         _ old: ObjectRecord, _ translation: ModelTranslation
     ) -> (pending: Set<String>, inFlight: Set<String>) {
         let moved = [old.pending, old.inFlight, Edits(values: old.seen)].map {

@@ -38,10 +38,10 @@ extension ManagedObjectContext {
     /// calls this method or saves.
     public func processPendingChanges() {
         stepOverlays()
-        guard changes.isHeard, !changes.isEmpty, !changes.isTelling else { return }
-        let change = changes.take(at: position)
+        guard changes.isHeard, !changes.isEmpty, !changes.isNotifying else { return }
+        let change = changes.drain(at: position)
         if change.isEmpty { return }
-        changes.tell(change, limit: core.limits.bufferedPayloads)
+        changes.notify(change, limit: core.limits.bufferedPayloads)
         if !changes.isEmpty { scheduleTelling() }
     }
 
@@ -82,16 +82,16 @@ extension ManagedObjectContext {
 
     /// Invalidates an object in the overlays of lists after its edits were added, changed or
     /// removed.
-    func noteEdit(_ object: ObjectReference) {
+    func didEdit(_ object: ObjectReference) {
         if parent == nil, participants.isEmpty { return }
         for participant in root.participants { participant.value?.noteEdit(object) }
     }
 
     /// Invalidates objects in the overlays of lists, and schedules an update, after edits ended
     /// without a notification.
-    func noteEndOfEdits(of records: some Sequence<ObjectRecord>) {
+    func didEndEdits(of records: some Sequence<ObjectRecord>) {
         if root.participants.isEmpty { return }
-        for record in records { noteEdit(record.reference) }
+        for record in records { didEdit(record.reference) }
         scheduleTelling()
     }
 
@@ -108,7 +108,7 @@ extension ManagedObjectContext {
             guard let record = child.records[record.reference.number] else { continue }
             child.touch(record, .refresh)
         }
-        noteEdit(record.reference)
+        didEdit(record.reference)
         if changes.isHeard {
             changes.touch(record, reason)
             scheduleTelling()

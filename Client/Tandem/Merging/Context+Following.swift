@@ -54,7 +54,7 @@ extension ManagedObjectContext {
 
     private func reportFailedMerge(_ error: TandemError) {
         familyState.isStale = true
-        if let debug { debug.tell(.merge, name, since: debug.now, [("error", "\(error)")]) }
+        if let debug { debug.trace(.merge, name, since: debug.now, [("error", "\(error)")]) }
         // The loss of the connection has its own event.
         guard error.code != .disconnected, let position else { return }
         connection.payloads.publish(

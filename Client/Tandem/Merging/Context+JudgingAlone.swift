@@ -8,7 +8,7 @@ extension ManagedObjectContext {
     ///
     /// A list whose request is refused again is fetched at that position; if the fetch is refused
     /// too, the list fails. The other lists continue in either case.
-    func judgeOneByOne(
+    func evaluateOneByOne(
         _ group: MergedGroup, _ move: Repositioning, _ calls: DaemonCalls
     ) async throws {
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]

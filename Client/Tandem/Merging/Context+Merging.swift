@@ -113,7 +113,7 @@ extension ManagedObjectContext {
         case .failure(let error) where error.code == .historyExpired:
             try await restartAndMerge(calls)
         case .failure(let error) where !error.isTransient:
-            try await judgeOneByOne(group, Repositioning(self, to: group.to).asking(self), calls)
+            try await evaluateOneByOne(group, Repositioning(self, to: group.to).asking(self), calls)
         case .success(.verdicts(let answer)): try await merge(group, answer, askers, calls)
         case .success: throw TandemError.unexpectedAnswer("verdicts")
         case .failure(let error): throw error

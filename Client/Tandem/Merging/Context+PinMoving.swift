@@ -50,7 +50,7 @@ extension ManagedObjectContext {
                 from: start, to: target, transactions: transactions, model: session.model)
             : MergedGroup(
                 undoing: transactions, from: start, to: target, model: session.model)
-        try await judge(group, move.asking(self), calls)
+        try await evaluate(group, move.asking(self), calls)
     }
 
     /// Returns whether the context and its verdict queries are unchanged since a move began.
@@ -95,7 +95,7 @@ extension ManagedObjectContext {
     }
 
     /// Requests verdicts for the lists that can't evaluate the group themselves, and continues.
-    private func judge(
+    private func evaluate(
         _ group: MergedGroup, _ move: Repositioning, _ calls: DaemonCalls
     ) async throws {
         let all = participants.compactMap(\.value)
@@ -112,7 +112,7 @@ extension ManagedObjectContext {
             for asker in askers { asker.resetAfterGap() }
             try await fetchAndApply(group, [:], [], move, calls)
         case .failure(let error) where !error.isTransient:
-            try await judgeOneByOne(group, move, calls)
+            try await evaluateOneByOne(group, move, calls)
         case .success(.verdicts(let answer))
         where answer.items.count == askers.count && answer.position == group.to:
             try check(answer.items.flatMap { $0.map(\.object) })
@@ -139,7 +139,7 @@ extension ManagedObjectContext {
             let pin = isMove ? nil : move.pin
             var fetch = lacking
             (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
-            try await pin?.take(at: move.start, calls)
+            try await pin?.acquire(at: move.start, calls)
             let result = try await tracedAnswer(to: .fetch(fetch), calls)
             guard merged == move.start, familyState.pin === move.pin else {
                 return try await resume(move, calls)

@@ -32,7 +32,7 @@ extension ManagedObjectContext {
         to part: PiggybackedRead, at position: UInt64, _ pin: Pin, _ calls: DaemonCalls
     ) async throws -> PiggybackedAnswer {
         do {
-            try await pin.take(at: position, calls)
+            try await pin.acquire(at: position, calls)
             let answer = try await calls.answer(to: part.message(at: position, pin.lease)) {
                 PiggybackedAnswer($0)
             }

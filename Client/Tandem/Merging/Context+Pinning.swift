@@ -79,14 +79,14 @@ extension ManagedObjectContext {
         let before = familyState.pin
         let pin = before ?? Pin(connection)
         do {
-            try await takeHistory(pin, towards: position.number, calls)
+            try await readHistory(pin, towards: position.number, calls)
             familyState.pin = pin
             if let now = connection.knownSession, !isHere(now) {
                 try await restartAndMerge(in: now, at: position.number, calls)
             } else {
                 try await move(to: position.number, isExact: true, calls)
             }
-            try await pin.take(at: position.number, isRenewed: true, calls)
+            try await pin.acquire(at: position.number, isRenewed: true, calls)
         } catch {
             if familyState.pin === pin { familyState.pin = before }
             throw error
@@ -95,13 +95,13 @@ extension ManagedObjectContext {
     }
 
     /// Makes the pin hold the history needed to move to a position and to read there.
-    private func takeHistory(
+    private func readHistory(
         _ pin: Pin, towards position: UInt64, _ calls: DaemonCalls
     ) async throws {
-        if merged < position, (try? await pin.take(at: merged, calls)) != nil { return }
+        if merged < position, (try? await pin.acquire(at: merged, calls)) != nil { return }
         // If the present position can no longer be pinned, the move restarts the context at the
         // target.
-        try await pin.take(at: position, isRenewed: true, calls)
+        try await pin.acquire(at: position, isRenewed: true, calls)
     }
 
     private func unpin(_ calls: DaemonCalls) async throws -> Position {

@@ -109,7 +109,7 @@ extension ManagedObjectContext {
             guard var fetch = short.refill(for: group, nil) else { return }
             let (start, pin) = (merged, familyState.pin)
             (fetch.at, fetch.lease) = (start, pin?.lease ?? 0)
-            try await pin?.take(at: start, calls)
+            try await pin?.acquire(at: start, calls)
             let result = try await tracedAnswer(to: .fetch(fetch), calls)
             guard case .fetched(let answer) = try result.get(), merged == start,
                 familyState.pin === pin, let now = connection.knownSession, isHere(now)

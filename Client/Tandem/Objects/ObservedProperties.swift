@@ -181,6 +181,6 @@ extension ManagedObjectContext {
         if familyState.keeps(ObserverNotice(context: self, number: number, slots: slots)) { return }
         observed.willChange(number, slots)
         observed.didChange(number, slots)
-        noteInChildren(number, slots)
+        notifyChildren(of: number, slots)
     }
 }

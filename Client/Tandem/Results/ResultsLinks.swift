@@ -340,6 +340,6 @@ extension ManagedObjectContext {
         record.row = row
         record.version = version
         record.isMissing = false
-        noteLoaded(record)
+        didLoad(record)
     }
 }

@@ -130,7 +130,7 @@ extension ManagedObjectContext {
             record.pending = Edits()
             object.notifyObservers()
         }
-        noteEndOfEdits(of: records)
+        didEndEdits(of: records)
     }
 
     private func putInFlight(
@@ -255,7 +255,7 @@ extension ManagedObjectContext {
             }
         }
         let records = inFlightSave?.records ?? []
-        if let lost = inFlightSave?.lost { droppedEdits.note(lost) }
+        if let lost = inFlightSave?.lost { droppedEdits.merge(lost) }
         inFlightSave = nil
         for conflict in error.conflicts {
             self.records[conflict.object.number]?.refusedFor = conflict.theirsVersion
@@ -285,7 +285,7 @@ extension ManagedObjectContext {
             record.isMissing = true
             object.notifyObservers()
         }
-        noteEndOfEdits(of: records.lazy.filter(\.isMissing))
+        didEndEdits(of: records.lazy.filter(\.isMissing))
         // Undo steps recorded during the save lack the edits that were in flight.
         undoStack.clear()
         // The values are unchanged, but the objects have edits to save again.
@@ -331,7 +331,7 @@ extension ManagedObjectContext {
                 record, isHeld: !saved.wrote || interests.contains(record.reference.tag))
         }
         // The merge policy may have dropped values that lists show.
-        noteEndOfEdits(of: save.records)
+        didEndEdits(of: save.records)
         stepOverlays()
     }
 
@@ -346,11 +346,11 @@ extension ManagedObjectContext {
         // dropped some of the edited ones.
         let slots = kind == .none && isHeld ? record.inFlight.mask : nil
         record.inFlight = Edits()
-        noteEdit(record.reference)
+        didEdit(record.reference)
         if kind == .delete, !isPredicted, record.row == nil || !isHeld { record.isMissing = true }
         if !isHeld || (kind == .insert && record.row == nil) { record.fault(at: merged) }
         notifyObservers(of: record.reference.number, slots)
-        if isPredicted { noteEnds(of: record) }
+        if isPredicted { notifyEnds(of: record) }
     }
 
     /// Binds new objects to the existing objects that took their places, or marks them as missing.
@@ -366,7 +366,7 @@ extension ManagedObjectContext {
             notifyObservers(of: new.number)
             if let outcome { move(lost, to: record(outcome)) }
             lost.pending = Edits()
-            noteEdit(lost.reference)
+            didEdit(lost.reference)
             for child in children { child.value?.follow(new, to: outcome) }
         }
     }
@@ -388,10 +388,10 @@ extension ManagedObjectContext {
         }
         for object in edited.objects {
             object.record.pending.replace(old, by: new)
-            noteEdit(object.record.reference)
+            didEdit(object.record.reference)
         }
         undoStack.replace(old, by: new)
-        noteEdit(new)
+        didEdit(new)
     }
 }
 

@@ -23,7 +23,7 @@ extension ManagedObjectContext {
             let policy = options.policy ?? mergePolicy
             if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, before) }
             let parentSave = ParentSave(parent: parent, policy: policy)
-            parent.undoGroup { parentSave.take(records) }
+            parent.undoGroup { parentSave.apply(records) }
             forgetEdits(of: records)
             return before.position(merged)
         }
@@ -39,7 +39,7 @@ extension ManagedObjectContext {
             record.seen = SlotValues()
             notifyObservers(of: record.reference.number)
         }
-        noteEndOfEdits(of: records)
+        didEndEdits(of: records)
     }
 
     private func error(_ conflicts: [ObjectRecord], _ session: ServerState) -> TandemError {
@@ -77,7 +77,7 @@ private struct ParentSave {
     /// Applies the edits of records.
     ///
     /// New objects come first, because other objects may refer to them, and deletions last.
-    func take(_ records: [ObjectRecord]) {
+    func apply(_ records: [ObjectRecord]) {
         let news = records.filter { $0.pending.kind == .insert }
         for record in news { insert(record) }
         let wanted = records.filter {

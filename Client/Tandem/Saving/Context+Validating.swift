@@ -9,7 +9,7 @@ extension ManagedObjectContext {
         var records: [ObjectRecord] = []
         records.reserveCapacity(edited.count)
         try edited.forEach { object in
-            do { try object.validateForSave() } catch { try problems.note(error, of: object) }
+            do { try object.validateForSave() } catch { try problems.add(error, of: object) }
             problems.list += object.record.derivedProblems
             records.append(object.record)
         }
@@ -102,7 +102,7 @@ extension ManagedObject {
         let found = slots.isEmpty ? [] : managedObjectContext?.problems(slots, of: record) ?? []
         if found.isEmpty { return try validate() }
         var problems = SaveProblems(list: found)
-        do { try validate() } catch { try problems.note(error, of: self) }
+        do { try validate() } catch { try problems.add(error, of: self) }
         try problems.check()
     }
 
@@ -114,7 +114,7 @@ struct SaveProblems {
     var list: [ValidationProblem] = []
 
     /// Adds the problems of a validation error of an object; rethrows other errors.
-    mutating func note(_ error: any Error, of object: ManagedObject) throws {
+    mutating func add(_ error: any Error, of object: ManagedObject) throws {
         guard let error = error as? TandemError, error.code == .validation else { throw error }
         list +=
             error.problems.isEmpty

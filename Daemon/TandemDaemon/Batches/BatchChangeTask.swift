@@ -102,7 +102,7 @@ final class BatchChangeTask: BatchTask {
     func begin(_ search: PendingRead) { self.search = search }
 
     /// Stores the objects found, with the position of the search.
-    func take(_ found: [ObjectReference], at position: UInt64) {
+    func accept(_ found: [ObjectReference], at position: UInt64) {
         (self.found, foundAt, search) = (found, position, nil)
     }
 
@@ -137,7 +137,7 @@ final class BatchChangeTask: BatchTask {
             pace.halve(end - next)
             return
         }
-        pace.note(clock.monotonicNanoseconds - began, atMost: most)
+        pace.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
     }
 
     /// Returns the objects of the next transaction that are still selected, and its end index.
@@ -168,7 +168,7 @@ final class BatchChangeTask: BatchTask {
         part.progress.done += UInt64(meant.count)
         part.progress.hasEnded = end == found.count
         let plan = try plan(meant, isAlone, committer)
-        try note(plan.changes, in: &part, isAlone, committer)
+        try evaluateRest(plan.changes, in: &part, isAlone, committer)
         let isEnd = part.progress.hasEnded
         if !plan.changes.isEmpty || (isEnd && position != nil) {
             part.position = try committer.append(plan, request([]), part.progress, by: principal)
@@ -249,7 +249,7 @@ final class BatchChangeTask: BatchTask {
     ///
     /// Afterwards, changes by other clients can't be distinguished from the batch's own. Selected
     /// objects that a cascade deletes are counted now.
-    private func note(
+    private func evaluateRest(
         _ changes: [Change], in part: inout BatchPart, _ isAlone: Bool, _ committer: Committer
     ) throws {
         let most = 2 * committer.limits.sliceReads

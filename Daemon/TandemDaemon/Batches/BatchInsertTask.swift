@@ -141,8 +141,9 @@ final class BatchInsertTask: BatchTask {
         do {
             let (planned, changes) = try planned(start, upTo: end, committer)
             part = planned
-            session.pace.note(
-                clock.monotonicNanoseconds - began, end - start, changing: changes, atMost: most)
+            session.pace.adapt(
+                to: clock.monotonicNanoseconds - began, end - start, changing: changes, atMost: most
+            )
             return true
         } catch let error as TandemError {
             // After planned transactions, the error is met again in the next turn.
@@ -150,7 +151,7 @@ final class BatchInsertTask: BatchTask {
             try tryFewer(than: end - next, because: error, committer)
             if !refused.isEmpty || !cuts.isEmpty {
                 let took = clock.monotonicNanoseconds - began
-                session.pace.note(took, end - start, changing: end - start, atMost: most)
+                session.pace.adapt(to: took, end - start, changing: end - start, atMost: most)
             }
             return false
         }

@@ -94,7 +94,7 @@ struct BatchQueue {
             let index = waiting.indices.min(by: { lastTurn($0) < lastTurn($1) })
         {
             let next = waiting.remove(at: index)
-            guard let run = take(next) else { continue }
+            guard let run = dequeue(next) else { continue }
             turns += 1
             served[next.user] = turns
             current = run
@@ -106,10 +106,10 @@ struct BatchQueue {
     ///
     /// Returns nil for a session that has no chunks, or whose client does not read; it is queued
     /// again when the client does.
-    private mutating func take(_ next: Waiting) -> (any BatchTask)? {
+    private mutating func dequeue(_ next: Waiting) -> (any BatchTask)? {
         guard case .rows(let session) = next else { return next.batch }
         session.marks.remove(.rows)
-        guard session.hasRows, let (insert, id) = session.takeRows() else { return nil }
+        guard session.hasRows, let (insert, id) = session.dequeueRows() else { return nil }
         if session.hasRows { add(rowsOf: session) }
         return BatchInsertTask(insert, id, session)
     }

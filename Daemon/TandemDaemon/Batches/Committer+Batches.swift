@@ -27,7 +27,7 @@ extension Committer {
         do {
             return try mappingDamage(body)
         } catch let error as TandemError {
-            if error.code == .unknownOutcome { limitCounters.note(.savesKept) }
+            if error.code == .unknownOutcome { limitCounters.record(.savesKept) }
             throw error
         }
     }
@@ -98,7 +98,7 @@ extension Committer {
     /// Records a batch without effect, like a save without changes; durable with the flush.
     func end(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64 {
         try reserve(0)
-        idempotencyTable.note(progress, of: batch, by: uid, at: plannedPosition)
+        idempotencyTable.record(progress, of: batch, by: uid, at: plannedPosition)
         return plannedPosition
     }
 }

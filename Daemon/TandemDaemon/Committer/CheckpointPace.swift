@@ -6,7 +6,7 @@ struct CheckpointPace {
     private var nanosecondsPerPage = 0.0
 
     /// Records the duration of a checkpoint of `pages` pages.
-    mutating func note(pages: Int, nanoseconds: UInt64) {
+    mutating func record(pages: Int, nanoseconds: UInt64) {
         // With fewer pages, the flush dominates the duration.
         guard pages >= Self.leastPages else { return }
         let measured = Double(nanoseconds) / Double(pages)

@@ -23,7 +23,7 @@ struct CommitLog {
     private static let kept = 4_096
 
     /// Records a commit of about `bytes` bytes, at a time in nanoseconds of the monotonic clock.
-    mutating func note(_ number: UInt64, bytes: UInt64, at time: UInt64) {
+    mutating func record(_ number: UInt64, bytes: UInt64, at time: UInt64) {
         commits.append(Commit(number: number, time: time, bytesBefore: self.bytes))
         self.bytes += bytes
         if commits.count > 2 * Self.kept { commits.removeFirst(Self.kept) }

@@ -60,7 +60,7 @@ extension Committer {
         }
         guard position > consumer.acknowledged else { return consumer }
         consumer.acknowledged = position
-        consumers.note(consumer, at: clock.monotonicNanoseconds)
+        consumers.record(consumer, at: clock.monotonicNanoseconds)
         return consumer
     }
 

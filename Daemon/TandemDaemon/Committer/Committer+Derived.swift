@@ -22,7 +22,7 @@ extension Committer {
             where entity.derivations.contains(where: \.isFolded) {
                 try renewFoldedTexts(of: entity)
             }
-            try revertingShortage { try store.noteFolding() }
+            try revertingShortage { try store.recordFolding() }
             try checkpoint()
         } catch let error as TandemError {
             log(.derivedStale, [:], error.message)
@@ -37,7 +37,7 @@ extension Committer {
             let step = try store.rowStep(of: entity.tag, from: from)
             var scan = StaleFoldingScan(entity, store)
             for stored in step {
-                try scan.look(at: stored)
+                try scan.evaluate(stored)
                 if scan.isFull { try append(&scan) }
             }
             try append(&scan)
@@ -83,7 +83,7 @@ private struct StaleFoldingScan {
     /// Whether the changes fill a transaction.
     var isFull: Bool { changes.count >= WireLimits.batchObjects || bytes >= 1 << 20 }
 
-    mutating func look(at stored: Store.Stored) throws {
+    mutating func evaluate(_ stored: Store.Stored) throws {
         var values: [SlotValue] = []
         for derivation in derivations {
             let source = stored.row.uncheckedValue(derivation.source, in: entity)

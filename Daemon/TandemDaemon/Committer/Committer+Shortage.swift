@@ -26,7 +26,7 @@ extension Committer {
         let start = clock.monotonicNanoseconds
         do {
             try journal.reserve(bytes: frame)
-            counters.stalls.note(.segment, from: start, to: clock.monotonicNanoseconds)
+            counters.stalls.record(.segment, from: start, to: clock.monotonicNanoseconds)
         } catch {
             guard error.code == .noSpace else { throw error }
             throw enterReadOnly(.journal, error.description, bytes: frame)
@@ -38,14 +38,14 @@ extension Committer {
         guard readOnlyState.isReadOnly, !hasPending else { return }
         for active in readOnlyState.due(at: clock.monotonicNanoseconds) {
             switch active.shortage {
-            case .journal: try lookForSegment(active.bytes)
+            case .journal: try probeSegment(active.bytes)
             // A checkpoint commits the store, which ends both shortages or records them again.
             case .store, .map: try checkpoint()
             }
         }
     }
 
-    private func lookForSegment(_ bytes: Int) throws {
+    private func probeSegment(_ bytes: Int) throws {
         do {
             try journal.reserve(bytes: bytes)
             leaveReadOnly(.journal)

@@ -143,7 +143,7 @@ final class Committer {
                 try reserve(0)
                 let saved = SaveAnswer(
                     position: plannedPosition, wrote: false, inserted: plan.inserted)
-                idempotencyTable.note(saved, to: request, by: uid)
+                idempotencyTable.record(saved, to: request, by: uid)
                 outcome = .answered(saved)
                 return
             }
@@ -164,7 +164,7 @@ final class Committer {
         do {
             return try idempotencyTable.answer(to: request, by: uid, end: plannedPosition)
         } catch let error as TandemError {
-            if error.code == .unknownOutcome { limitCounters.note(.savesKept) }
+            if error.code == .unknownOutcome { limitCounters.record(.savesKept) }
             throw error
         }
     }
@@ -272,7 +272,7 @@ final class Committer {
     /// lacks.
     @discardableResult
     func flush() throws -> [EncodedTransaction] {
-        if let limit = fullness { limitCounters.note(limit) }
+        if let limit = fullness { limitCounters.record(limit) }
         let done = try write()
         unkeptRefusal = nil
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
@@ -308,21 +308,21 @@ final class Committer {
         for transaction in done { keep(transaction) }
         checkInvariants()
         lastSave = clock.monotonicNanoseconds
-        counters.note(batchOf: done.count, nanoseconds: lastSave - start)
-        counters.stalls.note(.flush, from: start, to: lastSave)
-        noteFlush(of: done.count, nanoseconds: lastSave - start)
+        counters.record(batchOf: done.count, nanoseconds: lastSave - start)
+        counters.stalls.record(.flush, from: start, to: lastSave)
+        recordFlush(of: done.count, nanoseconds: lastSave - start)
         return done
     }
 
     /// Records how long work on a request occupied the thread, by the engine's clock.
-    func note(request start: UInt64, until end: UInt64) {
-        counters.stalls.note(.request, from: start, to: end)
+    func record(request start: UInt64, until end: UInt64) {
+        counters.stalls.record(.request, from: start, to: end)
     }
 
     /// Adds a durable transaction to the ring, for the sessions at the tail.
     private func keep(_ transaction: EncodedTransaction) {
-        if let limit = ring.append(transaction) { limitCounters.note(limit) }
-        historyIndex.note(transaction)
+        if let limit = ring.append(transaction) { limitCounters.record(limit) }
+        historyIndex.record(transaction)
     }
 
     /// Discards a batch that the journal had no room for; returns the error for its saves.
@@ -349,10 +349,10 @@ final class Committer {
         let now = clock.monotonicNanoseconds
         let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
         let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
-        let idleEnd = max(lastSave, consumers.lastNoted, lastCheckpoint) + idle
+        let idleEnd = max(lastSave, consumers.lastRecorded, lastCheckpoint) + idle
         let due = min(idleEnd, lastCheckpoint + longest)
         if now >= due || store.dirtyPages >= pace.pages(atMost: limits.checkpointPages) {
-            limitCounters.note(
+            limitCounters.record(
                 now < due
                     ? .checkpointPages
                     : due == idleEnd ? .checkpointIdleMilliseconds : .checkpointMilliseconds)
@@ -414,13 +414,13 @@ final class Committer {
         consumers.didCheckpoint()
         lastCheckpoint = clock.monotonicNanoseconds
         lastCheckpointLength = lastCheckpoint - start
-        pace.note(pages: pages, nanoseconds: lastCheckpointLength)
+        pace.record(pages: pages, nanoseconds: lastCheckpointLength)
         committedBytes += UInt64(pages * Store.pageBytes)
-        commits.note(
+        commits.record(
             store.readers.lastCommit, bytes: UInt64(pages * Store.pageBytes), at: lastCheckpoint)
-        counters.note(checkpointNanoseconds: lastCheckpointLength)
-        counters.stalls.note(.checkpoint, from: start, to: lastCheckpoint)
-        noteCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
+        counters.record(checkpointNanoseconds: lastCheckpointLength)
+        counters.stalls.record(.checkpoint, from: start, to: lastCheckpoint)
+        recordCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
         assert(
             store.checkpointPosition == store.appliedPosition, "Nothing is left to be committed.")
         checkInvariants()
@@ -457,7 +457,7 @@ final class Committer {
             if let refusal = readOnlyState.refusal { throw refusal }
             if let refusal = try commits({ try leases.reserve(store) }) { throw refusal }
         }
-        if count > limits.leaseNumbers { limitCounters.note(.leaseNumbers) }
+        if count > limits.leaseNumbers { limitCounters.record(.leaseNumbers) }
         let lease = leases.lease(count)
         assert(
             lease.upperBound <= store.nextNumber, "Leased numbers lie below the durable mark.")
@@ -563,18 +563,18 @@ struct CommitCounters {
     var replayedChanges: UInt64 = 0
     var replayNanoseconds: UInt64 = 0
 
-    mutating func note(batchOf count: Int, nanoseconds: UInt64) {
+    mutating func record(batchOf count: Int, nanoseconds: UInt64) {
         transactions += UInt64(count)
-        flushes.note(nanoseconds: nanoseconds)
+        flushes.record(nanoseconds: nanoseconds)
     }
 
-    mutating func note(checkpointNanoseconds nanoseconds: UInt64) {
-        checkpoints.note(nanoseconds: nanoseconds)
+    mutating func record(checkpointNanoseconds nanoseconds: UInt64) {
+        checkpoints.record(nanoseconds: nanoseconds)
     }
 }
 
 extension Committer {
-    private func noteFlush(of saves: Int, nanoseconds: UInt64) {
+    private func recordFlush(of saves: Int, nanoseconds: UInt64) {
         let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
         log(
             isSlow ? .slow : .flushed,
@@ -585,7 +585,7 @@ extension Committer {
     }
 
     /// Logs a checkpoint; checkpoints for reads are frequent, so only slow ones are logged.
-    private func noteCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
+    private func recordCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
         let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
         guard isSlow || !isForReads else { return }
         log(

@@ -104,7 +104,7 @@ struct IdempotencyTable {
     }
 
     /// Records the answer to a save without changes.
-    mutating func note(_ saved: SaveAnswer, to request: SaveRequest, by uid: UInt32) {
+    mutating func record(_ saved: SaveAnswer, to request: SaveRequest, by uid: UInt32) {
         assert(!saved.wrote, "The transaction of a save that wrote has its answer.")
         guard !request.saveID.isEmpty else { return }
         unchanged[Name(uid: uid, id: request.saveID)] = IdempotencyRecord(
@@ -113,7 +113,7 @@ struct IdempotencyTable {
     }
 
     /// Records the end of a batch without changes.
-    mutating func note(
+    mutating func record(
         _ progress: BatchProgress, of batch: Batch, by uid: UInt32, at position: UInt64
     ) {
         assert(progress.hasEnded, "A batch without changes is recorded at its end.")

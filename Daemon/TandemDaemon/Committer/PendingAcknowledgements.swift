@@ -10,7 +10,7 @@ struct PendingAcknowledgements {
     /// store.
     private var moved: [[UInt8]: Consumer] = [:]
     /// The time of the last acknowledgement, in nanoseconds of the monotonic clock.
-    private(set) var lastNoted: UInt64 = 0
+    private(set) var lastRecorded: UInt64 = 0
 
     init(_ store: Store) { self.store = store }
 
@@ -29,9 +29,9 @@ struct PendingAcknowledgements {
     }
 
     /// Records the acknowledgement of a registered consumer.
-    mutating func note(_ consumer: Consumer, at time: UInt64) {
+    mutating func record(_ consumer: Consumer, at time: UInt64) {
         moved[Array(consumer.name.utf8)] = consumer
-        lastNoted = time
+        lastRecorded = time
     }
 
     /// Writes the acknowledgements to the store's open transaction.

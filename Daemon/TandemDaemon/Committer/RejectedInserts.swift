@@ -33,13 +33,13 @@ struct RejectedInserts {
     /// Cost: proportional to the links to rejected inserts; the first call visits all links of the
     /// request.
     mutating func add(_ error: TandemError, for object: ObjectReference) throws {
-        note(error, object)
+        record(error, object)
         var gone = [object]
         while let object = gone.popLast() {
             // A link to a number already in use refers to the existing object.
             guard try store.entity(ofNumber: object.number) == nil else { continue }
             for dependent in linking(to: object) where !settles(dependent) {
-                note(
+                record(
                     TandemError.unknownObject("\(model.id(of: object))"), dependent
                 )
                 gone.append(dependent)
@@ -47,7 +47,7 @@ struct RejectedInserts {
         }
     }
 
-    private mutating func note(_ error: TandemError, _ object: ObjectReference) {
+    private mutating func record(_ error: TandemError, _ object: ObjectReference) {
         errors[object.number] = error
         bytes += error.problems.reduce(64 + error.message.utf8.count) { $0 + $1.textBytes }
     }

@@ -25,7 +25,7 @@ extension SavePlanner {
         while !refusals.isFull, budget.begin(request) {
             let known = refusals.errors.count
             var planner = SavePlanner(request, model, store, numbersBelow, limits, counts)
-            try planner.judge(&refusals)
+            try planner.findRejected(&refusals)
             if refusals.errors.count == known { break }
             // Without these inserts, the others may have a different result, because the values of
             // the removed inserts are free.
@@ -38,7 +38,7 @@ extension SavePlanner {
     ///
     /// Unique values come last, because only a valid insert can take a unique value from another
     /// one.
-    private mutating func judge(_ refusals: inout RejectedInserts) throws {
+    private mutating func findRejected(_ refusals: inout RejectedInserts) throws {
         let known = refusals.errors.count
         try findUnworkable(&refusals)
         guard refusals.errors.count == known else { return }

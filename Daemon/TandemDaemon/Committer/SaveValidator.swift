@@ -91,7 +91,7 @@ struct SaveValidator {
         guard let bytes = bytes(value) else { return nil }
         let limit = limit(value)
         guard bytes > limits[limit] else { return nil }
-        counts.note(limit)
+        counts.record(limit)
         return
             "the value has \(bytes) bytes, above the maximum of \(limits[limit]) (limits.\(limit.rawValue))"
     }

@@ -17,7 +17,7 @@ struct StallLog {
     private var stalls: [Stall] = []
 
     /// Records work from `start` to `end` if it took long enough to count as a stall.
-    mutating func note(_ cause: Cause, from start: UInt64, to end: UInt64) {
+    mutating func record(_ cause: Cause, from start: UInt64, to end: UInt64) {
         guard end > start, end - start >= DaemonLimits.stallNanoseconds else { return }
         let stall = Stall(cause: cause, start: start, length: end - start)
         if stalls.count < DaemonLimits.stallsKept { return stalls.append(stall) }

@@ -38,13 +38,13 @@ public struct SettingAssembly: Sendable {
     }
 
     /// Adds a problem that isn't caused by a value.
-    public mutating func note(_ problem: String) { problems.append(problem) }
+    public mutating func addProblem(_ problem: String) { problems.append(problem) }
 
     /// Adds a problem for each unknown key, with the most similar known one.
     public mutating func refuseUnknown(_ given: [GivenSetting]) {
         for setting in given where Setting.named(setting.name) == nil {
             let nearest = nearest(to: setting.name, among: Setting.all.map(\.name))
-            note(
+            addProblem(
                 "\(setting.origin): there is no key \(setting.name)"
                     + (nearest.map { "; did you mean \($0)?" } ?? "; see tandemd --help"))
         }
@@ -63,7 +63,7 @@ public struct SettingAssembly: Sendable {
             configuration.origins[setting.name] = given.origin
         } catch {
             let value = given.values.joined(separator: ", ")
-            note(
+            addProblem(
                 "\(given.origin): \(setting.name) cannot be \"\(value)\": "
                     + (error.reason ?? "expected \(setting.expected)"))
         }
@@ -73,23 +73,23 @@ public struct SettingAssembly: Sendable {
     public mutating func finish() {
         let retention = configuration.retention
         if let keep = retention.keepBytes, let cap = retention.capBytes, keep > cap {
-            noteOrder("journal.keepBytes", "journal.capBytes")
+            addOrderProblem("journal.keepBytes", "journal.capBytes")
         }
         let limits = configuration.limits
         if limits.blobBytes > limits.transactionBytes {
-            noteOrder("limits.blobBytes", "limits.transactionBytes")
+            addOrderProblem("limits.blobBytes", "limits.transactionBytes")
         }
         if limits.frameBytes > limits.inboundBytes {
-            noteOrder("limits.frameBytes", "limits.inboundBytes")
+            addOrderProblem("limits.frameBytes", "limits.inboundBytes")
         }
     }
 
-    private mutating func noteOrder(_ small: String, _ large: String) {
+    private mutating func addOrderProblem(_ small: String, _ large: String) {
         func described(_ name: String) -> String {
             let value = Setting.named(name)?.value(in: configuration) ?? ""
             return "\(name) (\(value), \(configuration.origin(of: name)))"
         }
-        note("\(described(small)) is larger than \(described(large))")
+        addProblem("\(described(small)) is larger than \(described(large))")
     }
 
     /// One line for each key, with its value and origin.

@@ -37,10 +37,10 @@ extension Answerer {
             else {
                 answer.isComplete = false
                 // Only the daemon's own limits are counted, not the client's.
-                if looked >= limits.historyBytes { committer.limitCounters.note(.historyBytes) }
-                if reads >= limits.sliceReads { committer.limitCounters.note(.sliceReads) }
+                if looked >= limits.historyBytes { committer.limitCounters.record(.historyBytes) }
+                if reads >= limits.sliceReads { committer.limitCounters.record(.sliceReads) }
                 if answer.transactions.count >= limits.historyTransactions {
-                    committer.limitCounters.note(.historyTransactions)
+                    committer.limitCounters.record(.historyTransactions)
                 }
                 break
             }
@@ -51,7 +51,7 @@ extension Answerer {
                 continue
             }
             let transaction = try source.transaction(at: next, committer.ring)
-            if skippable.isUnindexed { committer.historyIndex.note(transaction) }
+            if skippable.isUnindexed { committer.historyIndex.record(transaction) }
             if let part = try filter.filtered(transaction) {
                 answer.transactions.append(part)
             }

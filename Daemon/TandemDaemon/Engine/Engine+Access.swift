@@ -28,7 +28,7 @@ extension Engine {
         _ socket: any ClientChannel, _ peer: PeerCredentials, _ unit: String, _ error: TandemError,
         _ refusal: Refusal
     ) {
-        metrics.note(refusal)
+        metrics.record(refusal)
         logThrottled(
             .connectionRefused,
             [

@@ -91,10 +91,10 @@ extension Engine {
         }
         guard let answer = run.answer(at: committer.position) else { return }
         batches.endCurrent()
-        tell(run, answer)
+        sendOutcome(run, answer)
     }
 
-    private func tell(_ run: any BatchTask, _ answer: DaemonMessage) {
+    private func sendOutcome(_ run: any BatchTask, _ answer: DaemonMessage) {
         let session = run.session
         guard !session.isClosing else { return }
         if let error = answer.failure { refused(session, error) }

@@ -43,7 +43,7 @@ extension Engine {
         if session.cancel(question: id) { return true }
         guard let index = session.syncs.firstIndex(where: { $0.id == id }) else { return false }
         session.syncs.remove(at: index)
-        noteSyncs(session)
+        updateSyncs(session)
         return true
     }
 }

@@ -36,7 +36,7 @@ extension Engine {
             let removed = try committer.removeConsumer(request.name)
             // Without saves there may be no checkpoint soon, and the removed consumer may have kept
             // the disk full.
-            if removed != nil { retention.lookSoon(clock.monotonicNanoseconds) }
+            if removed != nil { retention.scheduleNow(clock.monotonicNanoseconds) }
             return ConsumerAnswer(acknowledged: removed?.acknowledged)
         }
     }

@@ -33,7 +33,7 @@ extension Engine {
     }
 
     /// Logs an event of a session.
-    func note(
+    func logEvent(
         _ session: Session, _ event: LogEvent, _ reason: String? = nil, _ refusal: Refusal? = nil
     ) {
         guard log.isOn(event.level) else { return }
@@ -50,7 +50,7 @@ extension Engine {
 
     /// Counts and logs a refused save, without its values.
     func refused(_ session: Session, _ error: TandemError) {
-        metrics.note(refusedSave: error.code)
+        metrics.record(refusedSave: error.code)
         log(
             .saveRefused,
             [
@@ -65,8 +65,8 @@ extension Engine {
         let now = clock.monotonicNanoseconds
         for save in saves {
             let duration = now - min(now, save.arrival)
-            metrics.saves.note(nanoseconds: duration)
-            noteAnswered("save", "", save.session, from: save.arrival, to: now)
+            metrics.saves.record(nanoseconds: duration)
+            recordAnswered("save", "", save.session, from: save.arrival, to: now)
             guard log.isOn(.debug) else { continue }
             let (session, peer) = (save.session, save.session.peer)
             log(

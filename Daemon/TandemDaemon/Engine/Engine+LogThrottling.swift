@@ -27,7 +27,7 @@ extension Engine {
     var nextLogReport: UInt64? { throttles.values.compactMap(\.due).min() }
 
     private func reportWithheld(_ event: LogEvent, at now: UInt64) {
-        guard let lines = throttles[event]?.takeWithheld(at: now), lines > 0 else { return }
+        guard let lines = throttles[event]?.consumeWithheld(at: now), lines > 0 else { return }
         log(.linesWithheld, ["event": event.rawValue, "lines": lines])
     }
 }

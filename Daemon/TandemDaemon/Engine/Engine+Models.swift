@@ -55,13 +55,13 @@ extension Engine {
     }
 
     /// Processes the model that an app declares in its hello.
-    func take(declared text: String, _ session: Session) throws {
+    func handle(declared text: String, _ session: Session) throws {
         let hash = StableHash(Array(text.utf8))
         // Most apps declare the store's own model, which need not be parsed.
         if committer.store.model?.hash == hash { return session.declaredHash = hash }
         let model = try parsed(text)
         session.declaredHash = model.hash
-        note(model, model.hash)
+        keepDeclared(model, model.hash)
         try commit()
         let outcome = try ModelChange.plan(
             declared: model, hash: model.hash, store: committer.store)
@@ -73,7 +73,7 @@ extension Engine {
     ///
     /// At most ``DaemonLimits/declaredModels`` models are kept. A session whose model is not kept
     /// learns only at its next hello that the model is outdated.
-    private func note(_ model: Model, _ hash: StableHash) {
+    private func keepDeclared(_ model: Model, _ hash: StableHash) {
         if declaredModels.count >= DaemonLimits.declaredModels {
             let used = Set(sessions.values.compactMap(\.declaredHash))
             declaredModels = declaredModels.filter { used.contains($0.key) }
@@ -90,7 +90,7 @@ extension Engine {
             return
         }
         let wasEmpty = try committer.store.isEmpty
-        if let earlier = committer.store.model { note(earlier.model, earlier.hash) }
+        if let earlier = committer.store.model { keepDeclared(earlier.model, earlier.hash) }
         let before = committer.position
         try notifier.patiently {
             try committer.install(

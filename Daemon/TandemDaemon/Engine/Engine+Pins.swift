@@ -68,7 +68,7 @@ extension Engine {
         let ended = session.pins.count - live.count
         guard ended > 0 else { return }
         session.pins = live
-        limitCounters.note(.pinSeconds, UInt64(ended))
+        limitCounters.record(.pinSeconds, UInt64(ended))
         retention.counters.expiredPins += UInt64(ended)
     }
 
@@ -76,5 +76,5 @@ extension Engine {
     ///
     /// Without saves there may be no checkpoint soon, and those segments may have kept the disk
     /// full.
-    func letGo() { retention.lookSoon(clock.monotonicNanoseconds) }
+    func letGo() { retention.scheduleNow(clock.monotonicNanoseconds) }
 }

@@ -10,16 +10,16 @@ extension Engine {
         let answerer = Answerer(committer: committer, session: session, engine: self)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
-            return noteAnswered(message, session, since: session.askedAt)
+            return recordAnswered(message, session, since: session.askedAt)
         }
         if let answer = try committer.mappingReadErrors({ try answerer.lookUp(message) }) {
             session.answer(answer, to: id)
-            return noteAnswered(message, session, since: session.askedAt)
+            return recordAnswered(message, session, since: session.askedAt)
         }
         let question = try answerer.question(message)
         if let answer = try committer.mappingReadErrors({ try answerer.answerLittle(question) }) {
             session.answer(answer, to: id)
-            return noteAnswered(message, session, since: session.askedAt)
+            return recordAnswered(message, session, since: session.askedAt)
         }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
@@ -29,7 +29,7 @@ extension Engine {
         // this position or later.
         read.interestsBefore = session.interests
         follow(question.interests, session)
-        if !admission()(read) { limitCounters.note(.readerThreads) }
+        if !admission()(read) { limitCounters.record(.readerThreads) }
         readQueue.add(read)
         recount(read)
     }
@@ -60,7 +60,7 @@ extension Engine {
                 // Other requests are served between two reads on the daemon's thread.
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
-                limitCounters.note(.storeReaders)
+                limitCounters.record(.storeReaders)
                 // Frees the readers of killed processes.
                 _ = try committer.store.checkReaders()
                 readQueue.add(read)
@@ -132,7 +132,7 @@ extension Engine {
         recount(read)
         guard snapshot == nil else { return readers.submit(job) }
         job.advance { _ in }
-        take(read, job.takeNews())
+        handleProgress(read, job.consumeProgress())
     }
 
     private static func otherModel(_ read: PendingRead) -> TandemError {
@@ -150,22 +150,22 @@ extension Engine {
     // MARK: Progress
 
     /// Handles the progress of jobs, and ends those that take too long.
-    func takeReads() throws {
-        for job in readers.takeNews() {
+    func handleReadProgress() throws {
+        for job in readers.drainProgress() {
             guard let read = running.first(where: { $0.job === job }) else { continue }
-            take(read, job.takeNews())
+            handleProgress(read, job.consumeProgress())
         }
         endOldSnapshots()
     }
 
-    private func take(_ read: PendingRead, _ state: ReadJob.Progress) {
+    private func handleProgress(_ read: PendingRead, _ state: ReadJob.Progress) {
         if state.phase == .done {
             running.removeAll { $0 === read }
-            noteFreed(state.freedBytes)
+            recordFreed(state.freedBytes)
         }
         guard !read.isOver else { return }
         recount(read)
-        if read.isSearch { return takeSearch(read, state) }
+        if read.isSearch { return finishSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
             read.isAnswered = true
@@ -175,13 +175,13 @@ extension Engine {
     }
 
     /// Passes the objects found to the batch that searched for them.
-    private func takeSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
+    private func finishSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
         read.isOver = true
         uncount(read)
         guard let run = batches.current as? BatchChangeTask, run.search === read else { return }
         if let found = state.found {
-            run.take(found, at: state.position)
+            run.accept(found, at: state.position)
         } else {
             run.fail(told(state.failure))
         }
@@ -202,7 +202,7 @@ extension Engine {
 
     private func deliver(_ session: Session) {
         guard let read = session.read, let job = read.job, !session.isClosing else { return }
-        let state = job.takeNews()
+        let state = job.consumeProgress()
         // An answer is sent after the pushes of all transactions that it includes.
         guard session.hasRoom, session.sent >= state.position else { return }
         // The client has the new model by now, and would decode the rows with it.
@@ -210,16 +210,16 @@ extension Engine {
             return fail(read, Self.otherModel(read))
         }
         session.tookAt = clock.monotonicNanoseconds
-        while session.outboundBytes < limits.chunkBytes, let message = job.takeMessage() {
+        while session.outboundBytes < limits.chunkBytes, let message = job.dequeueMessage() {
             session.answer(message, to: read.id)
             read.hasSent = true
             guard message.isLast else { continue }
             drop(session)
-            return noteAnswered(read.message, session, since: read.arrival)
+            return recordAnswered(read.message, session, since: read.arrival)
         }
         if let failure = state.failure, !job.hasMessages { return fail(read, told(failure)) }
         recount(read)
-        if job.takeRest() { readers.submit(job) }
+        if job.endRest() { readers.submit(job) }
     }
 
     /// Returns the error that a client receives.
@@ -245,7 +245,7 @@ extension Engine {
         let session = read.session
         drop(session)
         session.answer(.failure(error), to: read.id)
-        noteAnswered(read.message, session, since: read.arrival)
+        recordAnswered(read.message, session, since: read.arrival)
         finish(session)
         schedule(session)
     }
@@ -304,7 +304,7 @@ extension Engine {
     private func makeRoom(for read: PendingRead) {
         // An answer that is sent immediately needs no room.
         guard heldBytes > limits.readBytes, read.countedBytes > limits.chunkBytes else { return }
-        limitCounters.note(.readBytes)
+        limitCounters.record(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {
             other.session.isWaitingToWrite
@@ -333,24 +333,24 @@ extension Engine {
     private func recount(_ read: PendingRead) {
         let bytes = read.bytes
         heldBytes += bytes - read.countedBytes
-        noteFreed(read.countedBytes - bytes)
+        recordFreed(read.countedBytes - bytes)
         read.countedBytes = bytes
     }
 
     private func uncount(_ read: PendingRead) {
         heldBytes -= read.countedBytes
-        noteFreed(read.countedBytes)
+        recordFreed(read.countedBytes)
         read.countedBytes = 0
     }
 
     /// Records bytes that a read no longer holds.
-    private func noteFreed(_ bytes: Int) {
-        if bytes > 0 { heapTrim.noteRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+    private func recordFreed(_ bytes: Int) {
+        if bytes > 0 { heapTrim.recordRead(bytes: bytes, now: clock.monotonicNanoseconds) }
     }
 
     /// Returns whether memory that reads freed is to be released now; see ``HeapTrimSchedule``.
-    func takeFreedDue() -> Bool {
-        heapTrim.takeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
+    func consumeFreedDue() -> Bool {
+        heapTrim.consumeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
     }
 
     /// Removes a session's read.

@@ -15,7 +15,7 @@ extension Engine {
                 let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
                 let deadline = clock.monotonicNanoseconds + wait
                 session.syncs.append((sync.number, id, deadline))
-                noteSyncs(session)
+                updateSyncs(session)
                 release(session)
             case .schema(let request): try schema(request, id, session)
             case .disconnect(let client, let request):
@@ -44,7 +44,7 @@ extension Engine {
             // The duration of syncs and batches depends on what they wait for, so it isn't
             // recorded.
             case .sync, .batch: break
-            default: noteAnswered(message, session, since: session.askedAt)
+            default: recordAnswered(message, session, since: session.askedAt)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)
@@ -76,7 +76,7 @@ extension Engine {
         do {
             try WireLimits.check(name: hello.author, of: "author")
             session.author = hello.author
-            if let text = hello.model { try take(declared: text, session) }
+            if let text = hello.model { try handle(declared: text, session) }
             try welcome(hello, id, session)
         } catch let error as TandemError {
             end(session, error, Refusal(helloFailedWith: error.code))
@@ -101,7 +101,7 @@ extension Engine {
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         session.toldAbility = told.readOnlyState.isReadOnly ? 0 : told.changes
-        note(session, .connectionOpened)
+        logEvent(session, .connectionOpened)
         try pump(session)
     }
 

@@ -12,7 +12,7 @@ extension Engine {
             let now = clock.monotonicNanoseconds
             retention.schedule(
                 state([]), committer.journal, monotonic: now, pinEnd: nextPinEnd)
-            if isMore { retention.lookSoon(now) }
+            if isMore { retention.scheduleNow(now) }
         }
         guard !retention.policy.keepsAll, committer.journal.segments.count > 1 else { return }
         do {
@@ -26,7 +26,7 @@ extension Engine {
             // Without saves there may be no checkpoint soon, so later rounds continue a removal
             // that reached its limit.
             isMore = plan.segments == DaemonLimits.trimmedSegments
-            note(plan, try committer.consumers.all(), from: first)
+            recordRemoval(plan, try committer.consumers.all(), from: first)
         } catch {
             if retention.counters.failure == nil {
                 log(.trimFailed, [:], "\(error)")
@@ -49,7 +49,7 @@ extension Engine {
     }
 
     /// Counts and logs removed segments; sessions that need them fail when they are next served.
-    func note(_ plan: RetentionPlan, _ consumers: [Consumer], from first: UInt64) {
+    func recordRemoval(_ plan: RetentionPlan, _ consumers: [Consumer], from first: UInt64) {
         retention.counters.failure = nil
         retention.counters.segments += UInt64(plan.segments)
         retention.counters.bytes += plan.bytes

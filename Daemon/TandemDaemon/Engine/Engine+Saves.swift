@@ -8,14 +8,14 @@ extension Engine {
     func receive(_ bytes: UnsafeRawBufferPointer, from session: Session) {
         session.decoder.append(bytes)
         metrics.received += UInt64(bytes.count)
-        session.noteArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
+        session.recordArrival(at: arrivedAt ?? clock.monotonicNanoseconds)
         // If no message is incomplete, these bytes begin a new one.
         var isAnother = session.unfinishedSince == nil
         do {
             var buffered = session.decoder.bufferedBytes
             while let envelope = try session.decoder.next() {
                 let left = session.decoder.bufferedBytes
-                session.noteRequest()
+                session.countRequest()
                 guard admit(envelope, buffered - left, session) else { return }
                 buffered = left
                 isAnother = true
@@ -57,7 +57,7 @@ extension Engine {
         switch session.machine.received(request: envelope.id) {
         case .run: session.receive(envelope, bytes: bytes)
         case .refuse(let error):
-            limitCounters.note(.requestsInFlight)
+            limitCounters.record(.requestsInFlight)
             guard !session.isOverfull else {
                 // The client keeps sending requests without reading the answers.
                 end(session, error, .queue)
@@ -77,21 +77,21 @@ extension Engine {
     /// The limits are a full batch and ``DaemonLimits/savesInTurn`` rounds. The remaining saves
     /// wait for the next call, after sessions whose first save arrives meanwhile. No planned
     /// save is answered or visible to reads before ``turn()`` has flushed it.
-    func takeSaves() throws {
+    func planSaves() throws {
         for _ in 0..<DaemonLimits.savesInTurn {
             for _ in 0..<saving.count {
                 guard !committer.isBatchFull else { return }
                 guard let session = saving.popFirst() else { return }
-                guard !session.isClosing, session.hasSave, let save = session.takeSave() else {
+                guard !session.isClosing, session.hasSave, let save = session.dequeueSave() else {
                     continue
                 }
-                try take(save.request, save.id, session, since: save.arrival)
+                try planSave(save.request, save.id, session, since: save.arrival)
                 schedule(session)
             }
         }
     }
 
-    private func take(
+    private func planSave(
         _ request: SaveRequest, _ id: UInt32, _ session: Session, since arrival: UInt64
     ) throws {
         savers.append(session)

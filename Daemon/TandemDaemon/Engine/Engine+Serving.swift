@@ -16,7 +16,7 @@ extension Engine {
             following.popFirst()
         }
         news = 0
-        noteFanOuts()
+        recordFanOuts()
     }
 
     /// Answers requests until the slice's time is up.
@@ -38,11 +38,11 @@ extension Engine {
     }
 
     /// Records how long each completed flush took to reach all its subscribers.
-    private func noteFanOuts() {
+    private func recordFanOuts() {
         guard fanOuts.count > 0 else { return }
         let now = clock.monotonicNanoseconds
         fanOuts.end(turns: following.popCount) {
-            metrics.fanOut.note(nanoseconds: now - min(now, $0))
+            metrics.fanOut.record(nanoseconds: now - min(now, $0))
         }
     }
 
@@ -73,11 +73,11 @@ extension Engine {
         if session.isReady { try pump(session) }
         var left = DaemonLimits.requestsInTurn
         while left > 0, !session.isClosing, session.hasQuestion, !isLate(session),
-            let (id, message) = session.takeQuestion()
+            let (id, message) = session.dequeueQuestion()
         {
             let start = clock.monotonicNanoseconds
             try answer(message, id, session)
-            committer.note(request: start, until: clock.monotonicNanoseconds)
+            committer.record(request: start, until: clock.monotonicNanoseconds)
             left -= 1
         }
         finish(session)
@@ -102,7 +102,7 @@ extension Engine {
             return end(session, error, .expired)
         }
         if session.lagPosition == nil { session.source.rest() }
-        tellAbility(session)
+        announceReadOnlyState(session)
         markProgress(session)
         release(session)
     }
@@ -159,13 +159,13 @@ extension Engine {
     // MARK: State
 
     /// Announces the read-only state to all sessions if it has changed since the last call.
-    func tellAbility() {
+    func announceReadOnlyState() {
         // Called in every round, so texts are made only if there is something to announce.
         guard committer.readOnlyState.isReadOnly || told.readOnlyState.isReadOnly,
             committer.readOnlyState.reason != told.readOnlyState.reason
         else { return }
         told = (committer.readOnlyState, told.changes + 1)
-        notifier.tell(summary)
+        notifier.report(summary)
         for session in sessions.values where session.isReady && !session.isWaitingToWrite {
             following.append(session)
         }
@@ -177,7 +177,7 @@ extension Engine {
     }
 
     /// Sends the latest read-only state, or defers it until the session has room again.
-    private func tellAbility(_ session: Session) {
+    private func announceReadOnlyState(_ session: Session) {
         guard lacksReadOnlyState(session), session.hasRoom else { return }
         session.toldAbility = told.changes
         session.push(

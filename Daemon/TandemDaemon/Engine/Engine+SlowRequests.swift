@@ -3,19 +3,19 @@ import TandemWire
 
 extension Engine {
     /// Records that a request was just answered, given its arrival time.
-    func noteAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
-        if message.isQuestion { noteAnsweredQuestion() }
+    func recordAnswered(_ message: ClientMessage, _ session: Session, since start: UInt64) {
+        if message.isQuestion { markQuestionAnswered() }
         let end = clock.monotonicNanoseconds
         guard SlowRequests.isSlow(from: start, to: end) else { return }
-        noteAnswered(message.title, message.entity, session, from: start, to: end)
+        recordAnswered(message.title, message.entity, session, from: start, to: end)
     }
 
     /// Records that a request was answered.
-    func noteAnswered(
+    func recordAnswered(
         _ kind: String, _ entity: String, _ session: Session, from start: UInt64,
         to end: UInt64
     ) {
-        metrics.slow.note(
+        metrics.slow.record(
             SlowRequests.Request(
                 kind: kind, entity: entity, client: session.id, author: session.author,
                 pid: session.peer.pid, start: start, end: end))

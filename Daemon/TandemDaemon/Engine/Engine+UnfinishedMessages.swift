@@ -66,7 +66,7 @@ extension Engine {
             try authorize(.writer, of: session, to: action)
         } catch {
             session.decoder.skipMessage()
-            session.noteRequest()
+            session.countRequest()
             guard case .run = session.machine.received(request: id) else { return }
             session.answer(.failure(error), to: id)
         }

@@ -38,7 +38,7 @@ extension Engine {
             guard error.code == .unreadable else { throw error }
             throw TandemError(.storage, "\(error)")
         }
-        note(plan, try committer.consumers.all(), from: first)
+        recordRemoval(plan, try committer.consumers.all(), from: first)
     }
 
     /// Returns the consumers, clients and pins that may need a part of the journal.

@@ -14,11 +14,11 @@ extension Engine {
             session.answer(.synced(position: session.sent), to: sync.id)
         }
         session.syncs.removeAll { $0.number <= session.sent }
-        noteSyncs(session)
+        updateSyncs(session)
     }
 
     /// Updates the queues `syncs` and `deadlines` for a session.
-    func noteSyncs(_ session: Session) {
+    func updateSyncs(_ session: Session) {
         syncs.set(session.id, session.syncs.lazy.map(\.number).min())
         deadlines.set(session.id, session.syncs.lazy.map(\.deadline).min())
     }
@@ -52,7 +52,7 @@ extension Engine {
             session.answer(.failure(error), to: sync.id)
         }
         session.syncs.removeAll { $0.deadline <= now }
-        noteSyncs(session)
+        updateSyncs(session)
         // If the session waited for its socket and all bytes are accepted now, the poller will not
         // report the socket again.
         finish(session)

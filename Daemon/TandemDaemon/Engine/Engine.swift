@@ -84,7 +84,7 @@ final class Engine {
     var deadlines = IndexedHeap()
     /// Sessions whose hello has not arrived.
     private var greeting: Set<UInt64> = []
-    /// Sessions whose poller interest may have changed since the last ``takeRewatched()``.
+    /// Sessions whose poller interest may have changed since the last ``drainRewatched()``.
     private var rewatched: [Session] = []
     /// The read-only state as announced to sessions, and the number of its changes.
     var told = (readOnlyState: ReadOnlyState(), changes: UInt64(0))
@@ -111,7 +111,7 @@ final class Engine {
     var sliceBytes = 0
     /// The start of the current slice, in nanoseconds of the monotonic clock.
     var sliceBegan: UInt64 = 0
-    /// Whether a read request was answered since the last ``takeHasAnswered()``.
+    /// Whether a read request was answered since the last ``consumeHasAnswered()``.
     private var hasAnswered = false
 
     init(
@@ -167,7 +167,7 @@ final class Engine {
 
     /// Counts and logs a connection that failed before a session could be made for it.
     func refuse(_ reason: String, _ refusal: Refusal) {
-        metrics.note(refusal)
+        metrics.record(refusal)
         logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
     }
 
@@ -182,13 +182,13 @@ final class Engine {
         drop(session)
         dropSearch(of: session)
         if !session.pins.isEmpty { letGo() }
-        noteSyncs(session)
+        updateSyncs(session)
         subscribers.remove(session)
         session.socket.shutdown()
         metrics.sentBefore += session.written
-        guard let reason else { return note(session, .connectionClosed) }
-        metrics.note(refusal)
-        note(session, .connectionDropped, reason, refusal)
+        guard let reason else { return logEvent(session, .connectionClosed) }
+        metrics.record(refusal)
+        logEvent(session, .connectionDropped, reason, refusal)
     }
 
     /// Sends a session the reason for its end, and closes it.
@@ -242,27 +242,27 @@ final class Engine {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return disconnect(session, because: nil) }
         sliceBytes += before - session.outboundBytes
-        if session.isOverfull, !session.wasOverfull { limitCounters.note(.outboundBytes) }
+        if session.isOverfull, !session.wasOverfull { limitCounters.record(.outboundBytes) }
         session.wasOverfull = session.isOverfull
         updateInterest(session)
     }
 
-    /// Schedules a session for ``takeRewatched()`` if the poller watches for the wrong events.
+    /// Schedules a session for ``drainRewatched()`` if the poller watches for the wrong events.
     func updateInterest(_ session: Session) {
         if session.wants != session.watched { rewatched.append(session) }
     }
 
     /// Returns the sessions whose poller interest may have changed since the last call.
-    func takeRewatched() -> [Session] {
+    func drainRewatched() -> [Session] {
         defer { rewatched.removeAll(keepingCapacity: true) }
         return rewatched
     }
 
     /// Records that a read request was answered, whose client may send another one soon.
-    func noteAnsweredQuestion() { hasAnswered = true }
+    func markQuestionAnswered() { hasAnswered = true }
 
     /// Returns whether a read request was answered since the last call.
-    func takeHasAnswered() -> Bool {
+    func consumeHasAnswered() -> Bool {
         defer { hasAnswered = false }
         return hasAnswered
     }
@@ -273,12 +273,12 @@ final class Engine {
     ///
     /// Throws only errors that are fatal to the daemon: a failed journal or store.
     func turn() throws {
-        try takeSaves()
+        try planSaves()
         try planBatch()
         try commit()
         try searchBatch()
-        tellAbility()
-        try takeReads()
+        announceReadOnlyState()
+        try handleReadProgress()
         try serveSlice()
         try startReads()
         try expireSyncs()
@@ -300,14 +300,14 @@ final class Engine {
 
     /// Whether the work that follows checkpoints is due.
     func isHousekeepingDue() -> Bool {
-        housekeeping.takeDue(
+        housekeeping.consumeDue(
             checkpoints: committer.counters.checkpoints.count, clock.monotonicNanoseconds)
     }
 
     /// Runs the maintenance of the store if it is due; called after a checkpoint.
     func maintain() throws {
         let now = clock.monotonicNanoseconds
-        for notice in try maintenance.look(at: committer, now: now) {
+        for notice in try maintenance.check(committer, now: now) {
             log(notice.event, notice.fields, notice.advice)
         }
     }

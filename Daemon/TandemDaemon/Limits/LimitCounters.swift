@@ -6,7 +6,7 @@ final class LimitCounters: Sendable {
     private let counts = Locked<[Limit: UInt64]>([:])
 
     /// Counts that a limit was reached.
-    func note(_ limit: Limit, _ times: UInt64 = 1) {
+    func record(_ limit: Limit, _ times: UInt64 = 1) {
         counts.withLock { $0[limit, default: 0] += times }
     }
 
@@ -18,7 +18,7 @@ final class LimitCounters: Sendable {
         _ limit: Limit, _ limits: DaemonLimits, _ message: String,
         code: TandemError.Code = .limitExceeded
     ) -> TandemError {
-        note(limit)
+        record(limit)
         let value = limit.facts.unit.text(limits[limit])
         return TandemError(code, "\(message); limits.\(limit.rawValue) is \(value)")
     }

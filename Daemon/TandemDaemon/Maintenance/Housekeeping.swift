@@ -1,6 +1,6 @@
 /// A rate limit on the work that follows checkpoints, which are frequent while reads wait for them.
 ///
-///     if housekeeping.takeDue(checkpoints: count, now) { markProgress() }
+///     if housekeeping.consumeDue(checkpoints: count, now) { markProgress() }
 struct Housekeeping {
     /// The time when the work is due; nil if there was no checkpoint since the last time.
     private(set) var due: UInt64?
@@ -8,7 +8,7 @@ struct Housekeeping {
     private var lastTime: UInt64 = 0
 
     /// Returns true once when the work is due.
-    mutating func takeDue(checkpoints count: UInt64, _ now: UInt64) -> Bool {
+    mutating func consumeDue(checkpoints count: UInt64, _ now: UInt64) -> Bool {
         guard count > lastCount else { return false }
         let time = lastTime == 0 ? now : lastTime + DaemonLimits.housekeepingNanoseconds
         guard now >= time else {

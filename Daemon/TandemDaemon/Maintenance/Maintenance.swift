@@ -6,7 +6,7 @@ import TandemStore
 struct Maintenance {
     /// The number of readers that died without releasing their slot in the store.
     private(set) var deadReaders = 0
-    private var lastLook: UInt64 = 0
+    private var lastCheck: UInt64 = 0
     private var isNearlyFull = false
 
     /// A notice for the operator.
@@ -17,11 +17,11 @@ struct Maintenance {
     }
 
     /// Runs the checks if they are due; returns new notices.
-    mutating func look(at committer: Committer, now: UInt64) throws -> [Notice] {
-        guard now >= lastLook + DaemonLimits.readerCheckNanoseconds || lastLook == 0 else {
+    mutating func check(_ committer: Committer, now: UInt64) throws -> [Notice] {
+        guard now >= lastCheck + DaemonLimits.readerCheckNanoseconds || lastCheck == 0 else {
             return []
         }
-        lastLook = now
+        lastCheck = now
         let dead = try committer.store.checkReaders()
         deadReaders += dead
         return notices(

@@ -50,7 +50,7 @@ struct Retention {
     }
 
     /// Schedules a run now.
-    mutating func lookSoon(_ now: UInt64) { nextLook = now }
+    mutating func scheduleNow(_ now: UInt64) { nextLook = now }
 
     private mutating func time(of segment: JournalSegment, _ journal: Journal) -> Int64? {
         if let known = times[segment.first] { return known }

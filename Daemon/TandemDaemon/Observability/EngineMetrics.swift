@@ -62,9 +62,9 @@ struct EngineMetrics {
     private var refusals: [Refusal: UInt64] = [:]
     private var refusedSaves: [TandemError.Code: UInt64] = [:]
 
-    mutating func note(_ refusal: Refusal) { refusals[refusal, default: 0] += 1 }
+    mutating func record(_ refusal: Refusal) { refusals[refusal, default: 0] += 1 }
 
-    mutating func note(refusedSave code: TandemError.Code) { refusedSaves[code, default: 0] += 1 }
+    mutating func record(refusedSave code: TandemError.Code) { refusedSaves[code, default: 0] += 1 }
 
     /// The number of connections refused or ended, for any reason.
     var refused: UInt64 { refusals.values.reduce(0, +) }

@@ -33,7 +33,7 @@ struct Histogram: Hashable {
     static func microseconds(ofBucket index: Int) -> UInt64 { 1 << UInt64(index) }
 
     /// Records a duration, `times` times.
-    mutating func note(nanoseconds duration: UInt64, times: UInt64 = 1) {
+    mutating func record(nanoseconds duration: UInt64, times: UInt64 = 1) {
         counts[Self.bucket(ofNanoseconds: duration)] += times
         count += times
         nanoseconds &+= duration &* times

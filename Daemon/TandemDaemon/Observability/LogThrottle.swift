@@ -25,7 +25,7 @@ struct LogThrottle {
 
     /// Returns and resets the number of withheld lines if the interval is over; otherwise returns
     /// 0.
-    mutating func takeWithheld(at now: UInt64) -> UInt64 {
+    mutating func consumeWithheld(at now: UInt64) -> UInt64 {
         guard let due, now >= due else { return 0 }
         defer { withheld = 0 }
         return withheld

@@ -84,14 +84,14 @@ final class ServiceNotifier {
     func passed(_ status: @autoclosure () -> String? = nil) {
         guard schedule?.completed(at: clock.monotonicNanoseconds) == true else { return }
         send(Notify.watchdog)
-        if let status = status() { tell(status) }
+        if let status = status() { report(status) }
     }
 
     /// The time at which the loop should wake up even without events; nil without a watchdog.
     var nextWake: UInt64? { schedule?.nextWake }
 
     /// Reports the daemon's status if it has changed.
-    func tell(_ status: String) {
+    func report(_ status: String) {
         guard status != lastStatus else { return }
         lastStatus = status
         send(Notify.status(status))

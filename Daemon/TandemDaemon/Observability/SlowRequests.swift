@@ -29,7 +29,7 @@ struct SlowRequests {
     }
 
     /// Records a request if it is slow.
-    mutating func note(_ request: Request) {
+    mutating func record(_ request: Request) {
         guard Self.isSlow(from: request.start, to: request.end) else { return }
         requests.removeAll { !Self.isRecent($0, request.end) }
         if requests.count < DaemonLimits.slowRequestsKept { return requests.append(request) }

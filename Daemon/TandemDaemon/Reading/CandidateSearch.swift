@@ -47,7 +47,7 @@ struct CandidateSearch {
         var found = Set(changes.lazy.map(\.object).filter { request.includes(tag: $0.tag) })
         for way in inversePaths {
             // Eight changes take about as long as one object.
-            try budget.take(1 + changes.count / 8, heldBytes: 0)
+            try budget.charge(1 + changes.count / 8, heldBytes: 0)
             found.formUnion(try objects(at: way).filter { request.includes(tag: $0.tag) })
         }
         return found.sorted()
@@ -67,7 +67,7 @@ struct CandidateSearch {
             for object in objects {
                 owners.formUnion(predecessors(of: object, relationship))
                 try budget.expectAllWasRead()
-                try budget.take(
+                try budget.charge(
                     1,
                     heldBytes: (objects.count + owners.count)
                         * MemoryLayout<ObjectReference>.stride * 2)

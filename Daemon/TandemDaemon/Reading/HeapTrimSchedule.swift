@@ -7,8 +7,8 @@
 /// Freed memory counts like the bytes that reads hold: if both exceed `limits.readBytes`, it is
 /// released even while reads follow one another.
 ///
-///     freed.noteRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
-///     if freed.takeDue(now, room: 50_000_000) { ThisProcess.releaseMemory() }
+///     freed.recordRead(bytes: 6_000_000, now: clock.monotonicNanoseconds)
+///     if freed.consumeDue(now, room: 50_000_000) { ThisProcess.releaseMemory() }
 struct HeapTrimSchedule {
     /// The time of the next release; nil if there is not enough freed memory.
     private(set) var due: UInt64?
@@ -16,7 +16,7 @@ struct HeapTrimSchedule {
     private(set) var bytes = 0
 
     /// Records that a read freed `bytes`.
-    mutating func noteRead(bytes: Int, now: UInt64) {
+    mutating func recordRead(bytes: Int, now: UInt64) {
         guard bytes >= DaemonLimits.largeReadBytes else { return }
         due = now + DaemonLimits.heapTrimNanoseconds
         self.bytes += bytes
@@ -26,7 +26,7 @@ struct HeapTrimSchedule {
     ///
     /// `room` is the part of the limit that reads do not use. Bytes below the amount that is always
     /// kept are not released early. Returns true once, until more memory is freed.
-    mutating func takeDue(_ now: UInt64, room: Int) -> Bool {
+    mutating func consumeDue(_ now: UInt64, room: Int) -> Bool {
         let isTooLarge = bytes > max(room, Int(DaemonLimits.keptMemoryBytes))
         guard let due, now >= due || isTooLarge else { return false }
         self.due = nil

@@ -18,11 +18,11 @@ struct HistoryIndex {
     private var ranges: [UInt64: HistoryRange] = [:]
 
     /// Records a transaction, which has to be the next one of its range.
-    mutating func note(_ transaction: EncodedTransaction) {
+    mutating func record(_ transaction: EncodedTransaction) {
         let number = Self.number(of: transaction.position)
         // A transaction before a known range restarts that range.
         if let known = ranges[number], transaction.position >= known.positions.lowerBound {
-            ranges[number]?.note(transaction)
+            ranges[number]?.record(transaction)
             return
         }
         if ranges.count >= Self.maximumRanges, let oldest = ranges.keys.min() {
@@ -71,7 +71,7 @@ struct HistoryRange {
     }
 
     /// Records a transaction if it directly follows the last one.
-    fileprivate mutating func note(_ transaction: EncodedTransaction) {
+    fileprivate mutating func record(_ transaction: EncodedTransaction) {
         guard transaction.position == positions.upperBound + 1 else { return }
         positions = positions.lowerBound...transaction.position
         times = min(times.lowerBound, transaction.time)...max(times.upperBound, transaction.time)

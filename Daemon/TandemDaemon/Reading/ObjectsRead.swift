@@ -42,7 +42,7 @@ struct ObjectsRead {
     private func row(of object: ObjectReference) throws -> StoredObject? {
         let stored = try run.view.stored(object, run.past)
         try size.add(stored?.row)
-        try budget.take(1 + (stored?.row.bytes.count ?? 0) / 64, heldBytes: size.bytes)
+        try budget.charge(1 + (stored?.row.bytes.count ?? 0) / 64, heldBytes: size.bytes)
         return stored
     }
 
@@ -59,12 +59,12 @@ struct ObjectsRead {
             // Count first, as reading all members may take long.
             let count = try run.view.memberCount(
                 of: request.owner.number, relationship, atMost: Self.membersForOne * (most + 1))
-            try budget.take(count / Self.membersForOne, heldBytes: size.bytes)
+            try budget.charge(count / Self.membersForOne, heldBytes: size.bytes)
         }
         let list = try run.view.members(request, relationship, run.past, budget)
         try size.add(references: 1 + list.members.count)
         try size.add(ranks: list.ranks?.count ?? 0)
-        try budget.take(1 + list.members.count / Self.membersForOne, heldBytes: size.bytes)
+        try budget.charge(1 + list.members.count / Self.membersForOne, heldBytes: size.bytes)
         return list
     }
 

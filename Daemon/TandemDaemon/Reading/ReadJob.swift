@@ -91,7 +91,7 @@ final class ReadJob: @unchecked Sendable {
         self.snapshot = snapshot
         chunkBytes = run.limits.chunkBytes
         let windowBytes = run.window?.bytes ?? 0
-        note { state in
+        update { state in
             _ = memory.change(from: 0, to: windowBytes)
             (state.readBytes, state.countedBytes) = (windowBytes, windowBytes)
         }
@@ -134,7 +134,7 @@ final class ReadJob: @unchecked Sendable {
     func advance(
         during turn: ReaderTurn? = nil, by copy: ModelCopy? = nil, _ announce: (ReadJob) -> Void
     ) {
-        note { state in
+        update { state in
             guard let since = state.waitsSince, let turn else { return }
             (state.waited, state.waitsSince) = (state.waited + turn.now - since, nil)
         }
@@ -147,10 +147,10 @@ final class ReadJob: @unchecked Sendable {
                 announceNews(announce)
                 if answer != nil, turn?.isOver == true { turn?.passOn() }
             }
-            note { [answer] in $0.progress.phase = answer == nil ? .done : .resting }
+            update { [answer] in $0.progress.phase = answer == nil ? .done : .resting }
         } catch {
             answer = nil
-            note { state in
+            update { state in
                 state.progress.failure = state.ending ?? error
                 state.progress.freedBytes = state.readBytes
                 (state.progress.phase, state.readBytes) = (.done, 0)
@@ -160,7 +160,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     private func endReading() {
-        note { [memory] state in
+        update { [memory] state in
             _ = memory.change(from: state.countedBytes, to: 0)
             state.countedBytes = 0
         }
@@ -170,7 +170,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     private func read(_ run: ReadRun, _ turn: ReaderTurn?, _ copy: ModelCopy?) throws {
-        note { $0.progress.position = run.position }
+        update { $0.progress.position = run.position }
         var run = run
         if let snapshot, let copy {
             run.model = copy.of(run.model)
@@ -191,9 +191,9 @@ final class ReadJob: @unchecked Sendable {
             let found = try search.select(
                 from: try run.references(search.request.compiled(in: run.model)), run.limits,
                 run.counts)
-            note { $0.progress.found = found }
+            update { $0.progress.found = found }
         }
-        note { [answer] state in
+        update { [answer] state in
             state.progress.phase = .encoding
             state.readBytes = answer?.bytes ?? 0
         }
@@ -217,7 +217,7 @@ final class ReadJob: @unchecked Sendable {
             return false
         }
         if message.isLast { answer = nil }
-        note { [answer] state in
+        update { [answer] state in
             state.messages.append(message)
             state.encodedBytes += message.bytes.count
             state.readBytes = answer?.bytes ?? 0
@@ -231,7 +231,7 @@ final class ReadJob: @unchecked Sendable {
         return encoded < bufferedBytes
     }
 
-    private func note(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
+    private func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
     /// Announces progress, unless an announcement is pending.
     private func announceNews(_ announce: (ReadJob) -> Void) {
@@ -245,7 +245,7 @@ final class ReadJob: @unchecked Sendable {
     // MARK: On the daemon's thread
 
     /// Returns the current progress; later progress is announced again.
-    func takeNews() -> Progress {
+    func consumeProgress() -> Progress {
         state.withLock { state in
             state.hasNews = false
             return state.progress
@@ -253,7 +253,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Ends the job with an error, at the latest before the next object is evaluated.
-    func end(_ error: TandemError) { note { $0.ending = $0.ending ?? error } }
+    func end(_ error: TandemError) { update { $0.ending = $0.ending ?? error } }
 
     /// Ends the job, and drops its messages.
     ///
@@ -280,7 +280,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Removes and returns the next encoded message.
-    func takeMessage() -> EncodedMessage? {
+    func dequeueMessage() -> EncodedMessage? {
         state.withLock { state in
             guard !state.messages.isEmpty else { return nil }
             let message = state.messages.removeFirst()
@@ -310,7 +310,7 @@ final class ReadJob: @unchecked Sendable {
     }
 
     /// Records the time at which the job begins to wait for a turn.
-    func waits(since time: UInt64) { note { $0.waitsSince = time } }
+    func waits(since time: UInt64) { update { $0.waitsSince = time } }
 
     /// Returns the total time spent waiting for turns until `now`, in nanoseconds.
     func waited(until now: UInt64) -> UInt64 {
@@ -326,7 +326,7 @@ final class ReadJob: @unchecked Sendable {
     /// again.
     ///
     /// Returns false if the job is not resting, or the buffer is still too full.
-    func takeRest() -> Bool {
+    func endRest() -> Bool {
         state.withLock { state in
             guard state.progress.phase == .resting, state.encodedBytes <= bufferedBytes / 2 else {
                 return false

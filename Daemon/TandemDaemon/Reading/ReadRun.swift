@@ -66,7 +66,7 @@ struct ReadRun {
     private func find(
         _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
     ) throws -> FetchResult {
-        let part = try fetch.part(of: request)
+        let part = try fetch.resultKind(of: request)
         guard littleWork != nil else {
             return try view.fetch(
                 request, for: part, past: past, chunkBytes: inParts ? limits.chunkBytes : nil,
@@ -125,7 +125,7 @@ struct ReadRun {
         var fold = ColumnFold(columns)
         for stored in objects {
             budget.beginObject()
-            try budget.take(1, heldBytes: objects.byteCount + fold.bytes)
+            try budget.charge(1, heldBytes: objects.byteCount + fold.bytes)
             guard let values = columns.values(stored.object, stored.row, reader) else {
                 throw unread(budget)
             }

@@ -54,7 +54,7 @@ final class ReadWindow {
         position += 1
         for change in try transaction.changes(of: tags) {
             guard let entity = model.entity(tagged: change.object.tag) else { continue }
-            if position <= lastChange { note(change) }
+            if position <= lastChange { add(change) }
             for graph in [start, end] {
                 if let graph, position > graph.position { graph.undo(change, entity) }
             }
@@ -78,7 +78,7 @@ final class ReadWindow {
         }
     }
 
-    private func note(_ change: Change) {
+    private func add(_ change: Change) {
         let mask = changes[change.object.number]?.mask ?? PropertyMask()
         changes[change.object.number] = ChangedObject(
             object: change.object, mask: mask.union(change.changed))

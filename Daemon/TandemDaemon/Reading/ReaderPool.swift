@@ -16,7 +16,7 @@ protocol ReadExecutor: AnyObject {
     var hasWork: Bool { get }
 
     /// Returns the jobs with progress since the last call.
-    func takeNews() -> [ReadJob]
+    func drainProgress() -> [ReadJob]
 
     /// Closes the executor after all jobs have stopped; they must have been cancelled before.
     func close()
@@ -55,8 +55,8 @@ final class ReaderPool: ReadExecutor {
         threads.append(
             try KernelThread.start(name: "reader", stackBytes: Self.stackBytes) {
                 let copy = ModelCopy()
-                while let job = queue.take() {
-                    let turn = turns.take(user: job.user)
+                while let job = queue.dequeue() {
+                    let turn = turns.acquire(user: job.user)
                     job.advance(during: turn, by: copy) { job in
                         news.withLock { $0.append(job) }
                         wakeUp.signal()
@@ -86,7 +86,7 @@ final class ReaderPool: ReadExecutor {
 
     var hasWork: Bool { false }
 
-    func takeNews() -> [ReadJob] {
+    func drainProgress() -> [ReadJob] {
         news.withLock { news in
             defer { news = [] }
             return news
@@ -124,7 +124,7 @@ final class ReadsInTurns: ReadExecutor {
 
     var hasWork: Bool { !queue.isEmpty || !news.isEmpty }
 
-    func takeNews() -> [ReadJob] {
+    func drainProgress() -> [ReadJob] {
         defer { news = [] }
         return news
     }

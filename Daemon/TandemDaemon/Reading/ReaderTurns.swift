@@ -32,7 +32,7 @@ struct TurnOrder {
     /// one.
     ///
     /// Returns a ticket, and whether the read has to wait until ``giveBack()`` returns that ticket.
-    mutating func take(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
+    mutating func acquire(user: UInt32, age: UInt64? = nil) -> (ticket: UInt64, waits: Bool) {
         precondition(free == 0 || isEmpty, "Reads wait only while all turns are taken.")
         lastTicket += 1
         guard free == 0 else {
@@ -94,7 +94,7 @@ final class ReaderTurns: Sendable {
     }
 
     /// Blocks until a new read has a turn.
-    func take(user: UInt32) -> ReaderTurn {
+    func acquire(user: UInt32) -> ReaderTurn {
         let ticket = wait(user: user, age: nil)
         return ReaderTurn(self, user: user, age: ticket)
     }
@@ -108,7 +108,7 @@ final class ReaderTurns: Sendable {
     @discardableResult
     fileprivate func wait(user: UInt32, age: UInt64?) -> UInt64 {
         let (ticket, granted) = state.withLock { state -> (UInt64, WorkQueue<Void>?) in
-            let (ticket, waits) = state.order.take(user: user, age: age)
+            let (ticket, waits) = state.order.acquire(user: user, age: age)
             guard waits else { return (ticket, nil) }
             let granted = WorkQueue<Void>()
             state.waiting[ticket] = granted
@@ -116,7 +116,7 @@ final class ReaderTurns: Sendable {
         }
         guard let granted else { return ticket }
         waiters.add(1, ordering: .relaxed)
-        _ = granted.take()
+        _ = granted.dequeue()
         waiters.subtract(1, ordering: .relaxed)
         return ticket
     }

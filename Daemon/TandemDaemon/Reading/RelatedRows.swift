@@ -30,7 +30,7 @@ struct RelatedRows {
     /// Follows the leading to-one relationships of a key path from a row.
     mutating func follow(_ path: ArraySlice<String>, from row: Row) throws {
         try size.addHop()
-        try budget.take(1, heldBytes: size.bytes)
+        try budget.charge(1, heldBytes: size.bytes)
         guard let first = path.first, let entity = model.entity(tagged: row.tag),
             let slot = entity.slot(of: first), let target = row.reference(slot, in: entity)
         else { return }
@@ -53,7 +53,7 @@ struct RelatedRows {
         if let known = found[target.number] { return known.row }
         guard let stored = try store.stored(target, past) else { return nil }
         try size.add(stored.row)
-        try budget.take(1 + stored.row.bytes.count / 64, heldBytes: size.bytes)
+        try budget.charge(1 + stored.row.bytes.count / 64, heldBytes: size.bytes)
         found[target.number] = StoredObject(
             object: stored.object, version: stored.version, row: stored.row)
         return stored.row

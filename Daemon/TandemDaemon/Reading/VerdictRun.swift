@@ -43,7 +43,7 @@ struct VerdictRun {
             let search = CandidateSearch(request, changes, now, budget)
             var verdicts: [Verdict] = []
             for object in try search.candidates() {
-                try budget.take(1, heldBytes: size.bytes)
+                try budget.charge(1, heldBytes: size.bytes)
                 let verdict = try verdict(on: object, of: request)
                 try size.add(verdict.row)
                 verdicts.append(verdict)
@@ -66,7 +66,7 @@ struct VerdictRun {
             return Verdict(object: object, matches: false, refreshed: false, version: 0, row: nil)
         }
         budget.beginObject()
-        try budget.take(stored.row.bytes.count / 64, heldBytes: size.bytes)
+        try budget.charge(stored.row.bytes.count / 64, heldBytes: size.bytes)
         let matches = request.matches(object, stored.row, now)
         let isRefreshed = isRefreshed(stored, request)
         try budget.expectAllWasRead()

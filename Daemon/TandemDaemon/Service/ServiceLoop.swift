@@ -52,7 +52,7 @@ final class ServiceLoop {
         var isStopping = false
         try engine.committer.retryIfDue()
         let due = try engine.committer.checkpointIfDue()
-        engine.tellAbility()
+        engine.announceReadOnlyState()
         if engine.isHousekeepingDue() {
             engine.markProgress()
             engine.retain()
@@ -68,7 +68,7 @@ final class ServiceLoop {
         for event in events {
             switch event.token {
             case Self.listenerToken: accept()
-            case Self.wakeToken: isStopping = takeInbox() || isStopping
+            case Self.wakeToken: isStopping = drainMailbox() || isStopping
             case Self.signalToken: isStopping = shouldStop(signals) || isStopping
             default: handle(event)
             }
@@ -79,7 +79,7 @@ final class ServiceLoop {
         try watchAnew()
         checkHandshakes()
         engine.reportWithheldLines()
-        if engine.takeFreedDue() { ThisProcess.releaseMemory() }
+        if engine.consumeFreedDue() { ThisProcess.releaseMemory() }
         engine.notifier.passed(engine.summary)
         return isStopping
     }
@@ -88,7 +88,7 @@ final class ServiceLoop {
     ///
     /// Any event ends the busy-wait, not only another request, so no client is delayed.
     private func wait(milliseconds: Int32) throws {
-        let hasAnswered = engine.takeHasAnswered()
+        let hasAnswered = engine.consumeHasAnswered()
         guard milliseconds != 0, hasAnswered, let budget = spin?.budget else {
             return try poller.wait(timeoutMilliseconds: milliseconds, into: &events)
         }
@@ -112,7 +112,7 @@ final class ServiceLoop {
     /// It never blocks. All other events stay pending for the next round.
     private func gather() throws {
         for _ in 0..<DaemonLimits.gatherRounds {
-            try engine.takeSaves()
+            try engine.planSaves()
             guard engine.committer.hasPending, !engine.committer.isBatchFull else { return }
             let isQuiet = engine.sessions.count == 1 ? true : try readMore()
             if isQuiet, !engine.hasSaves { return }
@@ -218,7 +218,7 @@ final class ServiceLoop {
         }
     }
 
-    private func takeInbox() -> Bool {
+    private func drainMailbox() -> Bool {
         wakeUp.clear()
         let (isStopping, sockets) = mailbox.state.withLock { state in
             defer { state.sockets = [] }
@@ -263,7 +263,7 @@ final class ServiceLoop {
     /// Full sockets are watched for writing. Sockets whose bytes can't be processed yet are not
     /// watched for reading.
     private func watchAnew() throws {
-        for session in engine.takeRewatched() where !session.isClosing {
+        for session in engine.drainRewatched() where !session.isClosing {
             guard session.wants != session.watched else { continue }
             session.watched = session.wants
             try poller.modify(

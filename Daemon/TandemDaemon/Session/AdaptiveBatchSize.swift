@@ -17,10 +17,10 @@ struct AdaptiveBatchSize {
     ///
     /// `changes` is the number of changes that `count` objects caused; it includes objects at the
     /// other ends of their links.
-    mutating func note(
-        _ nanoseconds: UInt64, _ count: Int, changing changes: Int, atMost most: Int
+    mutating func adapt(
+        to nanoseconds: UInt64, _ count: Int, changing changes: Int, atMost most: Int
     ) {
-        note(nanoseconds, atMost: most)
+        adapt(to: nanoseconds, atMost: most)
         guard changes > count, count > 0 else { return isFull = false }
         // Twice as many objects cause less than twice as many changes, since links lead to the same
         // objects.
@@ -30,7 +30,7 @@ struct AdaptiveBatchSize {
     }
 
     /// Adapts the size to a transaction's duration.
-    mutating func note(_ nanoseconds: UInt64, atMost most: Int) {
+    mutating func adapt(to nanoseconds: UInt64, atMost most: Int) {
         if nanoseconds > DaemonLimits.batchNanoseconds {
             // If the duration does not depend on the size, halving must not end with one object per
             // transaction.

@@ -173,10 +173,10 @@ final class Session {
 
     // MARK: Requests
 
-    func noteRequest() { requests += 1 }
+    func countRequest() { requests += 1 }
 
     /// Records the arrival time of received bytes, and so of the requests that they complete.
-    func noteArrival(at time: UInt64) { arrival = time }
+    func recordArrival(at time: UInt64) { arrival = time }
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
@@ -189,7 +189,7 @@ final class Session {
     }
 
     /// Removes and returns the first queued save.
-    func takeSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
+    func dequeueSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
         guard waitingSaves > 0, let index = requestQueue.firstIndex(where: { $0.message.isSave })
         else {
             return nil
@@ -200,7 +200,7 @@ final class Session {
     }
 
     /// Removes and returns the first chunk of a batch insert.
-    func takeRows() -> (insert: BatchInsert, id: UInt32)? {
+    func dequeueRows() -> (insert: BatchInsert, id: UInt32)? {
         guard let first = rows.first, case .insert(let insert) = first.message else { return nil }
         rows.removeFirst()
         inboundBytes -= first.bytes
@@ -225,7 +225,7 @@ final class Session {
     }
 
     /// Removes and returns the first queued request, if it can be answered.
-    func takeQuestion() -> (id: UInt32, message: ClientMessage)? {
+    func dequeueQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
         let first = remove(at: 0)
         (askedBytes, askedAt) = (first.bytes, first.arrival)

@@ -5,7 +5,7 @@ import Glibc
 ///
 ///     let queue = WorkQueue<Job>()
 ///     let thread = try KernelThread.start(name: "reader") {
-///         while let job = queue.take() { job.run() }
+///         while let job = queue.dequeue() { job.run() }
 ///     }
 ///     queue.add(job)
 ///     queue.close()
@@ -39,7 +39,7 @@ public final class WorkQueue<Element: Sendable>: @unchecked Sendable {
     }
 
     /// Removes and returns the first element, waiting for one; nil after ``close()``.
-    public func take() -> Element? {
+    public func dequeue() -> Element? {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while elements.isEmpty, !isClosed { pthread_cond_wait(condition, mutex) }

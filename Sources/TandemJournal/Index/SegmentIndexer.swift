@@ -149,7 +149,7 @@ final class IndexWork: Sendable {
                     state.failure = nil
                 }
             } catch {
-                note(error, of: segment)
+                record(error, of: segment)
             }
         }
     }
@@ -166,7 +166,7 @@ final class IndexWork: Sendable {
     }
 
     /// Records a failure; damaged segments are not tried again.
-    private func note(_ error: JournalError, of segment: JournalSegment) {
+    private func record(_ error: JournalError, of segment: JournalSegment) {
         guarded.withLock { state in
             guard error.code != .closed, error.code != .expired else { return }
             state.failure = error.description

@@ -47,12 +47,12 @@ public final class SegmentIndexes {
     public func walk(_ query: IndexQuery) -> IndexedPositions { IndexedPositions(self, query) }
 
     /// Whether the segment that holds a position has a usable index.
-    public func tells(of position: UInt64) -> Bool { index(for: position) != nil }
+    public func covers(_ position: UInt64) -> Bool { index(for: position) != nil }
 
     /// Returns the location of a batch at or shortly before the one that holds a position.
     ///
     /// Returns nil if no index has the location.
-    func place(of position: UInt64) -> (segment: UInt64, offset: UInt64)? {
+    func location(of position: UInt64) -> (segment: UInt64, offset: UInt64)? {
         guard let index = index(for: position) else { return nil }
         let first = index.header.segment.firstPosition
         return attempt { () throws(IndexDamage) in try index.offset(of: position) }

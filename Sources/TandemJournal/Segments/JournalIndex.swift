@@ -25,7 +25,7 @@ public final class JournalIndex: Sendable {
     public init() {}
 
     /// Adds a mark for a batch, unless the last mark is close before it.
-    func note(segment: UInt64, position: UInt64, offset: UInt64) {
+    func addMark(segment: UInt64, position: UInt64, offset: UInt64) {
         marks.withLock { marks in
             if let last = marks[segment]?.last, offset < last.offset + Self.spacingBytes { return }
             marks[segment, default: []].append(Mark(position: position, offset: offset))

@@ -94,10 +94,10 @@ final class SegmentFile {
         else {
             return .bad("batch \(header.batchNumber) has the position \(header.firstPosition)")
         }
-        return Self.judge(header, chain)
+        return Self.check(header, chain)
     }
 
-    private static func judge(_ header: BatchHeader, _ chain: Chain?) -> BatchRead {
+    private static func check(_ header: BatchHeader, _ chain: Chain?) -> BatchRead {
         guard let chain else { return .batch(header) }
         guard header.batchNumber == chain.batchNumber else {
             return .bad("found batch \(header.batchNumber), expected \(chain.batchNumber)")

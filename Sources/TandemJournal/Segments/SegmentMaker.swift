@@ -89,14 +89,14 @@ final class SegmentMaker {
             }
             state = .making(thread, fill)
         } catch {
-            note(error)
+            record(error)
         }
     }
 
     private func makeNow(_ bytes: Int) throws(IOError) {
         let fill = SegmentFill(path: path, bytes: bytes, isPaced: false)
         fill.run(fileSystem)
-        try note(fill)
+        try accept(fill)
     }
 
     /// Waits for the thread, if one runs, and records its result.
@@ -105,20 +105,20 @@ final class SegmentMaker {
         fill.hurry()
         thread.join()
         state = .none
-        try? note(fill)
+        try? accept(fill)
     }
 
-    private func note(_ fill: SegmentFill) throws(IOError) {
+    private func accept(_ fill: SegmentFill) throws(IOError) {
         assert(isIdle, "The thread that filled the file has ended.")
         if let error = fill.failure {
-            note(error)
+            record(error)
             throw error
         }
         failure = nil
         state = .ready(bytes: fill.bytes)
     }
 
-    private func note(_ error: IOError) {
+    private func record(_ error: IOError) {
         assert(isIdle, "A failure leaves no spare.")
         failure = error
         callsToSkip = Self.callsBetweenAttempts

@@ -51,7 +51,7 @@ public struct ByteReader: Sendable {
 
     /// Consumes `count` bytes and returns their range, or throws without consuming any.
     @inlinable
-    public mutating func take(
+    public mutating func consume(
         _ count: Int, _ expected: @autoclosure () -> String
     ) throws(CodingError) -> Range<Int> {
         guard count >= 0, count <= end - position else {
@@ -144,7 +144,7 @@ public struct ByteReader: Sendable {
 
     /// Reads `count` bytes as they are.
     public mutating func raw(_ count: Int) throws(CodingError) -> [UInt8] {
-        let range = try take(count, "\(count) bytes")
+        let range = try consume(count, "\(count) bytes")
         return bytes.withUnsafeBytes { Array($0[range]) }
     }
 
@@ -154,7 +154,7 @@ public struct ByteReader: Sendable {
     /// Reads a length and that many bytes of UTF-8; throws if they are not UTF-8.
     public mutating func string() throws(CodingError) -> String {
         let start = offset
-        let range = try take(try count(), "a string")
+        let range = try consume(try count(), "a string")
         if range.isEmpty { return "" }
         guard let text = try? UTF8Span(validating: bytes.span.extracting(range)) else {
             throw CodingError(expected: "UTF-8", offset: start)

@@ -107,7 +107,8 @@ public struct EncodedTransaction: Hashable, Sendable {
         }
         var chunks: [Chunk] = []
         for (tag, size) in sizes {
-            chunks.append(Chunk(tag: tag, range: try reader.take(size, "a chunk of \(size) bytes")))
+            chunks.append(
+                Chunk(tag: tag, range: try reader.consume(size, "a chunk of \(size) bytes")))
         }
         try reader.expectEnd("the transaction")
         self.bytes = bytes

@@ -43,7 +43,7 @@ struct PatternParser {
 
     private var peek: Unicode.Scalar? { index < scalars.count ? scalars[index] : nil }
 
-    private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+    private mutating func consume(_ scalar: Unicode.Scalar) -> Bool {
         guard peek == scalar else { return false }
         index += 1
         return true
@@ -62,7 +62,7 @@ struct PatternParser {
             throw error("groups are nested more than \(Self.depthLimit) deep")
         }
         var branches = [try sequence()]
-        while take("|") { branches.append(try sequence()) }
+        while consume("|") { branches.append(try sequence()) }
         return branches.count == 1 ? branches[0] : .choice(branches)
     }
 
@@ -94,9 +94,11 @@ struct PatternParser {
     }
 
     private mutating func group() throws(PatternError) -> PatternNode {
-        if take("?"), !take(":") { throw error("only (?:…) is supported of the groups with ?") }
+        if consume("?"), !consume(":") {
+            throw error("only (?:…) is supported of the groups with ?")
+        }
         let node = try choice()
-        guard take(")") else { throw error("a closing ) is missing") }
+        guard consume(")") else { throw error("a closing ) is missing") }
         return node
     }
 
@@ -111,7 +113,7 @@ struct PatternParser {
         }
         index += 1
         // Greedy and lazy repetitions match the same whole texts.
-        _ = take("?")
+        _ = consume("?")
         if let next = peek, "*+?{".unicodeScalars.contains(next) {
             throw error("a repetition cannot be repeated; use a group")
         }
@@ -123,7 +125,7 @@ struct PatternParser {
         index += 1
         let least = try number()
         var most: Int? = least
-        if take(",") { most = peek == "}" ? nil : try number() }
+        if consume(",") { most = peek == "}" ? nil : try number() }
         guard peek == "}" else { throw error("expected a count: {2}, {2,} or {2,4}") }
         guard least <= most ?? least else {
             throw error("the first count is larger than the second")
@@ -164,7 +166,7 @@ struct PatternParser {
 
     /// Reads a set up to and including its closing bracket.
     private mutating func set() throws(PatternError) -> ScalarSet {
-        let isInverted = take("^")
+        let isInverted = consume("^")
         var set = ScalarSet()
         repeat {
             let low = try member()

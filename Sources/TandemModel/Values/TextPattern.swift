@@ -50,7 +50,7 @@ public struct TextPattern: Hashable, Sendable {
         steps += threads.go(from: 0, isBeginning: true, isEnd: next == nil)
         while let scalar = next {
             next = scalars.next()
-            let places = threads.take()
+            let places = threads.drain()
             if places.isEmpty { return false }
             for place in places {
                 guard case .one(let set) = program[place] else { continue }
@@ -79,7 +79,7 @@ public struct TextPattern: Hashable, Sendable {
         }
 
         /// Returns the instructions that wait for a character, and begins a new round.
-        mutating func take() -> [Int] {
+        mutating func drain() -> [Int] {
             round += 1
             hasMatched = false
             let taken = places

@@ -115,25 +115,25 @@ extension Substring {
     /// notations, such as `0x10` and `inf`.
     package var isDecimalNumber: Bool {
         var rest = utf8
-        func takeDigits() -> Int {
+        func consumeDigits() -> Int {
             let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
             rest = rest.dropFirst(digits)
             return digits
         }
-        func take(_ characters: StaticString) -> Bool {
+        func consume(_ characters: StaticString) -> Bool {
             let isNext = rest.first.map { first in
                 characters.withUTF8Buffer { $0.contains(first) }
             }
             if isNext == true { rest = rest.dropFirst() }
             return isNext == true
         }
-        _ = take("+-")
-        let whole = takeDigits()
-        let fraction = take(".") ? takeDigits() : 0
+        _ = consume("+-")
+        let whole = consumeDigits()
+        let fraction = consume(".") ? consumeDigits() : 0
         guard whole + fraction > 0 else { return false }
-        if take("eE") {
-            _ = take("+-")
-            guard takeDigits() > 0 else { return false }
+        if consume("eE") {
+            _ = consume("+-")
+            guard consumeDigits() > 0 else { return false }
         }
         return rest.isEmpty
     }

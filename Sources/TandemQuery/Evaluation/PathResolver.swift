@@ -29,7 +29,7 @@ struct PathResolver {
         let scope = scopes[root]
         var (path, hops, final) = try resolve(names, scope.entity)
         path.root = root
-        if !names.isEmpty { try note(scope.prefix + hops, final, usage) }
+        if !names.isEmpty { try record(scope.prefix + hops, final, usage) }
         return path
     }
 
@@ -39,7 +39,7 @@ struct PathResolver {
     ) throws(TandemError) -> CompiledPath {
         let entity = try destination(of: collection)
         let (path, hops, final) = try resolve(names, entity)
-        try note(prefix(of: collection) + hops, final, usage)
+        try record(prefix(of: collection) + hops, final, usage)
         return path
     }
 
@@ -69,7 +69,7 @@ struct PathResolver {
         return hops
     }
 
-    private mutating func note(
+    private mutating func record(
         _ hops: [ObservedHop], _ final: ObservedProperty?, _ usage: ObservedPath.Usage
     ) throws(TandemError) {
         try PathResolver.check(hops.count)

@@ -26,7 +26,7 @@ struct LastRankCache {
     }
 
     /// Caches a last rank that was read from the store.
-    mutating func note(_ last: Rank?, _ link: UInt16, of owner: ObjectNumber) {
+    mutating func cache(_ last: Rank?, _ link: UInt16, of owner: ObjectNumber) {
         if known.count >= Self.capacity { known.removeAll(keepingCapacity: true) }
         known[Place(link: link, owner: owner)] = .some(last)
         assert(known.count <= Self.capacity, "A full cache is emptied before an owner is added.")
@@ -70,7 +70,7 @@ extension Store {
             return last
         }
         let last = try places(of: owner, relationship).last?.rank
-        lastRanks.note(last, relationship.linkID, of: owner)
+        lastRanks.cache(last, relationship.linkID, of: owner)
         return last
     }
 

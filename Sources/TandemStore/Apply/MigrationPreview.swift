@@ -42,10 +42,10 @@ private final class MigrationPreview {
         for entity in old.entities {
             guard let later = new.entity(tagged: entity.tag) else {
                 let count = try store.count(of: entity.tag)
-                note(entity.name, nil, .declaration, objects: count, lost: count)
+                addCounts(entity.name, nil, .declaration, objects: count, lost: count)
                 continue
             }
-            try look(at: entity, later)
+            try inspect(entity, later)
         }
         for index in Set(new.entities.flatMap(\.uniqueness)).sorted(by: { $0.id < $1.id }) {
             try checkUnique(index)
@@ -55,7 +55,7 @@ private final class MigrationPreview {
 
     /// Adds counts to the report item of a difference; `entity` is the entity that declares the
     /// property.
-    private func note(
+    private func addCounts(
         _ entity: String, _ property: String?, _ aspect: ModelDifference.Aspect, objects: Int,
         lost: Int
     ) {
@@ -72,7 +72,7 @@ private final class MigrationPreview {
 
     // MARK: Rows
 
-    private func look(at old: CompiledEntity, _ new: CompiledEntity) throws(StoreError) {
+    private func inspect(_ old: CompiledEntity, _ new: CompiledEntity) throws(StoreError) {
         let plan = RowMigration(from: old, to: new, dropped: dropped)
         let kept = Set(new.properties.compactMap { plan.source(of: $0.slot) })
         let lost = old.properties.filter { !kept.contains($0.slot) && $0.derivation == nil }
@@ -103,13 +103,13 @@ private final class MigrationPreview {
             let count = losses[property.slot]
             // A property that still exists here has become a derived one.
             let isThere = new.property(named: property.name) != nil
-            note(
+            addCounts(
                 owner(of: property, new, old), property.name, isThere ? .derived : .declaration,
                 objects: count, lost: count)
         }
         for property in converted {
             let (all, bad) = conversions[property.slot]
-            note(owner(of: property, new, new), property.name, .type, objects: all, lost: bad)
+            addCounts(owner(of: property, new, new), property.name, .type, objects: all, lost: bad)
         }
     }
 

@@ -15,7 +15,7 @@ struct SequentialIDDetector {
         repeating: nil, count: SequentialIDDetector.kept)
 
     /// Counts a write of a key.
-    mutating func note(_ key: UnsafeRawBufferPointer) {
+    mutating func record(_ key: UnsafeRawBufferPointer) {
         let split = max(0, key.count - 8)
         var (prefix, last) = (17, UInt64(0))
         for at in 0..<split { prefix = prefix &* 31 &+ Int(key[at]) }
@@ -30,5 +30,5 @@ struct SequentialIDDetector {
     }
 
     /// Counts a write of a key.
-    mutating func note(_ key: [UInt8]) { key.withUnsafeBytes { note($0) } }
+    mutating func record(_ key: [UInt8]) { key.withUnsafeBytes { record($0) } }
 }

@@ -32,7 +32,7 @@ extension Store {
             guard let entity = model.entity(tagged: change.object.tag), change.isValid(for: entity)
             else { throw misfit(change.object, transaction.position) }
             try apply(change, transaction.position, entity, open)
-            applied.note(change.kind, change.object, change.row)
+            applied.record(change.kind, change.object, change.row)
         }
         try end(transaction, applied, open)
     }
@@ -83,7 +83,7 @@ extension Store {
                 throw misfit(object, transaction.position)
             }
             try apply(span[index], transaction.position, entity, open)
-            applied.note(span[index].kind, object, span[index].row)
+            applied.record(span[index].kind, object, span[index].row)
         }
         try end(transaction, applied, open)
     }
@@ -214,7 +214,7 @@ extension Store {
         try open.put(tables.rows, SmallKey(row: object), count: 8 + row.bytes.count) { value in
             Store.fill(value, row, position)
         }
-        writtenRows.note(row, of: object, at: position)
+        writtenRows.record(row, of: object, at: position)
     }
 
     /// Replaces the row of an object; throws `damaged` if there is none.
@@ -233,7 +233,7 @@ extension Store {
             Store.fill(value, row, position)
         }
         guard isThere else { throw rowless(object) }
-        writtenRows.note(row, of: object, at: position)
+        writtenRows.record(row, of: object, at: position)
     }
 
     private static func fill(
@@ -317,7 +317,7 @@ private struct AppliedChanges {
     var bytes = 0
     var inserted: [ObjectReference] = []
 
-    mutating func note(_ kind: Change.Kind, _ object: ObjectReference, _ row: Row?) {
+    mutating func record(_ kind: Change.Kind, _ object: ObjectReference, _ row: Row?) {
         count += 1
         bytes += row?.bytes.count ?? 0
         if kind == .insert { inserted.append(object) }

@@ -59,7 +59,7 @@ extension Store {
     }
 
     /// Stamps the store with this program's Unicode tables; durable after the next checkpoint.
-    public func noteFolding() throws(StoreError) {
+    public func recordFolding() throws(StoreError) {
         try current.put(tables.meta, MetaKey.folding.key, Array(options.folding.utf8))
     }
 

@@ -23,7 +23,7 @@ extension Store {
         try forgetUnchanged(before: saved.position, adding: 1, open)
         let key = StoreKey.save(uid, id)
         try open.put(tables.saves, key, saved.bytes)
-        idDetector.note(key)
+        idDetector.record(key)
         try open.put(tables.unchanged, StoreKey.number(saved.position) + key, [])
     }
 
@@ -43,7 +43,7 @@ extension Store {
             inserted: outcomes, batch: transaction.batch)
         if saved.batch != nil { try forgetEarlierPart(key, open) }
         try open.put(tables.saves, key, count: saved.byteCount) { saved.write(to: $0) }
-        key.withBytes { idDetector.note($0) }
+        key.withBytes { idDetector.record($0) }
         let order = SmallKey(number: transaction.position)
         try open.put(tables.saveOrder, order, count: key.count) { value in
             key.withBytes { value.copyMemory(from: $0) }
@@ -73,7 +73,7 @@ extension Store {
             throw damaged(.saveOrder, 0, "a save's key of \(old.count) bytes")
         }
         try open.delete(tables.saves, old)
-        idDetector.note(old)
+        idDetector.record(old)
         try open.delete(tables.saveOrder, order)
     }
 
@@ -106,7 +106,7 @@ extension Store {
         let position = UInt64(littleEndian: saved.loadUnaligned(as: UInt64.self))
         guard StoreKey.number(position) == order else { return }
         try open.delete(tables.saves, key)
-        idDetector.note(key)
+        idDetector.record(key)
     }
 
     /// Removes saves without effect that are expired or exceed the limit, a bounded number per
@@ -137,7 +137,7 @@ extension Store {
         for key in old {
             try open.delete(tables.unchanged, key)
             try open.delete(tables.saves, Array(key.dropFirst(8)))
-            idDetector.note(Array(key.dropFirst(8)))
+            idDetector.record(Array(key.dropFirst(8)))
         }
     }
 

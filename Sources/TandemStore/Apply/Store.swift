@@ -141,7 +141,7 @@ public final class Store: StoreView {
     }
 
     /// Aborts the open transaction, if there is one.
-    func endTransaction() { takeTransaction()?.abort() }
+    func endTransaction() { detachTransaction()?.abort() }
 
     // MARK: The open transaction
 
@@ -175,12 +175,12 @@ public final class Store: StoreView {
         let room = neededRoom
         do throws(StoreError) {
             try writeState(open)
-            _ = takeTransaction()
+            _ = detachTransaction()
             try observeCommit?(.before, appliedPosition)
             try open.commit()
         } catch {
             open.abort()
-            _ = takeTransaction()
+            _ = detachTransaction()
             assert(openTransaction == nil, "A failed checkpoint has ended its transaction.")
             let error = meaning(of: error, room)
             guard error.code != .failed else { throw error }

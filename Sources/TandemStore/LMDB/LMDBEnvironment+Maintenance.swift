@@ -22,7 +22,7 @@ extension LMDBEnvironment {
             { line, context in
                 guard let line, let context else { return 0 }
                 Unmanaged<ReaderList>.fromOpaque(context).takeUnretainedValue()
-                    .note(String(cString: line))
+                    .parse(String(cString: line))
                 return 0
             }, Unmanaged.passUnretained(list).toOpaque())
         return list.readers(last: UInt64(info.me_last_txnid))
@@ -122,7 +122,7 @@ public struct StoreReaders: Hashable, Sendable {
 private final class ReaderList {
     private var transactions: [UInt64] = []
 
-    func note(_ line: String) {
+    func parse(_ line: String) {
         let words = line.split { $0 == " " || $0 == "\n" }
         guard words.count == 3, let transaction = UInt64(words[2]) else { return }
         transactions.append(transaction)

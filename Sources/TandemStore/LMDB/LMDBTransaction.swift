@@ -146,7 +146,7 @@ final class LMDBTransaction {
         let status = key.withBytes { set(cursor, $0, &value, MDB_RESERVE) }
         try environment.check(status, "write to")
         assert(value.mv_size == count, "The reserved space has the size of the value.")
-        note(value, behind: key.count, in: table)
+        discountWriteToSamePage(value, behind: key.count, in: table)
         fill(UnsafeMutableRawBufferPointer(start: value.mv_data, count: value.mv_size))
     }
 
@@ -238,7 +238,9 @@ final class LMDBTransaction {
     ///
     /// LMDB fills a page from its end: in the same page, a new value lies right before the previous
     /// entry's header and key.
-    private func note(_ value: MDB_val, behind keyBytes: Int, in table: LMDBTable) {
+    private func discountWriteToSamePage(
+        _ value: MDB_val, behind keyBytes: Int, in table: LMDBTable
+    ) {
         let place = UInt(bitPattern: value.mv_data)
         let distance = newest[Int(table)] &- place
         newest[Int(table)] = place
@@ -355,7 +357,7 @@ final class LMDBTransaction {
         }
         var pages = PagePrefetcher()
         while status == 0 {
-            pages.note(key.mv_data)
+            pages.visit(key.mv_data)
             let keyBytes = UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)
             let valueBytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
             guard try body(keyBytes, valueBytes) else { return }
@@ -394,7 +396,7 @@ private struct PagePrefetcher {
     private static var shortWalk: Int { 16 }
 
     @inline(__always)
-    mutating func note(_ key: UnsafeMutableRawPointer?) {
+    mutating func visit(_ key: UnsafeMutableRawPointer?) {
         seen += 1
         guard seen > Self.shortWalk else { return }
         let page = Int(bitPattern: key) >> Self.pageBits

@@ -35,9 +35,9 @@ struct FetchCandidates {
             try walk(IndexCursor(ranges, order))
         default:
             if plan.needsNoRows(for: part), let (table, ranges) = plan.access.keys {
-                try take(table, ranges)
+                try acceptAll(table, ranges)
             } else {
-                try lookAt(try collected())
+                try evaluateInOrder(try collected())
             }
         }
     }
@@ -51,8 +51,8 @@ struct FetchCandidates {
             guard !matches.hasEnough else { return false }
             let object = try view.object(tag, number, in: .rows)
             if isCounting {
-                matches.take(object, key: [])
-                try matches.takeKeys(1)
+                matches.accept(object, key: [])
+                try matches.chargeKeys(1)
             } else {
                 try matches.evaluate(object, value)
             }
@@ -63,21 +63,21 @@ struct FetchCandidates {
     // MARK: Keys alone
 
     /// Adds the objects of index or link keys, all of which match.
-    private func take(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
+    private func acceptAll(_ table: StoreTable, _ ranges: [KeyRange]) throws(StoreError) {
         let places = part == .count ? nil : plan.places
         let sortKey = part == .count || places != nil ? nil : plan.keys
         for range in ranges {
             try view.current.scan(view.tables[table], in: range) {
                 (key, value) throws(StoreError) in
-                try matches.takeKeys(1)
+                try matches.chargeKeys(1)
                 let object = try view.object(endOf: key, value, in: table)
                 guard request.includes(tag: object.tag) else { return }
                 if let places {
-                    guard take(object, key, places) else { return try matches.look(at: object) }
+                    guard accept(object, key, places) else { return try matches.evaluate(object) }
                 } else if let made = sortKey.map({ $0.key(key) }) ?? [] {
-                    matches.take(object, key: made)
+                    matches.accept(object, key: made)
                 } else {
-                    try matches.look(at: object)
+                    try matches.evaluate(object)
                 }
             }
         }
@@ -85,14 +85,14 @@ struct FetchCandidates {
 
     /// Adds the object of a key; returns false if its row has to be read.
     @inline(__always)
-    private func take(
+    private func accept(
         _ object: ObjectReference, _ key: UnsafeRawBufferPointer, _ places: IndexPlaces
     ) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: places.longestRest, alignment: 1) { room in
             guard let start = room.baseAddress else { return false }
             let (related, count) = places.withReader { $0.read(key, into: start) }
             guard case .known(let related) = related else { return false }
-            return matches.take(
+            return matches.accept(
                 object, related: related, rest: UnsafeRawBufferPointer(rebasing: room[..<count]))
         }
     }
@@ -109,12 +109,12 @@ struct FetchCandidates {
             let object = try view.object(endOf: entry.key, entry.value, in: .indexes)
             let key = sortKey.flatMap { $0.key(entry.key) }
             walk.advance(to: entry)
-            try matches.takeKeys(1)
+            try matches.chargeKeys(1)
             guard request.includes(tag: object.tag) else { continue }
             if let key {
-                matches.take(object, key: key)
+                matches.accept(object, key: key)
             } else {
-                try matches.look(at: object)
+                try matches.evaluate(object)
             }
         }
     }
@@ -124,12 +124,12 @@ struct FetchCandidates {
     /// Evaluates objects in ascending order, without duplicates.
     ///
     /// Rows are stored in the same order.
-    private func lookAt(_ objects: [ObjectReference]) throws(StoreError) {
+    private func evaluateInOrder(_ objects: [ObjectReference]) throws(StoreError) {
         var last: ObjectReference?
         for object in objects where object != last && request.includes(tag: object.tag) {
             assert(last.map { $0 < object } ?? true, "The candidates were sorted.")
             guard !matches.hasEnough else { return }
-            try matches.look(at: object)
+            try matches.evaluate(object)
             last = object
         }
     }
@@ -141,7 +141,7 @@ struct FetchCandidates {
             switch path {
             case .unique(let unique):
                 for key in unique.keys {
-                    try matches.takeKeys(1)
+                    try matches.chargeKeys(1)
                     if let object = try view.holder(ofKey: key) { objects.append(object) }
                 }
             case .holders(let member):
@@ -166,7 +166,7 @@ struct FetchCandidates {
     ) throws(StoreError) {
         try view.current.scan(view.tables[table], in: range) { (key, value) throws(StoreError) in
             objects.append(try view.object(endOf: key, value, in: table))
-            try matches.takeKeys(1, collected: objects.count)
+            try matches.chargeKeys(1, collected: objects.count)
         }
     }
 
@@ -203,7 +203,7 @@ struct FetchCandidates {
                 let row = try view.stored(own)?.row
             else { continue }
             relatedRowsRead += 1
-            try budget.take(1, heldBytes: matches.bytes)
+            try budget.charge(1, heldBytes: matches.bytes)
             if let target = row.reference(slot, in: entity) { objects.append(target) }
             return
         }

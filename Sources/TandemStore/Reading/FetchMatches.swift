@@ -22,7 +22,7 @@ final class FetchMatches {
     /// Whether the row of every match is in the answer.
     private let keepsRows: Bool
     /// The details of each match, if the request opens a list.
-    private var notes: ListDetailCollector?
+    private var details: ListDetailCollector?
     /// The maximum number of objects of a list that is answered with rows.
     private let rowsUpTo: Int
     /// The number of matches up to which their rows are kept.
@@ -58,7 +58,7 @@ final class FetchMatches {
         keepsRows = part == .rows && limit == nil
         if case .list(let hops) = part {
             keys = GroupedKeys(of: request, sections: true)
-            notes = ListDetailCollector(hops, keys)
+            details = ListDetailCollector(hops, keys)
             rowsUpTo = hops.rowsUpTo
         } else {
             keys = GroupedKeys(of: request)
@@ -76,9 +76,9 @@ final class FetchMatches {
     /// collected so far.
     ///
     /// Throws if the read must end.
-    func takeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
+    func chargeKeys(_ count: Int, collected: Int = 0) throws(StoreError) {
         keysRead += count
-        try budget.take(
+        try budget.charge(
             count, heldBytes: bytes + collected * MemoryLayout<ObjectReference>.stride)
     }
 
@@ -89,9 +89,9 @@ final class FetchMatches {
     // MARK: Evaluation
 
     /// Adds an object that matches according to an index, with its sort key.
-    func take(_ object: ObjectReference, key: [UInt8]) {
+    func accept(_ object: ObjectReference, key: [UInt8]) {
         guard !isPast(object) else { return }
-        note(object, key)
+        append(object, key)
     }
 
     /// Adds an object that matches according to an index, with its related object and the rest of
@@ -99,25 +99,25 @@ final class FetchMatches {
     ///
     /// Returns false if its row has to be read, because the related object is not known yet.
     @inline(__always)
-    func take(
+    func accept(
         _ object: ObjectReference, related: ObjectNumber?, rest: UnsafeRawBufferPointer
     ) -> Bool {
         guard !isPast(object) else { return true }
-        let before = notes?.bytes ?? 0
-        guard let place = keys.place(knowing: related), notes?.note(at: place) ?? true else {
+        let before = details?.bytes ?? 0
+        guard let place = keys.place(knowing: related), details?.collect(at: place) ?? true else {
             return false
         }
-        if let after = notes?.bytes {
+        if let after = details?.bytes {
             bytes += after - before + keys.prefixBytes(place.group) + rest.count
         }
-        note(arena.add(object, rest, group: place.group))
+        append(arena.add(object, rest, group: place.group))
         return true
     }
 
     /// Reads and evaluates an object, unless it does not exist or its row changed after the
     /// position.
-    func look(at object: ObjectReference) throws(StoreError) {
-        try budget.take(1, heldBytes: bytes)
+    func evaluate(_ object: ObjectReference) throws(StoreError) {
+        try budget.charge(1, heldBytes: bytes)
         guard !isPast(object),
             let value = try view.current.get(view.tables.rows, SmallKey(row: object))
         else { return }
@@ -125,10 +125,10 @@ final class FetchMatches {
     }
 
     /// Evaluates the objects whose rows changed after the position, using their former rows.
-    func lookAtChanged() throws(StoreError) {
+    func evaluateChanged() throws(StoreError) {
         guard let past else { return }
         for object in past.changedObjects({ request.includes(tag: $0) }) {
-            try budget.take(1, heldBytes: bytes)
+            try budget.charge(1, heldBytes: bytes)
             guard let row = past.net(object)?.before else { continue }
             try row.withView { evaluate(object, past.position, $0) }?.raise()
         }
@@ -143,7 +143,7 @@ final class FetchMatches {
     ) throws(StoreError) {
         guard !isPast(object) else { return }
         let row = try view.rowView(object, at: value)
-        try budget.take(1 + row.bytes.count / 64, heldBytes: bytes)
+        try budget.charge(1 + row.bytes.count / 64, heldBytes: bytes)
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         try view.current.lend { () throws(StoreError) in
             try evaluate(object, version, row)?.raise()
@@ -166,20 +166,20 @@ final class FetchMatches {
         }
         guard let match = match(object, row) else { return unsettled }
         keep(row, of: match, version)
-        note(match)
+        append(match)
         return nil
     }
 
     /// Returns a match with its sort key, and records its list details; nil if the reader lacks an
     /// object.
     private func match(_ object: ObjectReference, _ row: RowView) -> Match? {
-        let before = keys.bytes + (notes?.bytes ?? 0)
-        defer { bytes += keys.bytes + (notes?.bytes ?? 0) - before }
+        let before = keys.bytes + (details?.bytes ?? 0)
+        defer { bytes += keys.bytes + (details?.bytes ?? 0) - before }
         guard let place = keys.place(of: object, row, reader),
-            notes?.note(row, at: place, request, reader) ?? true
+            details?.collect(row, at: place, request, reader) ?? true
         else { return nil }
         // The answer to a list request contains complete keys, even if many share a prefix.
-        if notes != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
+        if details != nil { bytes += keys.prefixBytes(place.group) + keys.rest.bytes.count }
         return arena.add(object, keys.rest.bytes, group: place.group)
     }
 
@@ -205,14 +205,14 @@ final class FetchMatches {
     /// The reason why something could not be read.
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
 
-    private func note(_ object: ObjectReference, _ key: [UInt8]) {
-        if limit == 0 { counted += 1 } else { note(arena.add(object, key)) }
+    private func append(_ object: ObjectReference, _ key: [UInt8]) {
+        if limit == 0 { counted += 1 } else { append(arena.add(object, key)) }
     }
 
-    private func note(_ match: Match) {
+    private func append(_ match: Match) {
         found.append(match)
         assert(found.count == arena.count, "Each match has a sort key.")
-        assert(notes.map { $0.count == found.count } ?? true, "Each match of a list has details.")
+        assert(details.map { $0.count == found.count } ?? true, "Each match of a list has details.")
         bytes +=
             MemoryLayout<Match>.stride + MemoryLayout<Int>.stride + arena.bytes(of: match).count
     }
@@ -262,7 +262,7 @@ final class FetchMatches {
     /// Returns the placements of matches if they form a list that is too long to be answered with
     /// rows.
     func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
-        matches.count > rowsUpTo ? try notes?.places(of: matches, arena, keys) : nil
+        matches.count > rowsUpTo ? try details?.places(of: matches, arena, keys) : nil
     }
 
     /// Returns the rows of matches, and reads those that were not kept.
@@ -278,7 +278,7 @@ final class FetchMatches {
         for match in matches {
             guard let stored = try stored(match) else { throw view.unreadable }
             objects.append(stored)
-            try budget.take(1, heldBytes: bytes + objects.byteCount)
+            try budget.charge(1, heldBytes: bytes + objects.byteCount)
         }
         return objects
     }

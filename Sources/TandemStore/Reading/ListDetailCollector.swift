@@ -38,7 +38,7 @@ struct ListDetailCollector {
         MemoryLayout<UInt32>.stride + MemoryLayout<ListPlacements.Run>.stride
 
     /// Records the details of a match; returns false if the reader lacks an object.
-    mutating func note(
+    mutating func collect(
         _ row: RowView, at place: GroupedKeys.Place, _ request: CompiledRequest,
         _ reader: HistoricalReader
     ) -> Bool {
@@ -47,9 +47,9 @@ struct ListDetailCollector {
             ends.removeAll(keepingCapacity: true)
             guard hops.follow(row, request, reader, into: &ends) else { return false }
             assert(ends.count == hops.count, "Each hop has an end, or none.")
-            for end in ends { links.append(end.map { self.place(of: $0) } ?? 0) }
+            for end in ends { links.append(end.map { self.index(of: $0) } ?? 0) }
             if known == nil, let relatedHop, let end = ends[relatedHop] {
-                learn(place.related, self.place(of: end))
+                learn(place.related, self.index(of: end))
             }
         } else if let known {
             links.append(known)
@@ -69,7 +69,7 @@ struct ListDetailCollector {
     /// Records the details of a match from its placement alone; returns false if its reached object
     /// is not known yet.
     @inline(__always)
-    mutating func note(at place: GroupedKeys.Place) -> Bool {
+    mutating func collect(at place: GroupedKeys.Place) -> Bool {
         if hops.count > 0 {
             guard hops.count == 1, relatedHop != nil else { return false }
             guard let link = place.related < 0 ? 0 : link(ofRelated: place.related) else {
@@ -96,7 +96,7 @@ struct ListDetailCollector {
         relatedLinks[related] = place
     }
 
-    private mutating func place(of object: ObjectReference) -> UInt32 {
+    private mutating func index(of object: ObjectReference) -> UInt32 {
         if let place = reachedPlaces[object.number] { return place }
         reached.append(object)
         bytes += MemoryLayout<ObjectReference>.stride + 32

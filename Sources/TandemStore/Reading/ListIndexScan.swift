@@ -98,7 +98,7 @@ final class ListIndexScan {
         try index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
-                try budget.take(1, heldBytes: bytes + storage.bytes)
+                try budget.charge(1, heldBytes: bytes + storage.bytes)
                 let object = try view.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
                     guard request.includes(tag: object.tag) else { return }
@@ -128,12 +128,12 @@ final class ListIndexScan {
         _ object: ObjectReference, _ target: IndexPlaces.Related, _ count: Int,
         _ storage: inout ListRecordStorage
     ) throws(StoreError) {
-        guard case .known(let target) = target else { return try look(at: object, &storage) }
+        guard case .known(let target) = target else { return try evaluate(object, &storage) }
         if let place = keys.place(knowing: target), let link = link(place) {
             open(place, link: link, storage)
             storage.append(object, rest: count)
         } else {
-            try look(at: object, &storage)
+            try evaluate(object, &storage)
         }
         related = .some(target)
     }
@@ -148,8 +148,8 @@ final class ListIndexScan {
     }
 
     /// Adds an object, using its row.
-    private func look(
-        at object: ObjectReference, _ storage: inout ListRecordStorage
+    private func evaluate(
+        _ object: ObjectReference, _ storage: inout ListRecordStorage
     ) throws(StoreError) {
         related = nil
         guard let value = try view.current.get(view.tables.rows, SmallKey(row: object)) else {

@@ -95,6 +95,6 @@ struct SortedTableScan {
             return true
         }
         guard areKnown else { throw view.unreadable }
-        try budget.take(lent.count, heldBytes: rows.byteCount + ordinals.count * 32)
+        try budget.charge(lent.count, heldBytes: rows.byteCount + ordinals.count * 32)
     }
 }

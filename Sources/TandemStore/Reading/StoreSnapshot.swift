@@ -45,6 +45,6 @@ public final class StoreSnapshot: StoreView {
     /// Calling this again has no effect.
     public func end() {
         hasEnded = true
-        takeTransaction()?.abort()
+        detachTransaction()?.abort()
     }
 }

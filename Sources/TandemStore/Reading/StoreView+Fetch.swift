@@ -82,7 +82,7 @@ extension StoreView {
         try candidates.run()
         // The candidates so far are all objects that exist now, except those that changed after the
         // position.
-        try matches.lookAtChanged()
+        try matches.evaluateChanged()
         try matches.sort()
         result.count = matches.count
         result.rowsRead = matches.rowsRead + candidates.relatedRowsRead

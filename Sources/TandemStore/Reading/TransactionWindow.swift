@@ -50,7 +50,7 @@ public struct TransactionWindow: Sendable {
             net.after = change.row
         }
         for link in change.links {
-            net.noteRank(link)
+            net.recordRank(link)
             if net.links[link.slot]?[link.target] == !link.isAdded {
                 net.links[link.slot]?[link.target] = nil
             } else {
@@ -64,7 +64,7 @@ public struct TransactionWindow: Sendable {
 
 extension TransactionWindow.NetChange {
     /// Records the rank that a member had before its link first changed.
-    fileprivate mutating func noteRank(_ link: LinkChange) {
+    fileprivate mutating func recordRank(_ link: LinkChange) {
         guard link.rank != nil, ranks[link.slot]?[link.target] == nil else { return }
         ranks[link.slot, default: [:]]
             .updateValue(link.isAdded ? nil : link.rank, forKey: link.target)

@@ -47,21 +47,21 @@ public final class ReadBudget {
     public private(set) var failure: StoreError?
 
     /// Records that a read failed.
-    func note(_ error: StoreError) { if failure == nil { failure = error } }
+    func record(_ error: StoreError) { if failure == nil { failure = error } }
 
     /// Accounts for the next `count` reads; throws if the read must end.
     ///
     /// `heldBytes` is the approximate size of the data that the read holds. It is evaluated only
     /// for a check.
     @inline(__always)
-    public func take(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
+    public func charge(_ count: Int, heldBytes: @autoclosure () -> Int) throws(StoreError) {
         sinceCheck += count
         guard sinceCheck >= Self.checkInterval || workLeft != .max else { return }
-        try takeSlowly(count, heldBytes())
+        try chargeSlowly(count, heldBytes())
     }
 
     @inline(never)
-    private func takeSlowly(_ count: Int, _ heldBytes: Int) throws(StoreError) {
+    private func chargeSlowly(_ count: Int, _ heldBytes: Int) throws(StoreError) {
         if workLeft != .max {
             workLeft -= min(
                 workLeft + 1, count.multipliedReportingOverflow(by: weight).partialValue)
@@ -122,7 +122,7 @@ public final class ReadBudget {
                 "\(ofRequest) related objects; use fewer to-many hops, or fetch fewer objects")
         }
         do throws(StoreError) {
-            try take(count, heldBytes: heldBytes)
+            try charge(count, heldBytes: heldBytes)
         } catch {
             refusal = refusal ?? error
         }

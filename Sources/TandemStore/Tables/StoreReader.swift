@@ -23,7 +23,7 @@ public struct StoreReader: GraphReader {
             guard budget.spend(stored.row.bytes.count / 64) else { return .unknown }
             return .row(stored.row)
         } catch {
-            budget.note(error)
+            budget.record(error)
             return .unknown
         }
     }
@@ -37,7 +37,7 @@ public struct StoreReader: GraphReader {
             }
             if !isThere { body(.missing) }
         } catch {
-            budget.note(error)
+            budget.record(error)
             body(.unknown)
         }
     }
@@ -48,7 +48,7 @@ public struct StoreReader: GraphReader {
         do {
             return try store.content(of: text.blob)
         } catch {
-            budget.note(error)
+            budget.record(error)
             return nil
         }
     }
@@ -63,7 +63,7 @@ public struct StoreReader: GraphReader {
                 of: object.number, relationship, atMost: most == .max ? most : most + 1)
             return budget.spend(members: members.count) ? members : nil
         } catch {
-            budget.note(error)
+            budget.record(error)
             return nil
         }
     }

@@ -44,7 +44,7 @@ public class StoreView {
     }
 
     /// Returns the transaction for reads without ending it; the view no longer has one.
-    func takeTransaction() -> LMDBTransaction? {
+    func detachTransaction() -> LMDBTransaction? {
         defer { transaction = nil }
         return transaction
     }

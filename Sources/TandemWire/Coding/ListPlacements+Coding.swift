@@ -116,7 +116,7 @@ extension ByteReader {
     ) throws(CodingError) -> [Number] {
         let width = MemoryLayout<Number>.size
         let (size, isTooMuch) = count.multipliedReportingOverflow(by: width)
-        let range = try take(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
+        let range = try consume(isTooMuch ? .max : size, "\(count) numbers of \(width) bytes")
         // An empty array must not be made this way: its count would be written to the storage that
         // all empty arrays share.
         guard count > 0 else { return [] }

@@ -3,7 +3,7 @@ import TandemModel
 /// An assembler that joins chunked answers, for programs that use the protocol directly and need
 /// complete answers.
 ///
-///     if let answer = assembler.take(envelope) { handle(answer) }
+///     if let answer = assembler.consume(envelope) { handle(answer) }
 package struct AnswerAssembler: Sendable {
     private var begun: [UInt32: FetchAnswer] = [:]
 
@@ -14,7 +14,7 @@ package struct AnswerAssembler: Sendable {
     ///
     /// A message that is not chunked is returned unchanged, and a last chunk returns the assembled
     /// answer. The result is nil for other chunks, and for chunks of an unknown answer.
-    package mutating func take(_ envelope: Envelope<DaemonMessage>) -> Envelope<DaemonMessage>? {
+    package mutating func consume(_ envelope: Envelope<DaemonMessage>) -> Envelope<DaemonMessage>? {
         switch envelope.message {
         case .fetched(let head) where head.hasMore:
             begun[envelope.id] = head

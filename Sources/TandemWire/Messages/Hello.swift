@@ -45,7 +45,7 @@ public struct Hello: WireCodable {
     public init(from reader: inout ByteReader) throws(CodingError) {
         self.init(protocolVersion: try reader.uint16())
         guard protocolVersion == WireLimits.protocolVersion else {
-            _ = try reader.take(reader.remaining, "a hello of another version")
+            _ = try reader.consume(reader.remaining, "a hello of another version")
             return
         }
         author = try reader.string()

@@ -35,7 +35,7 @@ import TandemIO
                 output.write(Bridge.json(event))
             case .model(let hash, let position):
                 news.withLock { $0.add(hash, position) }
-                Task { await self?.tellNews() }
+                Task { await self?.sendPendingSchemaEvents() }
             }
         }
     }
@@ -77,7 +77,7 @@ import TandemIO
             if answer.position > 0 || answer.members["position"] != nil {
                 answer.members["position"] = JSON(number: answer.position)
             }
-            tellNews(through: answer.position)
+            sendPendingSchemaEvents(through: answer.position)
             output.write(["ok": .object(answer.members)], to: id)
         } catch let failure as BridgeFailure {
             output.write(["error": failure.json], to: id)
@@ -99,7 +99,7 @@ import TandemIO
     private func fail(_ id: RequestID, _ error: TandemError) {
         if let done = error.done {
             catchUp(to: done.position.number)
-            tellNews(through: done.position.number)
+            sendPendingSchemaEvents(through: done.position.number)
         }
         output.write(["error": BridgeErrors.json(error)], to: id)
     }
@@ -162,8 +162,8 @@ import TandemIO
     ///
     /// Before an answer, only models up to its position are reported, so that contexts stay at that
     /// position.
-    func tellNews(through number: UInt64 = .max) {
-        for (hash, position) in news.withLock({ $0.take(through: number) }) {
+    func sendPendingSchemaEvents(through number: UInt64 = .max) {
+        for (hash, position) in news.withLock({ $0.drain(through: number) }) {
             catchUp(to: position.number)
             output.write(["event": .string("schema"), "hash": .string(hash.description)])
         }
@@ -191,7 +191,7 @@ struct PendingSchemaEvents {
         last = position.number
     }
 
-    mutating func take(through number: UInt64) -> [(StableHash, Position)] {
+    mutating func drain(through number: UInt64) -> [(StableHash, Position)] {
         let count = models.prefix { $0.1.number <= number }.count
         defer { models.removeFirst(count) }
         return Array(models.prefix(count))

@@ -33,7 +33,7 @@ struct Durations: Equatable {
     var count: Int { counts.reduce(0, +) }
 
     /// Adds a duration.
-    mutating func note(_ microseconds: Int64) {
+    mutating func add(_ microseconds: Int64) {
         counts[bounds.partitioningIndex { $0 >= microseconds }] += 1
         longest = max(longest, microseconds)
     }

@@ -15,7 +15,7 @@ struct StatisticCounts: Equatable {
     var changes: Int { inserts + updates + deletes + touches }
 
     /// Counts a change.
-    mutating func note(_ kind: Change.Kind) {
+    mutating func add(_ kind: Change.Kind) {
         switch kind {
         case .insert: inserts += 1
         case .update: updates += 1
@@ -49,18 +49,18 @@ struct JournalStatistics {
     init(by statistic: Statistic) { self.statistic = statistic }
 
     /// Counts a transaction.
-    mutating func note(_ entry: LogEntry) {
+    mutating func add(_ entry: LogEntry) {
         let transaction = entry.transaction
         var counts = StatisticCounts(transactions: 1, batches: transaction.batch == nil ? 0 : 1)
-        for change in transaction.changes { counts.note(change.kind) }
+        for change in transaction.changes { counts.add(change.kind) }
         if statistic == .size || statistic == .author { counts.bytes = Self.bytes(transaction) }
         total.add(counts)
-        span.note(transaction)
+        span.extend(by: transaction)
         switch statistic {
-        case .entity: noteEntities(entry)
-        case .author: tally.note(transaction.principal.author.shownName) { $0.add(counts) }
-        case .property: noteProperties(entry)
-        case .size: tally.note(Self.size(counts.bytes)) { $0.add(counts) }
+        case .entity: addEntities(entry)
+        case .author: tally.update(transaction.principal.author.shownName) { $0.add(counts) }
+        case .property: addProperties(entry)
+        case .size: tally.update(Self.size(counts.bytes)) { $0.add(counts) }
         }
     }
 
@@ -71,26 +71,26 @@ struct JournalStatistics {
         return sent.encoded().bytes.count
     }
 
-    private mutating func noteEntities(_ entry: LogEntry) {
+    private mutating func addEntities(_ entry: LogEntry) {
         // Changes are ordered by entity, so each run needs one look-up of the name.
         for changes in entry.transaction.changes.runs(by: \.object.tag) {
             var counts = StatisticCounts(transactions: 1)
-            for change in changes { counts.note(change.kind) }
-            tally.note(entry.entityName(changes[changes.startIndex])) { $0.add(counts) }
+            for change in changes { counts.add(change.kind) }
+            tally.update(entry.entityName(changes[changes.startIndex])) { $0.add(counts) }
         }
     }
 
-    private mutating func noteProperties(_ entry: LogEntry) {
+    private mutating func addProperties(_ entry: LogEntry) {
         for changes in entry.transaction.changes.runs(by: \.object.tag) {
             guard let entity = changes.first.flatMap(entry.entity) else { continue }
             var slots: [Int: StatisticCounts] = [:]
             for change in changes {
                 for slot in change.changed {
-                    slots[slot, default: StatisticCounts(transactions: 1)].note(change.kind)
+                    slots[slot, default: StatisticCounts(transactions: 1)].add(change.kind)
                 }
             }
             for (slot, counts) in slots where entity.properties.indices.contains(slot) {
-                tally.note("\(entity.name).\(entity.properties[slot].name)") { $0.add(counts) }
+                tally.update("\(entity.name).\(entity.properties[slot].name)") { $0.add(counts) }
             }
         }
     }

@@ -12,7 +12,7 @@ struct Tally<Counts> {
     init(limit: Int, zero: Counts) { (self.limit, self.zero) = (limit, zero) }
 
     /// Changes the counts of a name.
-    mutating func note(_ name: String, _ change: (inout Counts) -> Void) {
+    mutating func update(_ name: String, _ change: (inout Counts) -> Void) {
         let zero = zero
         if named[name] != nil || named.count < limit {
             change(&named[name, default: zero])

@@ -24,25 +24,25 @@ struct Timeline {
     init(columns: Int) { grid = TimeGrid(limit: columns) }
 
     /// Counts a transaction.
-    mutating func note(_ entry: LogEntry) {
+    mutating func add(_ entry: LogEntry) {
         let transaction = entry.transaction
-        noteTime(transaction.time)
-        span.note(transaction)
+        addTime(transaction.time)
+        span.extend(by: transaction)
         transactions += 1
         if transaction.batch != nil { batches += 1 }
         changes += transaction.changes.count
         let column = grid.column(transaction.time)
         total[column, default: 0] += 1
-        authors.note(transaction.principal.author.shownName) { $0[column, default: 0] += 1 }
-        if entry.modelHash != nil { entities.note("(model)") { $0[column, default: 0] += 1 } }
+        authors.update(transaction.principal.author.shownName) { $0[column, default: 0] += 1 }
+        if entry.modelHash != nil { entities.update("(model)") { $0[column, default: 0] += 1 } }
         for changes in transaction.changes.runs(by: \.object.tag) {
-            entities.note(entry.entityName(changes[changes.startIndex])) {
+            entities.update(entry.entityName(changes[changes.startIndex])) {
                 $0[column, default: 0] += changes.count
             }
         }
     }
 
-    private mutating func noteTime(_ time: Int64) {
+    private mutating func addTime(_ time: Int64) {
         let factor = grid.include(time)
         if factor > 1 {
             total = Self.merged(total, factor)
@@ -51,7 +51,7 @@ struct Timeline {
         }
         if let last {
             let (gap, isOut) = time.subtractingReportingOverflow(last)
-            gaps.note(isOut ? (time > last ? .max : 0) : max(0, gap))
+            gaps.add(isOut ? (time > last ? .max : 0) : max(0, gap))
         }
         last = time
     }

@@ -33,7 +33,7 @@ struct TransactionSpan: Equatable {
 
 extension TransactionSpan? {
     /// Extends the span by a transaction.
-    mutating func note(_ transaction: Transaction) {
+    mutating func extend(by transaction: Transaction) {
         if self == nil { self = TransactionSpan(transaction) } else { self?.add(transaction) }
     }
 }

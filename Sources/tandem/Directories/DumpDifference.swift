@@ -28,14 +28,15 @@ final class DumpDifference {
                 guard failure == nil else { return }
                 let line = DumpLine(text)
                 while let wanted = next, wanted.order < line.order {
-                    tell("the journal determines \(wanted.text), which the store lacks")
+                    report("the journal determines \(wanted.text), which the store lacks")
                     next = try expected.next()
                 }
                 guard let wanted = next, wanted.order == line.order else {
-                    return tell("the store has \(line.text), which the journal does not determine")
+                    return report(
+                        "the store has \(line.text), which the journal does not determine")
                 }
                 if wanted.text != line.text {
-                    tell("the store has \(line.text), but the journal determines \(wanted.text)")
+                    report("the store has \(line.text), but the journal determines \(wanted.text)")
                 }
                 next = try expected.next()
             } catch {
@@ -44,14 +45,14 @@ final class DumpDifference {
         }
         if let failure { throw failure }
         while let wanted = next {
-            tell("the journal determines \(wanted.text), which the store lacks")
+            report("the journal determines \(wanted.text), which the store lacks")
             next = try expected.next()
         }
         let rest = found - told.count
         return rest > 0 ? told + ["\(Quantity.count(rest, "more line")) of the dumps differ"] : told
     }
 
-    private func tell(_ sentence: String) {
+    private func report(_ sentence: String) {
         found += 1
         if told.count < Self.linesTold { told.append(sentence) }
     }

@@ -37,7 +37,7 @@ final class JournalVerification {
         (first, next) = (oldest.first, oldest.first)
         (segments, bytes) = (sizes.count, sizes.reduce(0) { $0 + $1.bytes })
         if let missing = folder.missing(before: first) {
-            note(
+            record(
                 VerifyProblem(
                     kind: .gap, path: folder.path, positions: missing.positions,
                     message: missing.message))
@@ -45,18 +45,18 @@ final class JournalVerification {
         let reader = JournalReader(directory: folder.path, fileSystem: files, from: first)
         while let item = try mapped({ try item(of: reader) }) {
             switch item {
-            case .gap(let gap): try note(gap, reader)
-            case .entry(let entry): note(entry, reader)
+            case .gap(let gap): try record(gap, reader)
+            case .entry(let entry): record(entry, reader)
             }
             if transactions.isMultiple(of: 4_096) { show(progress, reader, sizes) }
         }
         // The first segment of a new epoch may have no transactions yet.
         if let end = reader.end, ends[end.segment] == nil {
-            judge(reader, folder.path(ofSegment: end.segment))
+            checkIdentity(reader, folder.path(ofSegment: end.segment))
         }
         next = max(next, reader.following ?? next)
         torn = reader.tailProblem.map { "\($0)" }
-        try mapped { try lookBehindBatches(sizes) }
+        try mapped { try checkBehindBatches(sizes) }
     }
 
     private func show(
@@ -79,12 +79,12 @@ final class JournalVerification {
         CommandFailure("the journal was trimmed while it was read; run it again")
     }
 
-    private func note(_ problem: VerifyProblem) {
+    private func record(_ problem: VerifyProblem) {
         found += 1
         if problems.count < Self.problemsKept { problems.append(problem) }
     }
 
-    private func note(_ gap: JournalReader.Gap, _ reader: JournalReader) throws {
+    private func record(_ gap: JournalReader.Gap, _ reader: JournalReader) throws {
         if let oldest = try mapped({ try folder.segments().first?.first }),
             oldest > gap.firstMissing
         {
@@ -93,13 +93,13 @@ final class JournalVerification {
         let last = gap.next.map { $0 - 1 }
         if let segment = reader.end?.segment { ends[segment] = nil }
         if let last, last >= gap.firstMissing {
-            note(
+            record(
                 VerifyProblem(
                     kind: .gap, path: gap.path, offset: gap.offset,
                     positions: gap.firstMissing...last,
                     message: "\(gap.reason); positions \(gap.firstMissing) to \(last) are missing"))
         } else {
-            note(
+            record(
                 VerifyProblem(
                     kind: .gap, path: gap.path, offset: gap.offset,
                     message: "\(gap.reason), before position \(gap.firstMissing)"))
@@ -107,12 +107,12 @@ final class JournalVerification {
         next = max(next, gap.next ?? next)
     }
 
-    private func note(_ entry: Entry, _ reader: JournalReader) {
+    private func record(_ entry: Entry, _ reader: JournalReader) {
         transactions += 1
         next = entry.position + 1
         guard let end = reader.end else { return }
         let path = folder.path(ofSegment: end.segment)
-        if ends.updateValue(end.offset, forKey: end.segment) == nil { judge(reader, path) }
+        if ends.updateValue(end.offset, forKey: end.segment) == nil { checkIdentity(reader, path) }
         do {
             let transaction = try EncodedTransaction(bytes: entry.payload)
             guard transaction.position != entry.position else { return }
@@ -123,24 +123,24 @@ final class JournalVerification {
     }
 
     private func say(_ path: String, _ entry: Entry, _ what: String) {
-        note(
+        record(
             VerifyProblem(
                 kind: .transaction, path: path, positions: entry.position...entry.position,
                 message: "transaction \(entry.position) is unusable: \(what)"))
     }
 
     /// Checks the identity of a segment: the same log as its predecessor, and no older epoch.
-    private func judge(_ reader: JournalReader, _ path: String) {
+    private func checkIdentity(_ reader: JournalReader, _ path: String) {
         guard let new = reader.identity else { return }
         defer { identity = new }
         guard let old = identity else { return }
         if !old.isSameLog(as: new) {
-            note(
+            record(
                 VerifyProblem(
                     kind: .identity, path: path,
                     message: "segment is of another log than the previous one"))
         } else if new.epoch < old.epoch {
-            note(
+            record(
                 VerifyProblem(
                     kind: .identity, path: path,
                     message: "segment has epoch \(new.epoch), but the previous segment has epoch "
@@ -149,14 +149,14 @@ final class JournalVerification {
     }
 
     /// Checks that only zeros follow the batches of each finished segment, as the daemon requires.
-    private func lookBehindBatches(_ sizes: [JournalSegment]) throws {
+    private func checkBehindBatches(_ sizes: [JournalSegment]) throws {
         for segment in sizes.dropLast() {
             let path = folder.path(ofSegment: segment.first)
             guard let end = ends[segment.first], files.exists(path) else { continue }
             let file = try files.open(path, .read)
             defer { file.close() }
             guard let offset = try Self.content(of: file, from: end) else { continue }
-            note(
+            record(
                 VerifyProblem(
                     kind: .garbage, path: path, offset: offset,
                     message:

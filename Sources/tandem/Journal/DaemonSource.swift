@@ -62,7 +62,7 @@ final class DaemonSource: LogSource {
 
     func model(for transaction: Transaction) throws -> CompiledModel? {
         var known = try timeline ?? ModelTimeline(latest: try container.storeModel())
-        try known.note(transaction)
+        try known.record(transaction)
         if known.lacks(transaction) { try readModels(&known) }
         timeline = known
         return known.model(for: transaction)
@@ -95,7 +95,7 @@ final class DaemonSource: LogSource {
         while last < top {
             let page = try container.history(after: last, through: top, nobody, limit: 1_000)
             for encoded in page.transactions where encoded.isModel {
-                try timeline.note(decode(encoded))
+                try timeline.record(decode(encoded))
             }
             guard page.position.number > last else { break }
             last = page.position.number

@@ -132,7 +132,7 @@ final class FolderSource: LogSource {
 
     func model(for transaction: Transaction) throws -> CompiledModel? {
         var known = try filledBook()
-        note(transaction, &known)
+        record(transaction, &known)
         if known.lacks(transaction) { try readModels(&known) }
         timeline = known
         return known.model(for: transaction)
@@ -196,7 +196,7 @@ final class FolderSource: LogSource {
             guard case .entry(let entry) = item else { continue }
             do {
                 let encoded = try EncodedTransaction(bytes: entry.payload)
-                if encoded.isModel { note(try encoded.decoded(), &timeline) }
+                if encoded.isModel { record(try encoded.decoded(), &timeline) }
             } catch {
                 missesModels = true
                 report(entry.position, "\(error)")
@@ -204,9 +204,9 @@ final class FolderSource: LogSource {
         }
     }
 
-    private func note(_ transaction: Transaction, _ timeline: inout ModelTimeline) {
+    private func record(_ transaction: Transaction, _ timeline: inout ModelTimeline) {
         do {
-            try timeline.note(transaction)
+            try timeline.record(transaction)
         } catch {
             report(transaction.position, "\(error)")
         }
@@ -227,7 +227,7 @@ final class FolderSource: LogSource {
         guard let newest = known.newest, !missesModels else { return nil }
         if newest.version == 1 { return [newest] }
         if !known.isComplete {
-            guard indexes.tells(of: try first()) else { return nil }
+            guard indexes.covers(try first()) else { return nil }
             try readModels(&known)
             timeline = known
         }

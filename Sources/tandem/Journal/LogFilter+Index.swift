@@ -11,7 +11,7 @@ extension LogFilter {
     /// everything.
     ///
     /// `models` contains every model that transactions may have, so that a deleted entity is found
-    /// by its former name. For every transaction that the query excludes, ``part(of:_:)`` returns
+    /// by its former name. For every transaction that the query excludes, ``filtered(_:_:)`` returns
     /// nil.
     func query(_ models: [CompiledModel]) -> IndexQuery? {
         let first = since ?? .min

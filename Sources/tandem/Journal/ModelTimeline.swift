@@ -18,7 +18,7 @@ struct ModelTimeline {
     /// Records the model that a transaction installs; ignores other transactions.
     ///
     /// Throws ``CodingError`` if the model can't be read.
-    mutating func note(_ transaction: Transaction) throws {
+    mutating func record(_ transaction: Transaction) throws {
         guard case .model(let bytes) = transaction.content,
             !installed.contains(where: { $0.position == transaction.position })
         else { return }

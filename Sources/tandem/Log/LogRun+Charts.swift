@@ -7,7 +7,7 @@ extension LogRun {
     func count(by statistic: Statistic) throws {
         let range = try LogRange(options.range, source, filter)
         var statistics = JournalStatistics(by: statistic)
-        try each(range) { statistics.note($0) }
+        try each(range) { statistics.add($0) }
         if options.output.isJSON {
             output.write { bytes in
                 let json = StatisticsJSON(statistics: statistics).json
@@ -33,7 +33,7 @@ extension LogRun {
         let isFile = if case .file = target { true } else { false }
         var timeline = Timeline(
             columns: isFile ? TimelineSVG.columns : TimelineText.columns(Self.terminalWidth))
-        try each(range) { timeline.note($0) }
+        try each(range) { timeline.add($0) }
         let timelineStyle = TimelineStyle(
             isUTC: options.utc, selection: options.wanted.words, durations: durations(timeline))
         if case .file(let path) = target {

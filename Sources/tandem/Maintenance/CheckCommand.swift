@@ -34,7 +34,7 @@ struct CheckCommand: ParsableCommand {
     func run() throws {
         let lock = repair && !dryRun ? try place.lock() : nil
         defer { withExtendedLifetime(lock) {} }
-        let report = try look()
+        let report = try inspect()
         warnOfMissingSegments()
         for finding in report.findings { show(finding) }
         guard !report.isClean else { return sayClean(report) }
@@ -59,13 +59,13 @@ struct CheckCommand: ParsableCommand {
         printRemark("warning: \(journal.path): \(missing.message)")
     }
 
-    private func look() throws -> StoreReport {
+    private func inspect() throws -> StoreReport {
         let store = try place.openForReading()
         defer { store.close() }
-        return try look(at: store)
+        return try inspect(store)
     }
 
-    private func look(at store: Store) throws -> StoreReport {
+    private func inspect(_ store: Store) throws -> StoreReport {
         let progress = ProgressBar("check")
         defer { progress.end() }
         return try mapped { try store.check(progress: progress.update) }
@@ -116,7 +116,7 @@ struct CheckCommand: ParsableCommand {
             let before = report.found
             changed += report.repairs.count
             try mapped { try store.repair(report.repairs) }
-            report = try look(at: store)
+            report = try inspect(store)
             if report.found >= before { break }
         }
         printLine("changed \(Quantity.count(changed, "key"))")

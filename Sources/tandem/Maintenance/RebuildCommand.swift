@@ -28,11 +28,11 @@ struct RebuildCommand: ParsableCommand {
         progress.end()
         let rows = report.walked[.rows, default: 0]
         printLine("rebuilt \(place.store) at position \(report.position): \(rows) rows, no faults")
-        tell(consumers)
+        reportConsumers(consumers)
     }
 
     /// Reports which consumers were kept: they are not in the journal.
-    private func tell(_ consumers: StoreRebuild.OldConsumers) {
+    private func reportConsumers(_ consumers: StoreRebuild.OldConsumers) {
         if !consumers.kept.isEmpty {
             printLine("kept consumers: " + consumers.kept.map(\.name).joined(separator: ", "))
         }

@@ -23,7 +23,7 @@ struct BlameWalk {
     mutating func meet(_ step: ObjectHistory.Step) -> Bool {
         guard let entity = step.entity, let model = step.entry.model else { return true }
         if origins == nil { begin(step, entity, model) }
-        takeMigrations(after: step.entry.transaction.position)
+        consumeMigrations(after: step.entry.transaction.position)
         let properties = names.properties(of: entity, model)
         let ends = step.change.kind == .insert || step.change.kind == .delete
         for name in wanted where found[name] == nil {
@@ -37,7 +37,7 @@ struct BlameWalk {
 
     /// Records migrations after a position that added a property: no earlier change can have set
     /// it.
-    mutating func takeMigrations(after position: UInt64) {
+    mutating func consumeMigrations(after position: UInt64) {
         for name in wanted where found[name] == nil {
             found[name] = origins?.migration(bringing: name, after: position)
                 .map { .migration($0.transaction) }

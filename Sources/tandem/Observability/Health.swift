@@ -27,17 +27,17 @@ struct Health {
     private(set) var problems: [Problem] = []
 
     init(_ status: JSON, _ thresholds: Thresholds) {
-        judgeSaves(status)
-        judgeStore(status, thresholds)
-        judgeRetention(status, thresholds)
-        judgeReaders(status, thresholds)
+        checkSaves(status)
+        checkStore(status, thresholds)
+        checkRetention(status, thresholds)
+        checkReaders(status, thresholds)
     }
 
     private mutating func add(_ name: String, _ message: String) {
         problems.append(Problem(name: name, message: message))
     }
 
-    private mutating func judgeSaves(_ status: JSON) {
+    private mutating func checkSaves(_ status: JSON) {
         if status["readOnly"]?.bool == true {
             add("read-only", "the daemon is read-only: \(status["readOnlyReason"]?.string ?? "?")")
         } else if let failure = status["spareFailure"]?.string {
@@ -45,7 +45,7 @@ struct Health {
         }
     }
 
-    private mutating func judgeStore(_ status: JSON, _ thresholds: Thresholds) {
+    private mutating func checkStore(_ status: JSON, _ thresholds: Thresholds) {
         if let percent = status["usedPercent"]?.int, percent >= Int64(thresholds.mapPercent) {
             add("map", "the store uses \(percent) % of its quota: delete objects or raise mapBytes")
         }
@@ -58,7 +58,7 @@ struct Health {
         }
     }
 
-    private mutating func judgeRetention(_ status: JSON, _ thresholds: Thresholds) {
+    private mutating func checkRetention(_ status: JSON, _ thresholds: Thresholds) {
         let retention = status["retention"]
         if let failure = retention?["failure"]?.string {
             add("trim", "old segments of the journal cannot be removed: \(failure)")
@@ -88,7 +88,7 @@ struct Health {
             + clients.map { "client \(Self.name($0))" }
     }
 
-    private mutating func judgeReaders(_ status: JSON, _ thresholds: Thresholds) {
+    private mutating func checkReaders(_ status: JSON, _ thresholds: Thresholds) {
         if let failure = status["consumersFailure"]?.string {
             add("consumers", "the consumers cannot be read: \(failure)")
         }

@@ -80,11 +80,11 @@ struct CSVTable {
         guard var bytes = try lines.next() else { return nil }
         guard bytes.contains(UInt8(ascii: "\"")) else { return (bytes, number) }
         var state = CSVState.atCell
-        for byte in bytes { state.take(byte, delimiter) }
+        for byte in bytes { state.consume(byte, delimiter) }
         while state == .quoted, bytes.count < longest {
             let end = Array((lines.endedInReturn ? "\r\n" : "\n").utf8)
             guard let more = try lines.next() else { break }
-            for byte in more { state.take(byte, delimiter) }
+            for byte in more { state.consume(byte, delimiter) }
             bytes += end + more
         }
         return (bytes, number)
@@ -99,7 +99,7 @@ private enum CSVState {
     case atCell, plain, quoted, atQuote
 
     /// Processes a byte; a quotation mark opens a quoted cell only at the beginning of a cell.
-    mutating func take(_ byte: UInt8, _ delimiter: UInt8) {
+    mutating func consume(_ byte: UInt8, _ delimiter: UInt8) {
         switch (self, byte) {
         case (.atCell, UInt8(ascii: "\"")), (.atQuote, UInt8(ascii: "\"")): self = .quoted
         case (.quoted, UInt8(ascii: "\"")): self = .atQuote

@@ -120,19 +120,19 @@ extension CivilTime {
     /// These are the usual forms in tables; parsing them here avoids slow formatters.
     init?(utc text: String) {
         var bytes = Array(text.utf8)[...]
-        guard let year = Self.number(&bytes, 4), Self.take("-", &bytes),
-            let month = Self.number(&bytes, 2), Self.take("-", &bytes),
+        guard let year = Self.number(&bytes, 4), Self.consume("-", &bytes),
+            let month = Self.number(&bytes, 2), Self.consume("-", &bytes),
             let day = Self.number(&bytes, 2)
         else { return nil }
         self.init(year: year, month: month, day: day)
         if bytes.isEmpty { return }
-        guard Self.take("T", &bytes) || Self.take(" ", &bytes),
-            let hour = Self.number(&bytes, 2), Self.take(":", &bytes),
-            let minute = Self.number(&bytes, 2), Self.take(":", &bytes),
+        guard Self.consume("T", &bytes) || Self.consume(" ", &bytes),
+            let hour = Self.number(&bytes, 2), Self.consume(":", &bytes),
+            let minute = Self.number(&bytes, 2), Self.consume(":", &bytes),
             let second = Self.number(&bytes, 2)
         else { return nil }
         (self.hour, self.minute, self.second) = (hour, minute, second)
-        _ = Self.take("Z", &bytes)
+        _ = Self.consume("Z", &bytes)
         guard bytes.isEmpty else { return nil }
     }
 
@@ -147,7 +147,8 @@ extension CivilTime {
         return number
     }
 
-    private static func take(_ character: Unicode.Scalar, _ bytes: inout ArraySlice<UInt8>) -> Bool
+    private static func consume(_ character: Unicode.Scalar, _ bytes: inout ArraySlice<UInt8>)
+        -> Bool
     {
         guard bytes.first == UInt8(ascii: character) else { return false }
         bytes = bytes.dropFirst()

@@ -35,7 +35,7 @@ struct ImportLines {
     /// Throws ``CommandFailure`` for a line that is longer than any row.
     mutating func next() throws -> [UInt8]? {
         guard let (end, ending) = try nextEnd() else { return nil }
-        return take(through: end, ending: ending)
+        return consume(through: end, ending: ending)
     }
 
     /// Skips the next line; returns false after the last one.
@@ -73,7 +73,7 @@ struct ImportLines {
         }
     }
 
-    private mutating func take(through end: Int, ending: Int) -> [UInt8] {
+    private mutating func consume(through end: Int, ending: Int) -> [UInt8] {
         var line = Array(bytes[start..<end])
         endedInReturn = line.last == UInt8(ascii: "\r")
         if endedInReturn { line.removeLast() }

@@ -117,7 +117,7 @@ final class RejectFile {
             // The write was cut off, so no later row was sent, and the row will be rejected again.
             if Self.isBegun(line), try isCut(at: lines.place) { break }
             let json = try? JSON(parsing: String(decoding: line, as: UTF8.self))
-            guard let json, json["import"]?.string == id, note(json) else { throw foreign(json) }
+            guard let json, json["import"]?.string == id, record(json) else { throw foreign(json) }
             end = lines.place.offset
         }
         try file.truncate(to: end)
@@ -125,7 +125,7 @@ final class RejectFile {
     }
 
     /// Records a reject of an earlier attempt; returns false if it is not a valid one.
-    private func note(_ json: JSON) -> Bool {
+    private func record(_ json: JSON) -> Bool {
         guard let line = json["line"]?.int.flatMap(Int.init(exactly:)),
             let judge = json["by"]?.string.flatMap(Judge.init(rawValue:))
         else { return false }

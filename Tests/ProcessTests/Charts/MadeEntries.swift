@@ -38,7 +38,7 @@ enum MadeEntries {
         _ transactions: [(time: Int64, author: String, entity: String, objects: Int)]
     ) throws -> Timeline {
         var timeline = Timeline(columns: columns)
-        for entry in try entries(transactions) { timeline.note(entry) }
+        for entry in try entries(transactions) { timeline.add(entry) }
         return timeline
     }
 }

@@ -75,7 +75,7 @@ import Testing
         for entry in try MadeEntries.entries(
             (0..<5_000).map { (Int64($0), "author \($0)", "E", 1) })
         {
-            statistics.note(entry)
+            statistics.add(entry)
         }
         #expect(statistics.rows.count == JournalStatistics.limit + 1)
         #expect(statistics.rows.last?.name == "(others)")
@@ -90,7 +90,7 @@ import Testing
         var random = SplitMix(seed)
         var durations = Durations()
         let all = (0..<500).map { _ in Int64(random.next(1 << (1 + random.next(40)))) }
-        for duration in all { durations.note(duration) }
+        for duration in all { durations.add(duration) }
         let sorted = all.sorted()
         for share in [0.001, 0.5, 0.9, 0.99, 0.999, 1] {
             let exact = sorted[max(1, Int((share * 500).rounded(.up))) - 1]

@@ -48,7 +48,7 @@ struct BridgeGraph {
                     copy.values[attribute.name] = value(values?[attribute.name], attribute.type)
                 }
                 for relationship in relationships {
-                    try take(values?[relationship.name], relationship, &copy)
+                    try apply(values?[relationship.name], relationship, &copy)
                 }
                 objects.append(copy)
             }
@@ -56,7 +56,7 @@ struct BridgeGraph {
         dump = Dump(objects)
     }
 
-    private func take(
+    private func apply(
         _ json: JSON?, _ relationship: Relationship, _ object: inout Dump.Object
     ) throws {
         if relationship.toMany {

@@ -126,7 +126,7 @@ final class BridgeSmallLists {
             rows[one.box][try BridgeTable.number(answer["objects"]?[one.alias])] = one.row
         }
         saves += 1
-        return try judge(try #require(answer["position"]?.int))
+        return try check(try #require(answer["position"]?.int))
     }
 
     private func text(_ row: SmallRow, _ box: Int) -> String {
@@ -137,7 +137,7 @@ final class BridgeSmallLists {
 
     // MARK: Judging
 
-    private func judge(_ position: Int64) throws -> [String] {
+    private func check(_ position: Int64) throws -> [String] {
         var reached: [BridgeViewer] = []
         for viewer in all.viewers where viewer.way != .late || saves % 3 == 0 {
             try viewer.reach(position)
@@ -146,8 +146,8 @@ final class BridgeSmallLists {
         var problems: [String] = []
         for viewer in reached {
             for box in rows.indices {
-                let events = all.take(viewer.name(box))
-                let found = try judge(viewer, box, events)
+                let events = all.drain(viewer.name(box))
+                let found = try check(viewer, box, events)
                 problems += found.map { "\(viewer.name(box)): \($0); told \(events.map(\.text))" }
             }
         }
@@ -155,7 +155,7 @@ final class BridgeSmallLists {
         return problems
     }
 
-    private func judge(_ viewer: BridgeViewer, _ box: Int, _ events: [JSON]) throws -> [String] {
+    private func check(_ viewer: BridgeViewer, _ box: Int, _ events: [JSON]) throws -> [String] {
         guard var known = seen[viewer.way]?[box] else { return ["nobody looks"] }
         defer { seen[viewer.way]?[box] = known }
         guard SmallLists.sections(rows[box]) != nil else {

@@ -114,9 +114,9 @@ final class BridgeViewers {
     }
 
     /// Reads the pending events of both bridges, and removes and returns those of one controller.
-    func take(_ name: String) -> [JSON] {
+    func drain(_ name: String) -> [JSON] {
         for viewer in [viewers[0], viewers[2]] {
-            for event in viewer.bridge.takeEvents() {
+            for event in viewer.bridge.drainEvents() {
                 guard let controller = event["controller"]?.string else { continue }
                 events[controller, default: []].append(event)
             }

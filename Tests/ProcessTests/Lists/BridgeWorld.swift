@@ -142,9 +142,9 @@ final class BridgeWorld {
         let before = base[viewer.way] ?? Dump([])
         for (at, shape) in shapes.enumerated() {
             let name = viewer.name(at)
-            let events = all.take(name)
-            var found = try judge(shape, before, graph.dump, events)
-            if hasSaved && !found.isEmpty { found = try judgeInTwo(shape, before, events) }
+            let events = all.drain(name)
+            var found = try findProblems(shape, before, graph.dump, events)
+            if hasSaved && !found.isEmpty { found = try findProblemsInTwo(shape, before, events) }
             if isThorough { found += try compare(viewer, name, shape) }
             problems += found.map {
                 "\(name): \($0); told \(events.map(\.text)); \(request(shape, isList: true))"
@@ -158,15 +158,15 @@ final class BridgeWorld {
     ///
     /// If the ops of a save have to read something, the missed saves are merged first, and then the
     /// save itself.
-    private func judgeInTwo(
+    private func findProblemsInTwo(
         _ shape: ListShape, _ before: Dump, _ events: [JSON]
     ) throws -> [String] {
         func isMissed(_ event: JSON) -> Bool { event["position"]?.int ?? 0 < position }
-        return try judge(shape, before, previous, events.filter(isMissed))
-            + judge(shape, previous, graph.dump, events.filter { !isMissed($0) })
+        return try findProblems(shape, before, previous, events.filter(isMissed))
+            + findProblems(shape, previous, graph.dump, events.filter { !isMissed($0) })
     }
 
-    private func judge(
+    private func findProblems(
         _ shape: ListShape, _ before: Dump, _ after: Dump, _ events: [JSON]
     ) throws -> [String] {
         guard let old = before.table(shape), let new = after.table(shape) else {

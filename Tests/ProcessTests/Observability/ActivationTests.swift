@@ -78,7 +78,7 @@ struct ActivationTests {
         positions += [try save(saver, "c"), try save(saver, "d")]
         #expect(positions == [2, 3, 4, 5])
         try reader.ask(#"{"do": "reach", "position": 5, "timeout": 60}"#)
-        let seen = reader.takeEvents().filter { $0["event"]?.string == "save" }
+        let seen = reader.drainEvents().filter { $0["event"]?.string == "save" }
             .compactMap { $0["position"]?.int }
         #expect(seen == positions)
         _ = try saver.finish()

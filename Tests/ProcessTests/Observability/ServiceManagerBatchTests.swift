@@ -107,11 +107,11 @@ import Testing
         #expect(after.count { $0 == "checkpoint" } <= 2, "\(after)")
         let first = try parts(of: batch)
         #expect(first.count >= 2 && first.allSatisfy { $0.batch?.hasEnded == false })
-        try goOn(batch, behind: first)
+        try resume(batch, behind: first)
     }
 
     /// Repeats the batch on a restarted daemon, which processes the remaining objects, each once.
-    private func goOn(_ batch: Batch, behind first: [Transaction]) throws {
+    private func resume(_ batch: Batch, behind first: [Transaction]) throws {
         let daemon = try start()
         let client = try client()
         guard case .batched(let answer) = try client.ask(.batch(batch)) else {

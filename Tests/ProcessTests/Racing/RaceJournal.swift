@@ -18,12 +18,12 @@ struct RaceJournal {
         var (from, isComplete) = (start, false)
         while !isComplete {
             let page = try container.history(after: from)
-            for encoded in page.transactions { take(try encoded.decoded(), entity, slots) }
+            for encoded in page.transactions { fold(try encoded.decoded(), entity, slots) }
             (from, isComplete) = (page.position.number, page.isComplete)
         }
     }
 
-    private mutating func take(
+    private mutating func fold(
         _ transaction: Transaction, _ entity: CompiledEntity, _ slots: [Int]
     ) {
         func values(_ row: Row?) -> [Int] {

@@ -68,22 +68,22 @@ import Testing
         var verdict = try SoakVerdict(transactions)
         var record = SoakSaver.Record()
         record.positions = [("saver0 1", 2), ("saver0 2", 3), ("saver0 3", 4)]
-        verdict.judge(record)
-        verdict.judge(total: 3)
+        verdict.check(record)
+        verdict.check(total: 3)
         let life = WatchedLife(name: "w", from: 1, through: 4, heard: [2, 3, 4])
-        verdict.judge(life)
+        verdict.check(life)
         var expired = WatchedLife(name: "w", from: 1, through: 4, heard: [2, 4])
         expired.missed = [3...3]
-        verdict.judge(expired)
+        verdict.check(expired)
         #expect(verdict.problems.isEmpty)
         for heard: [UInt64] in [[2, 4], [2, 3, 3, 4], [3, 2, 4], [2, 3]] {
-            verdict.judge(WatchedLife(name: "w", from: 1, through: 4, heard: heard))
+            verdict.check(WatchedLife(name: "w", from: 1, through: 4, heard: heard))
         }
         #expect(verdict.problems.count == 4)
         record.positions[2].position = 3
         record.refused = ["saver0 1"]
-        verdict.judge(record)
-        verdict.judge(total: 2)
+        verdict.check(record)
+        verdict.check(total: 2)
         #expect(verdict.problems.count == 7)
         let doubled = try SoakVerdict(try Self.transactions(["", "saver0 1", "saver0 1"]))
         #expect(doubled.problems.count == 1)

@@ -37,13 +37,13 @@ final class SoakRecorder: Sendable {
     private func follow(toEnd: Bool) {
         do {
             let client = try connect()
-            client.onPush = { push in self.take(push.transaction) }
+            client.onPush = { push in self.accept(push.transaction) }
             if toEnd { _ = try client.ask(.sync(Sync())) }
             while !toEnd { _ = try client.receive() }
         } catch let error as TandemError {
-            traffic.note("the recorder: \(error)")
+            traffic.report("the recorder: \(error)")
         } catch {
-            if toEnd { traffic.note("the recorder: \(error)") }
+            if toEnd { traffic.report("the recorder: \(error)") }
             // Otherwise the daemon has ended, and another one will start.
         }
     }
@@ -54,7 +54,7 @@ final class SoakRecorder: Sendable {
             let hello = Hello(
                 author: "recorder", resume: cursor, interests: ["Bucket", "Item", "Tag"])
             let client = try WireClient(traffic.place.socket, hello)
-            if !client.welcome.resumed { traffic.note("law 2: the recorder is not resumed") }
+            if !client.welcome.resumed { traffic.report("law 2: the recorder is not resumed") }
             return client
         }
         // Starting after a position requires a cursor, which another connection provides.
@@ -65,10 +65,10 @@ final class SoakRecorder: Sendable {
         return try connect()
     }
 
-    private func take(_ transaction: EncodedTransaction) {
+    private func accept(_ transaction: EncodedTransaction) {
         state.withLock { state in
             if transaction.position != UInt64(state.transactions.count) + 1 {
-                traffic.note(
+                traffic.report(
                     "law 2: \(transaction.position) comes after \(state.transactions.count)")
             }
             state.transactions.append(transaction)

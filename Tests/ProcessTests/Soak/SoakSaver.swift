@@ -37,11 +37,11 @@ final class SoakSaver: Sendable {
                 let save = script.next(isLarge: traffic.isHeavy.withLock { $0 })
                 let answer = try settle(save, &bridge)
                 script.inserted(answer["ok"]?["objects"]?["new"]?.string)
-                note(answer, of: save)
+                recordAnswer(answer, of: save)
                 if script.chance(10) { try check(save, answer, &bridge) }
             }
         } catch {
-            traffic.note("\(name): \(error)")
+            traffic.report("\(name): \(error)")
         }
     }
 
@@ -70,12 +70,12 @@ final class SoakSaver: Sendable {
         throw FoldedList.Problem(description: "save \(save.id) gets no answer but \(last)")
     }
 
-    private func note(_ answer: JSON, of save: SaverScript.Save) {
+    private func recordAnswer(_ answer: JSON, of save: SaverScript.Save) {
         if let position = answer["ok"]?["position"]?.int {
             state.withLock { $0.positions.append((save.id, UInt64(position))) }
         } else {
             state.withLock { $0.refused.append(save.id) }
-            traffic.note("save \(save.id) is refused: \(answer)")
+            traffic.report("save \(save.id) is refused: \(answer)")
         }
     }
 
@@ -85,7 +85,7 @@ final class SoakSaver: Sendable {
     ) throws {
         let again = try settle(save, &bridge)
         for key in ["position", "objects"] where again["ok"]?[key] != answer["ok"]?[key] {
-            traffic.note("save \(save.id) is answered \(answer), and then \(again)")
+            traffic.report("save \(save.id) is answered \(answer), and then \(again)")
         }
     }
 }

@@ -27,7 +27,7 @@ final class SoakTraffic: Sendable {
     var problems: [String] { found.withLock { $0 } }
 
     /// Records the violation of a law; at most 50 are kept, which say as much as thousands.
-    func note(_ problem: String) {
+    func report(_ problem: String) {
         found.withLock { if $0.count < 50 { $0.append(problem) } }
     }
 

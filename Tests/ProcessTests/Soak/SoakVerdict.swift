@@ -43,7 +43,7 @@ struct SoakVerdict {
     }
 
     /// Checks law 3: saves are at the positions in their answers, and refused saves do not exist.
-    mutating func judge(_ record: SoakSaver.Record) {
+    mutating func check(_ record: SoakSaver.Record) {
         for (id, position) in record.positions where saves[id] != position {
             problems.append("law 3: \(id) was answered with \(position), not \(saves[id] ?? 0)")
         }
@@ -53,14 +53,14 @@ struct SoakVerdict {
     }
 
     /// Checks that there are no other saves, because every save was answered in the end.
-    mutating func judge(total: Int) {
+    mutating func check(total: Int) {
         let own = saves.keys.filter { $0.hasPrefix("saver") }.count
         if own != total { problems.append("law 3: \(total) saves were answered, \(own) are there") }
     }
 
     /// Checks law 2: a watcher received each save once, in order, except the ones reported as
     /// missed.
-    mutating func judge(_ life: WatchedLife) {
+    mutating func check(_ life: WatchedLife) {
         let end = max(life.through, life.heard.last ?? 0)
         let expected = touching[count(through: life.from)..<count(through: end)].filter {
             position in
@@ -87,7 +87,7 @@ struct SoakVerdict {
     }
 
     /// Checks law 6: a store, or a backup at its position, equals a replay of the transactions.
-    mutating func judge(_ store: String, through end: UInt64, _ place: Place) throws {
+    mutating func check(_ store: String, through end: UInt64, _ place: Place) throws {
         let folder = place.path + "/replayed-\(end)"
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)

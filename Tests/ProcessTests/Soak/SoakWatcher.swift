@@ -42,7 +42,7 @@ final class SoakWatcher: Sendable {
         do {
             while !traffic.hasEnded { try live(&random) }
         } catch {
-            traffic.note("\(name): \(error)")
+            traffic.report("\(name): \(error)")
         }
     }
 
@@ -160,7 +160,7 @@ struct SoakWatch {
     private mutating func ask(_ request: JSON) throws -> JSON? {
         for _ in 0..<100 {
             let answer = try bridge.answerUnlessEnded(request)
-            for event in bridge.takeEvents() { try take(event) }
+            for event in bridge.drainEvents() { try handle(event) }
             guard let answer else {
                 life.wasKilled = true
                 return nil
@@ -176,7 +176,7 @@ struct SoakWatch {
         throw FoldedList.Problem(description: "\(request) gets no answer")
     }
 
-    private mutating func take(_ event: JSON) throws {
+    private mutating func handle(_ event: JSON) throws {
         let position = UInt64(event["position"]?.int ?? 0)
         switch event["event"]?.string {
         case "change": try apply(event)

@@ -15,7 +15,7 @@ extension SoakWorld {
         try daemon.end(SIGTERM)
         try checkFiles()
         try tandem("check", "-D", place.store)
-        try judge()
+        try checkLaws()
     }
 
     /// Makes a backup under load, restores it, and checks the restored store.
@@ -33,20 +33,20 @@ extension SoakWorld {
 
     private func tandem(_ arguments: String...) throws {
         let run = try CommandRun("tandem", arguments)
-        if run.code != 0 { traffic.note("tandem \(arguments): \(run.code), \(run.output)") }
+        if run.code != 0 { traffic.report("tandem \(arguments): \(run.code), \(run.output)") }
     }
 
-    private func judge() throws {
+    private func checkLaws() throws {
         var verdict = try SoakVerdict(recorder.transactions)
         let records = savers.map(\.record)
-        for record in records { verdict.judge(record) }
-        verdict.judge(total: records.reduce(0) { $0 + $1.positions.count })
-        for life in watchers.flatMap(\.lives) { verdict.judge(life) }
+        for record in records { verdict.check(record) }
+        verdict.check(total: records.reduce(0) { $0 + $1.positions.count })
+        for life in watchers.flatMap(\.lives) { verdict.check(life) }
         let manifest = try StoreBackup.verify(backup)
         try tandem("restore", backup, "--store", restored)
-        try verdict.judge(restored, through: manifest.last, place)
-        try verdict.judge(place.store, through: recorder.end, place)
-        for problem in verdict.problems { traffic.note(problem) }
+        try verdict.check(restored, through: manifest.last, place)
+        try verdict.check(place.store, through: recorder.end, place)
+        for problem in verdict.problems { traffic.report(problem) }
         checkWork(records)
     }
 
@@ -55,10 +55,10 @@ extension SoakWorld {
         let missed = watchers.flatMap(\.lives).reduce(0) { $0 + $1.missed.count }
         let comparisons = watchers.map(\.comparisons)
         if records.contains(where: { $0.positions.count < 20 }) || comparisons.contains(0) {
-            traffic.note("hardly anything was saved and compared: \(comparisons)")
+            traffic.report("hardly anything was saved and compared: \(comparisons)")
         }
         for stop in expiries where stop.isUnreported {
-            traffic.note("\(stop.watcher.name) was not told that its history had expired")
+            traffic.report("\(stop.watcher.name) was not told that its history had expired")
         }
         if isVerbose {
             say(
@@ -77,12 +77,12 @@ extension SoakWorld {
         let segments = try files.list(journal)
         for name in segments where name.hasSuffix(".index") {
             guard !segments.contains(name.replacing(".index", with: ".journal")) else { continue }
-            traffic.note("an index is left over: \(name)")
+            traffic.report("an index is left over: \(name)")
         }
         let index = Self.kind("journal/" + String(repeating: "0", count: 16) + ".index")
         for kind in try Self.kinds(place.store).subtracting(kinds + [index])
         where !kind.contains(".torn") {
-            traffic.note("a file is left over: \(kind)")
+            traffic.report("a file is left over: \(kind)")
         }
         let bytes = try files.list(journal).reduce(0) { sum, name in
             let file = try files.open(journal + "/" + name, .read)
@@ -90,7 +90,7 @@ extension SoakWorld {
             return sum + Int(try file.size())
         }
         if bytes > SoakDaemon.capBytes + 1 << 20 {
-            traffic.note("law 8: the journal has \(bytes) bytes")
+            traffic.report("law 8: the journal has \(bytes) bytes")
         }
     }
 }

@@ -117,7 +117,7 @@ final class SoakWorld {
             try carryOut(step.event)
             if isVerbose, step.at >= told + 30_000 {
                 told = step.at
-                tell(told / 1_000)
+                reportProgress(told / 1_000)
             }
             if !traffic.problems.isEmpty { return }
         }
@@ -171,7 +171,7 @@ final class SoakWorld {
     /// Prints a line of progress without buffering, even to a file.
     func say(_ line: String) { StandardStream.output.write("soak: " + line + "\n") }
 
-    private func tell(_ seconds: UInt64) {
+    private func reportProgress(_ seconds: UInt64) {
         say(
             "\(seconds) of \(plan.milliseconds / 1_000) s, position \(recorder.end), "
                 + "\(daemon.restartCount) restarts, \(expiries.count) expired, \(backups) backups, "

@@ -59,13 +59,13 @@ final class Pipe: ClientChannel {
         let count = chance.percent(70) ? room : 1 + chance.below(room)
         let piece = UnsafeRawBufferPointer(rebasing: bytes[..<count])
         incoming.append(contentsOf: piece)
-        look(piece)
+        inspect(piece)
         return .bytes(count)
     }
 
     func shutdown() { daemonHasClosed = true }
 
-    private func look(_ bytes: UnsafeRawBufferPointer) {
+    private func inspect(_ bytes: UnsafeRawBufferPointer) {
         tap.append(bytes)
         while let envelope = try? tap.next() { watch(envelope) }
     }

@@ -69,13 +69,13 @@ extension Oracle {
         expect(isSame, 4, "verdicts from \(from) to \(to) cross another model")
         guard violation == nil else { return }
         for (list, verdicts) in zip(lists, answer.items) {
-            for verdict in verdicts { judge(verdict, list, request, at: to) }
-            judge(all: verdicts, list, from, to)
+            for verdict in verdicts { check(verdict, list, request, at: to) }
+            check(all: verdicts, list, from, to)
         }
         for object in answer.related { shows(object, at: to, isPast: request.at != 0) }
     }
 
-    private func judge(
+    private func check(
         _ verdict: Verdict, _ list: SimulatedList, _ request: VerdictRequest, at to: UInt64
     ) {
         let number = verdict.object.number
@@ -96,7 +96,7 @@ extension Oracle {
         shows(stored, at: to, isPast: request.at != 0)
     }
 
-    private func judge(
+    private func check(
         all verdicts: [Verdict], _ list: SimulatedList, _ from: UInt64, _ to: UInt64
     ) {
         let judged = verdicts.map(\.object)

@@ -68,7 +68,7 @@ final class Oracle {
     }
 
     /// Checks after a restart that everything that was durable is still there, unchanged.
-    func lookAgain(last: UInt64, epoch: UInt32) {
+    func recheck(last: UInt64, epoch: UInt32) {
         let before = truth.last
         log.restart()
         if epoch != self.epoch { return begin(epoch: epoch, at: last) }

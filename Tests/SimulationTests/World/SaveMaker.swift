@@ -8,7 +8,7 @@ struct SaveMaker {
     /// Whether values are long, so that queues and segments fill.
     let isFat: Bool
     /// Returns the next leased number.
-    let takeNumber: () -> UInt64?
+    let allocateNumber: () -> UInt64?
 
     /// Returns a few operations, at most one for each object.
     func operations(_ chance: inout Chance) -> [SaveOperation] {
@@ -64,7 +64,7 @@ struct SaveMaker {
     ) -> SaveOperation? {
         guard
             let entity = chance.pick(["Node", "Node", "Leaf", "Group", "Tag", "Badge", "Extra"])
-                .flatMap({ model.entity(named: $0) }), let number = takeNumber()
+                .flatMap({ model.entity(named: $0) }), let number = allocateNumber()
         else { return nil }
         let object = ObjectReference(tag: entity.tag, number: number)
         used.insert(number)

@@ -142,7 +142,7 @@ final class SimulatedClient {
     }
 
     /// Returns the next leased number.
-    func takeNumber() -> UInt64? {
+    func allocateNumber() -> UInt64? {
         guard lease.next < lease.end else { return nil }
         defer { lease.next += 1 }
         return lease.next
@@ -155,7 +155,7 @@ final class SimulatedClient {
         decoder.append(bytes)
         do {
             while let envelope = try decoder.next() {
-                guard take(envelope) else { return false }
+                guard handle(envelope) else { return false }
             }
         } catch {
             oracle.report(2, "client \(number) cannot read the daemon: \(error)")
@@ -163,10 +163,10 @@ final class SimulatedClient {
         return oracle.violation == nil
     }
 
-    private func take(_ envelope: Envelope<DaemonMessage>) -> Bool {
+    private func handle(_ envelope: Envelope<DaemonMessage>) -> Bool {
         let cursor = machine.cursor
         switch envelope.message {
-        case .welcome(let welcome): return take(welcome)
+        case .welcome(let welcome): return handle(welcome)
         case .transaction(let push):
             if sabotage == .losesPush {
                 sabotage = nil
@@ -178,7 +178,7 @@ final class SimulatedClient {
             }
             oracle.receives(push.transaction, after: cursor, followed)
             followed.hear(push.transaction)
-            takeModel(push.transaction)
+            adoptModel(push.transaction)
         case .progress(let push):
             guard announced(machine.received(push: push.previous, position: push.position)) else {
                 return false
@@ -198,7 +198,7 @@ final class SimulatedClient {
             if let position, let heard = followed.answer(request: envelope.id) {
                 oracle.hears(heard, from: position, to: cursor, interests)
             }
-            guard let answer = assembler.take(envelope) else { return action == .partial }
+            guard let answer = assembler.consume(envelope) else { return action == .partial }
             guard action == .complete, let request = requests.removeValue(forKey: envelope.id)
             else {
                 let answer = "\(envelope.message)".prefix(300)
@@ -221,13 +221,13 @@ final class SimulatedClient {
         return false
     }
 
-    private func takeModel(_ transaction: EncodedTransaction) {
+    private func adoptModel(_ transaction: EncodedTransaction) {
         guard transaction.isModel, case .model(let bytes)? = try? transaction.decoded().content
         else { return }
-        takeModel(bytes)
+        adoptModel(bytes)
     }
 
-    private func takeModel(_ bytes: [UInt8]?) {
+    private func adoptModel(_ bytes: [UInt8]?) {
         guard let bytes else { return }
         var reader = ByteReader(bytes)
         model = try? CompiledModel(from: &reader)
@@ -272,7 +272,7 @@ final class SimulatedClient {
 
     // MARK: Welcome
 
-    private func take(_ welcome: Welcome) -> Bool {
+    private func handle(_ welcome: Welcome) -> Bool {
         switch machine.received(welcome) {
         case .close(let error):
             oracle.report(2, "client \(number) cannot take its welcome: \(error)")
@@ -283,7 +283,7 @@ final class SimulatedClient {
         oracle.learns(welcome.position)
         oracle.leases(welcome.lease)
         lease = (welcome.lease.first, welcome.lease.first + UInt64(welcome.lease.count))
-        takeModel(welcome.model)
+        adoptModel(welcome.model)
         identity = Position(log: welcome.log, epoch: welcome.epoch, number: welcome.position)
         let known = oracle.truth.model(at: welcome.position)
         followed = FollowedEntities(
@@ -366,7 +366,7 @@ final class SimulatedClient {
         case (.lease, .lease(let lease)):
             oracle.leases(lease)
             self.lease = (lease.first, lease.first + UInt64(lease.count))
-        case (.schema, .schema(let answer)): takeModel(answer.model)
+        case (.schema, .schema(let answer)): adoptModel(answer.model)
         case (.status, .status): break
         default: oracle.report(0, "client \(number) is given another answer than it asked for")
         }

@@ -3,7 +3,7 @@ struct Trace {
     private var entries: [(what: StaticString, a: UInt64, b: UInt64, c: UInt64)] = []
     private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
 
-    mutating func note(_ what: StaticString, _ a: UInt64, _ b: UInt64, _ c: UInt64) {
+    mutating func record(_ what: StaticString, _ a: UInt64, _ b: UInt64, _ c: UInt64) {
         entries.append((what, a, b, c))
         what.withUTF8Buffer { for byte in $0 { mix(UInt64(byte)) } }
         for number in [a, b, c] { mix(number) }

@@ -37,7 +37,7 @@ extension World {
     func deliver(to client: SimulatedClient, _ count: Int) {
         guard let pipe = client.pipe, !client.isStalled else { return }
         let bytes = pipe.receive(count)
-        note("deliver", UInt64(client.number), UInt64(bytes.count), client.cursor)
+        record("deliver", UInt64(client.number), UInt64(bytes.count), client.cursor)
         if !bytes.isEmpty, !client.receive(bytes) {
             client.leave { $0.drop() }
         } else if pipe.isAtEndForClient {
@@ -63,7 +63,7 @@ extension World {
         let names = Set(known).union(others.filter { _ in chance.percent(20) })
         let brings = oracle.truth.models.isEmpty || chance.percent(40)
         let text = brings ? WorldModels.texts[chance.below(stage + 1)] : nil
-        note("connect", UInt64(client.number), client.cursor, UInt64(names.count))
+        record("connect", UInt64(client.number), client.cursor, UInt64(names.count))
         client.connect(pipe, model: text, following: Array(names))
     }
 
@@ -73,7 +73,7 @@ extension World {
         guard let client = chance.pick(clients.filter(\.isReady)) else { return }
         if traits.looks, chance.percent(30) { return look(client, &chance) }
         let kind = chance.below(100)
-        note("client", UInt64(client.number), UInt64(kind))
+        record("client", UInt64(client.number), UInt64(kind))
         switch kind {
         case ..<15 where traits.hasBatches: batch(client, &chance)
         case ..<55: save(client, &chance)
@@ -89,7 +89,8 @@ extension World {
     private func save(_ client: SimulatedClient, _ chance: inout Chance) {
         guard let model = client.model else { return }
         let maker = SaveMaker(
-            model: model, truth: oracle.truth, isFat: traits.isFat, takeNumber: client.takeNumber)
+            model: model, truth: oracle.truth, isFat: traits.isFat,
+            allocateNumber: client.allocateNumber)
         for _ in 0..<(chance.percent(20) ? chance.number(2...6) : 1) {
             let operations = maker.operations(&chance)
             guard !operations.isEmpty else { continue }
@@ -167,6 +168,6 @@ extension World {
         if chance.percent(10) {
             machine.clock.setWall(microseconds: Int64(chance.below(1 << 52)))
         }
-        note("time", machine.clock.monotonicNanoseconds)
+        record("time", machine.clock.monotonicNanoseconds)
     }
 }

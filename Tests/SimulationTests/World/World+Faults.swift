@@ -44,14 +44,14 @@ extension World {
             faults.isAfterCommit = chance.percent(50)
         default: faults.deathAtRoundEnd = chance.number(1...6)
         }
-        note("armed", UInt64(faults.deathAtOperation ?? 0), UInt64(faults.errorAtOperation ?? 0))
+        record("armed", UInt64(faults.deathAtOperation ?? 0), UInt64(faults.errorAtOperation ?? 0))
         machine.arm(faults, seed: chance.next())
     }
 
     private func disturbClient(_ chance: inout Chance) {
         guard let client = chance.pick(clients.filter { $0.pipe != nil }) else { return }
         let kind = chance.below(6)
-        note("disturb", UInt64(client.number), UInt64(kind))
+        record("disturb", UInt64(client.number), UInt64(kind))
         switch kind {
         case 0: client.leave { $0.drop() }
         case 1: client.leave { $0.reset() }
@@ -80,7 +80,7 @@ extension World {
             }
             machine.disk.capacityBytes = used + chance.below(10_000)
         }
-        note("capacity", UInt64(machine.disk.capacityBytes ?? 0))
+        record("capacity", UInt64(machine.disk.capacityBytes ?? 0))
     }
 
     private func trim(_ chance: inout Chance) {
@@ -89,7 +89,7 @@ extension World {
         let limit = daemon.committer.store.checkpointPosition + 1
         guard limit > bounds.first else { return }
         let below = bounds.first + UInt64(chance.below(Int(limit - bounds.first) + 1))
-        note("trim", below)
+        record("trim", below)
         counters.trims += 1
         do {
             try daemon.committer.journal.trim(below: below)
@@ -105,7 +105,7 @@ extension World {
     /// Stops the daemon as an operator would, and starts it.
     private func restart() {
         guard let daemon else { return }
-        note("restart")
+        record("restart")
         daemon.engine.closeReaders()
         do {
             try daemon.committer.close()
@@ -133,7 +133,7 @@ extension World {
             self.daemon = nil
             machine.endProcess()
             self.backup = Backup(machine.disk, machine.journal, directory)
-            note("backup", oracle.truth.last)
+            record("backup", oracle.truth.last)
             return start()
         }
         daemon?.vanish()
@@ -149,7 +149,7 @@ extension World {
         } catch {
             oracle.report(3, "a backup cannot be restored: \(error)")
         }
-        note("restore")
+        record("restore")
         start()
     }
 
@@ -195,7 +195,7 @@ struct Backup {
     init?(_ other: SimulatedFileSystem, _ journal: String, _ directory: ScratchDirectory) {
         for name in (try? other.list(journal)) ?? [] {
             let path = journal + "/" + name
-            if let bytes = other.bytes(of: path) { disk.place(bytes, at: path) }
+            if let bytes = other.bytes(of: path) { disk.install(bytes, at: path) }
         }
         guard let store = directory.storeBytes else { return nil }
         self.store = store

@@ -21,7 +21,7 @@ extension World {
     }
 
     func settle() {
-        note("settle")
+        record("settle")
         let patience = patience
         machine.disarm()
         machine.disk.capacityBytes = nil
@@ -92,7 +92,7 @@ extension World {
             }
         }
         compareStores()
-        note("end", oracle.truth.last, UInt64(oracle.epoch))
+        record("end", oracle.truth.last, UInt64(oracle.epoch))
     }
 
     // MARK: Law 6
@@ -117,7 +117,7 @@ extension World {
                 expected == found, 6,
                 "the store at \(oracle.truth.last) is not its replay: "
                     + (example ?? "\(expected.count) lines against \(found.count)"))
-            note("compared", oracle.truth.last, UInt64(found.count))
+            record("compared", oracle.truth.last, UInt64(found.count))
         } catch {
             oracle.report(6, "the store cannot be compared: \(error)")
         }

@@ -113,11 +113,11 @@ final class World {
         for step in 1...plan.steps where !plan.skipped.contains(step) {
             guard oracle.violation == nil else { break }
             var chance = Chance(plan.seed, UInt64(step))
-            note("step", UInt64(step))
+            record("step", UInt64(step))
             act(&chance)
             if plan.isHarsh { disturbMore(step) }
             sabotageDaemon()
-            judge()
+            checkInvariants()
         }
         if oracle.violation == nil { settle() }
         count()
@@ -139,12 +139,12 @@ final class World {
         counters.jobs += daemon?.readers.carriedOut ?? 0
     }
 
-    func note(_ what: StaticString, _ a: UInt64 = 0, _ b: UInt64 = 0, _ c: UInt64 = 0) {
-        trace.note(what, a, b, c)
+    func record(_ what: StaticString, _ a: UInt64 = 0, _ b: UInt64 = 0, _ c: UInt64 = 0) {
+        trace.record(what, a, b, c)
     }
 
     /// Checks the conditions that hold between any two steps.
-    private func judge() {
+    private func checkInvariants() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
         for session in daemon.engine.sessions.values {
@@ -168,14 +168,14 @@ final class World {
                     observe: { [unowned self] moment, position in
                         guard moment == .before else { return }
                         oracle.commits(position)
-                        note("commit", position)
+                        record("commit", position)
                     })
                 daemon = started
                 counters.starts += 1
                 let last = started.committer.position
                 let epoch = started.engine.position.epoch
-                note("start", last, UInt64(epoch))
-                oracle.lookAgain(last: last, epoch: epoch)
+                record("start", last, UInt64(epoch))
+                oracle.recheck(last: last, epoch: epoch)
             } catch {
                 startFailed(error)
             }
@@ -184,7 +184,7 @@ final class World {
 
     private func startFailed(_ error: any Error) {
         let isOurs = machine.isDead || machine.hasFailed || machine.disk.capacityBytes != nil
-        note("start failed", isOurs ? 1 : 0)
+        record("start failed", isOurs ? 1 : 0)
         oracle.expect(isOurs, 3, "the daemon does not start: \(error)")
         machine.endProcess()
         machine.disk.capacityBytes = nil
@@ -204,9 +204,9 @@ final class World {
         counters.rounds += 1
         do {
             _ = try daemon.loop.pass()
-            note("round", daemon.committer.position, daemon.committer.counters.checkpoints.count)
+            record("round", daemon.committer.position, daemon.committer.counters.checkpoints.count)
         } catch {
-            note("round failed")
+            record("round failed")
             oracle.expect(
                 machine.isDead || machine.hasFailed, 0, "the daemon ends by itself: \(error)")
             machine.die()
@@ -224,10 +224,10 @@ final class World {
         if traits.isRelaxed { dropEverything() }
         if chance.percent(55) {
             let severity = CrashSeverity.allCases[chance.below(3)]
-            note("power cut", oracle.truth.last)
+            record("power cut", oracle.truth.last)
             machine.cutPower(seed: chance.next(), severity)
         } else {
-            note("process dies", oracle.truth.last)
+            record("process dies", oracle.truth.last)
             machine.endProcess()
         }
         if plan.sabotage == .losesLastBatch { loseLastBatch() }

@@ -116,7 +116,7 @@ struct RoundTrip {
         for _ in 0..<count {
             let start = now()
             guard write(descriptor, bytes, up) == up,
-                Self.take(descriptor, down, &bytes, isAwake)
+                Self.receive(descriptor, down, &bytes, isAwake)
             else {
                 throw Failure("the echo is gone")
             }
@@ -133,14 +133,14 @@ struct RoundTrip {
         try send([UInt64(1)])
         let descriptor = accept(listener, nil, nil)
         var bytes = [UInt8](repeating: 7, count: max(up, down))
-        while take(descriptor, up, &bytes, isAwake) {
+        while receive(descriptor, up, &bytes, isAwake) {
             guard write(descriptor, bytes, down) == down else { break }
         }
         close(descriptor)
         close(listener)
     }
 
-    private static func take(
+    private static func receive(
         _ descriptor: Int32, _ count: Int, _ bytes: inout [UInt8], _ isAwake: Bool
     ) -> Bool {
         var done = 0

@@ -64,7 +64,7 @@ struct Main {
         case ("clients", 4):
             try ClientsBenchmark(socket: socket, folder: folder, n: 10_000, clients: n).run()
         case ("subscribers", 7):
-            try Subscribers.takeCore()
+            try Subscribers.reserveCore()
             var subscribers = try Subscribers(
                 n, socket, entity: words[4], plain: words[5] == "-" ? nil : folder + "/plain",
                 reports: words[6] == "reports")

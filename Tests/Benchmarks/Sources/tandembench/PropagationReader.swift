@@ -54,7 +54,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
             let changes = controller.changes()
             try Acknowledgement(position: 0, at: now()).send()
             for try await change in changes {
-                take(change)
+                handle(change)
                 if seen == Updates.count || problem != nil { break }
             }
         }
@@ -67,7 +67,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
         _ controller: FetchedResultsController, didChange change: ControllerChange
     ) {
         MainActor.assumeIsolated {
-            take(change)
+            handle(change)
             if seen == Updates.count || problem != nil { end.finish() }
         }
     }
@@ -82,7 +82,7 @@ final class PropagationReader: FetchedResultsControllerDelegate {
     }
 
     /// Checks an update: one change of one object, which becomes the first of its section.
-    private func take(_ change: ControllerChange) {
+    private func handle(_ change: ControllerChange) {
         let at = now()
         do {
             try Acknowledgement(position: change.position.number, at: at).send()

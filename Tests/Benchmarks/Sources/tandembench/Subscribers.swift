@@ -41,7 +41,7 @@ struct Subscribers {
     }
 
     /// Restricts this process to the core named by `TANDEMBENCH_SUBSCRIBERS_CORE`, if it is set.
-    static func takeCore() throws {
+    static func reserveCore() throws {
         guard
             let core = getenv("TANDEMBENCH_SUBSCRIBERS_CORE").flatMap({
                 Int(String(cString: $0))
@@ -91,7 +91,7 @@ struct Subscribers {
     private mutating func receive(_ index: Int) throws {
         var all: [UInt64] = []
         let (count, total) = (subscribers.count, subscribers.count)
-        func note(_ change: UInt64, _ counts: inout [UInt64: Int]) {
+        func countArrival(_ change: UInt64, _ counts: inout [UInt64: Int]) {
             counts[change, default: 0] += 1
             guard counts[change] == total else { return }
             counts[change] = nil
@@ -101,10 +101,10 @@ struct Subscribers {
             let isReporting = reports
             var counts: [UInt64: Int] = [:]
             swap(&counts, &self.counts)
-            try subscribers[index].receive(buffer) { if isReporting { note($0, &counts) } }
+            try subscribers[index].receive(buffer) { if isReporting { countArrival($0, &counts) } }
             swap(&counts, &self.counts)
         } else if let change = try plains[index - count].receive(buffer) {
-            note(change | Self.plain, &counts)
+            countArrival(change | Self.plain, &counts)
         }
         for change in all { try Acknowledgement(position: change, at: now()).send() }
     }

@@ -56,14 +56,14 @@ struct WireSubscriber {
         while bytes.count - at >= Self.headerBytes {
             let end = at + Self.headerBytes + Int(number(bytes, at, UInt32.self))
             guard end <= bytes.count else { break }
-            try take(UnsafeRawBufferPointer(rebasing: bytes[at..<end]), got)
+            try consume(UnsafeRawBufferPointer(rebasing: bytes[at..<end]), got)
             at = end
         }
         rest.removeAll(keepingCapacity: true)
         if at < bytes.count { rest += bytes[at...] }
     }
 
-    private mutating func take(
+    private mutating func consume(
         _ frame: UnsafeRawBufferPointer, _ got: (UInt64) -> Void
     ) throws {
         let payload = Self.headerBytes
