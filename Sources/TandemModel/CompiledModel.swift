@@ -19,7 +19,7 @@ public final class CompiledModel: Sendable {
     public let identifiers: [String: UInt16]
 
     private let byName: [String: CompiledEntity]
-    private let byTag: [CompiledEntity?]
+    @usableFromInline let byTag: [CompiledEntity?]
 
     /// Compiles a model, and keeps the numbers of the model it replaces, also across renames.
     ///
@@ -91,7 +91,7 @@ public final class CompiledModel: Sendable {
     public func entity(named name: String) -> CompiledEntity? { byName[name] }
 
     /// Returns the entity with this tag.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func entity(tagged tag: EntityTag) -> CompiledEntity? {
         Int(tag) < byTag.count ? byTag[Int(tag)] : nil
     }

@@ -16,14 +16,14 @@
 public struct StoredObjects: Sendable {
     /// The binary forms of the objects in the order in which they were added, possibly between
     /// other bytes.
-    private var bytes: [UInt8]
+    @usableFromInline var bytes: [UInt8]
     /// The offset of each object's binary form.
-    private var starts: [Int] = []
+    @usableFromInline var starts: [Int] = []
     /// The range of all binary forms if they are contiguous and in order; nil otherwise.
     private var whole: Range<Int>?
 
     /// The number of bytes before the length of a row.
-    fileprivate static let headBytes = 18
+    @inlinable static var headBytes: Int { 18 }
 
     /// Creates an empty collection.
     public init() {
@@ -119,7 +119,7 @@ public struct StoredObjects: Sendable {
     }
 
     /// Calls `body` with a borrowed row; the view must not escape from `body`.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func withRow<Result>(
         at index: Int, _ body: (ObjectReference, UInt64, RowView) -> Result
     ) -> Result {
@@ -133,7 +133,7 @@ public struct StoredObjects: Sendable {
     ///
     /// For many rows this is faster than ``withRow(at:_:)``: borrowing all rows costs as much as
     /// borrowing one.
-    @inline(__always)
+    @inlinable @inline(__always)
     public func withRows<Result>(_ body: (BorrowedRows) throws -> Result) rethrows -> Result {
         try starts.withUnsafeBufferPointer { starts in
             try bytes.withUnsafeBytes { bytes in
@@ -144,11 +144,16 @@ public struct StoredObjects: Sendable {
 
     /// The borrowed rows of a collection, valid only during the call.
     public struct BorrowedRows {
-        fileprivate let bytes: UnsafeRawBufferPointer
-        fileprivate let starts: UnsafeBufferPointer<Int>
+        @usableFromInline let bytes: UnsafeRawBufferPointer
+        @usableFromInline let starts: UnsafeBufferPointer<Int>
+
+        @inlinable
+        init(bytes: UnsafeRawBufferPointer, starts: UnsafeBufferPointer<Int>) {
+            (self.bytes, self.starts) = (bytes, starts)
+        }
 
         /// Returns an object, the version of its row, and the row.
-        @inline(__always)
+        @inlinable @inline(__always)
         public subscript(
             index: Int
         ) -> (object: ObjectReference, version: UInt64, row: RowView) {
@@ -164,8 +169,8 @@ public struct StoredObjects: Sendable {
     /// Returns the range of the row of the object whose binary form begins at `start`.
     ///
     /// The bytes were written by this type, or checked when they were read.
-    @inline(__always)
-    fileprivate static func row(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Range<Int> {
+    @inlinable @inline(__always)
+    static func row(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Range<Int> {
         var (at, length, shift) = (start + headBytes, 0, 0)
         while true {
             let byte = Int(bytes[at])
@@ -332,8 +337,8 @@ extension StoredObjects {
 
 extension UnsafeRawBufferPointer {
     /// Returns the little-endian number at an offset.
-    @inline(__always)
-    fileprivate func little<Number: FixedWidthInteger & BitwiseCopyable>(
+    @inlinable @inline(__always)
+    func little<Number: FixedWidthInteger & BitwiseCopyable>(
         _ at: Int, _ type: Number.Type
     ) -> Number {
         Number(littleEndian: loadUnaligned(fromByteOffset: at, as: type))

@@ -73,6 +73,14 @@ import Testing
         #expect(Rules.guards(commented) == [])
     }
 
+    @Test func `unsafe access in the client is found`() {
+        let lines = "let a: Unmanaged<A>\n@exclusivity(unchecked) var b = 1\nlet c = 1"
+        let found = { (path: String) in Rules.unsafeAccess(file(path, lines)).map(\.line) }
+        #expect(found("Client/Tandem/A.swift") == [1, 2])
+        #expect(found("Client/Tandem/Context/ObjectRecord.swift") == [1])
+        #expect(found("Sources/TandemIO/A.swift") == [])
+    }
+
     @Test func `a printing library is found`() {
         let lines = "print(1)\nlevel.print(2)\nfunc print(_ a: Int) {}\n/// print(3)\nfootprint(4)"
         #expect(Rules.printing(file("Client/Tandem/A.swift", lines)).map(\.line) == [1])

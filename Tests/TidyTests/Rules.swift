@@ -74,6 +74,18 @@ enum Rules {
         }
     }
 
+    /// Checks that the client counts its references, and that overlapping accesses are checked in
+    /// all of its files but that of the records.
+    static func unsafeAccess(_ file: SourceFile) -> [Finding] {
+        guard file.path.hasPrefix("Client/") else { return [] }
+        let isExempt = file.path == "Client/Tandem/Context/ObjectRecord.swift"
+        return each(file) { line in
+            if contains(line, word: "Unmanaged") { return "a reference that is not counted" }
+            return !isExempt && line.contains("@exclusivity(unchecked)")
+                ? "overlapping accesses are not checked" : nil
+        }
+    }
+
     /// Checks that libraries don't print.
     static func printing(_ file: SourceFile) -> [Finding] {
         guard !file.isTest, let target = Layout.target(file.target), !target.isEdge else {

@@ -16,6 +16,10 @@ import Testing
         try expectNone(swift(Rules.guards))
     }
 
+    @Test func `the client counts its references and checks its accesses`() throws {
+        try expectNone(swift(Rules.unsafeAccess))
+    }
+
     @Test func `libraries do not print`() throws { try expectNone(swift(Rules.printing)) }
 
     @Test func `tests do not sleep`() throws { try expectNone(swift(Rules.sleeps)) }

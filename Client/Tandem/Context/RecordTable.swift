@@ -9,15 +9,20 @@ final class RecordTable {
     /// Excludes most numbers without a record; at most one in eight of them needs a table look-up.
     private var filter = NumberFilter()
 
+    /// The number of times that a record was set; as long as it stays the same, no number has a new
+    /// record.
+    private(set) var additions = 0
+
     /// The number of records.
     var count: Int { records.count }
 
     /// The record of a number.
     subscript(number: ObjectNumber) -> ObjectRecord? {
-        get { filter.mayHold(number) ? records[number] : nil }
+        @inline(__always) get { additions > 0 && filter.mayHold(number) ? records[number] : nil }
         set {
             records[number] = newValue
             if newValue == nil { return }
+            additions += 1
             if filter.isFull { filter = NumberFilter(records.keys) } else { filter.insert(number) }
         }
     }

@@ -91,7 +91,9 @@ final class FoundRows {
             guard answer.objects.withRow(at: index, { $2.isValid(for: entity) }) else {
                 throw ManagedObjectContext.unreadable(reference, entity)
             }
-            if isWanted { body(.row(answer, index)) }
+            guard isWanted else { continue }
+            answer.visit(index)
+            body(.row(answer, index))
         }
     }
 
@@ -104,7 +106,7 @@ final class FoundRows {
         guard let parts, case .rows(let answer) = picked else { return false }
         do throws(TandemError) {
             guard let part = try context.connection.next(of: parts) else { return false }
-            picked = .rows(answer.part(part.objects))
+            picked = .rows(answer.chunk(part.objects))
             return true
         } catch {
             guard parts.isLost else { throw error }

@@ -73,7 +73,7 @@ final class PropertyCache {
     }
 
     /// Caches the property of an entity that a key path reads; traps if there is none.
-    func note(_ keyPath: AnyKeyPath, _ name: String, of entity: CompiledEntity) {
+    func cache(_ keyPath: AnyKeyPath, _ name: String, of entity: CompiledEntity) {
         let key = ManagedName(keyPath)
         guard place(key, in: entity) == nil else { return }
         add(key, of: keyPath, entity, entity.declared(name).slot)

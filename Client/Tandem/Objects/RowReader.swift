@@ -32,7 +32,8 @@ public struct RowReader<Object: ManagedObject> {
     /// Creates a reader of a source, or nil if its object is not of the class.
     @inlinable
     init?(checking source: RowSource) {
-        guard source.type is Object.Type else { return nil }
+        let type = source.type
+        guard type == Object.self || type is Object.Type else { return nil }
         self.source = source
     }
 

@@ -128,9 +128,9 @@ enum RowSource {
             source = next
         }
         if path.names.count == 1 {
-            source.note(keyPath, last)
+            source.cache(keyPath, last)
         } else {
-            source.note(last)
+            source.cache(last)
         }
         let key = path.names.count == 1 ? ManagedName(keyPath) : ManagedName(last)
         return End(source: source, name: last, isOptional: path.isOptional, key: key)
@@ -138,25 +138,25 @@ enum RowSource {
 
     /// Returns the target of a to-one relationship by name; nil if there is none.
     func target(named name: String) -> RowSource? {
-        note(name)
+        cache(name)
         if case .some(let target) = target(ManagedName(name)) { return target }
         return object.object(name).map { .object($0) }
     }
 
     /// The cache of the context's properties, and the entity of the object.
-    private var declaring: (cache: PropertyCache, entity: CompiledEntity)? {
+    private var declaring: (properties: PropertyCache, entity: CompiledEntity)? {
         if case .object(let object) = self { return (object.properties, object.record.entity) }
         return answered.flatMap { answer, reference in
             answer.model.entity(tagged: reference.tag).map { (answer.properties, $0) }
         }
     }
 
-    private func note(_ keyPath: AnyKeyPath, _ name: String) {
-        declaring.map { $0.cache.note(keyPath, name, of: $0.entity) }
+    private func cache(_ keyPath: AnyKeyPath, _ name: String) {
+        declaring.map { $0.properties.cache(keyPath, name, of: $0.entity) }
     }
 
-    private func note(_ name: String) {
-        _ = declaring.map { $0.cache.property(ManagedName(name), of: $0.entity) }
+    private func cache(_ name: String) {
+        _ = declaring.map { $0.properties.property(ManagedName(name), of: $0.entity) }
     }
 }
 

@@ -22,6 +22,10 @@ final class RowsAnswer {
     let count: Int
     /// The classes of the entities so far.
     private var types: [(tag: EntityTag, type: ManagedObject.Type)] = []
+    /// The row of which a value is being made, and the record table's additions when it was known
+    /// to have no record.
+    private var visited = -1
+    private var visitedAdditions = 0
 
     init(
         _ context: ManagedObjectContext, _ objects: StoredObjects, _ model: CompiledModel,
@@ -34,12 +38,15 @@ final class RowsAnswer {
     }
 
     /// Returns the answer with the rows of its next chunk.
-    func part(_ objects: StoredObjects) -> RowsAnswer {
+    func chunk(_ objects: StoredObjects) -> RowsAnswer {
         RowsAnswer(context, objects, model, repositionCount: repositionCount, count: count)
     }
 
     /// Whether the rows are as of the context's position and model.
     var isCurrent: Bool { familyState.repositionCount == repositionCount }
+
+    /// Marks a row as one whose object has no record, so that its reads need no look-up.
+    func visit(_ index: Int) { (visited, visitedAdditions) = (index, records.additions) }
 
     // MARK: Objects
 
@@ -121,16 +128,19 @@ final class RowsAnswer {
     func inPlace<Result>(
         _ index: Int, _ name: ManagedName, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
-        objects.withRow(at: index) { reference, _, row in inPlace(reference, row, name, read) }
+        let hasNoRecord = index == visited && visitedAdditions == records.additions
+        return objects.withRow(at: index) { reference, _, row in
+            inPlace(reference, row, name, hasNoRecord: hasNoRecord, read)
+        }
     }
 
     /// Reads a property of an object in place, in `row` if the context has no record of it.
     @inline(__always)
     func inPlace<Result>(
         _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
-        _ read: (RowView, RowColumn) -> Result?
+        hasNoRecord: Bool = false, _ read: (RowView, RowColumn) -> Result?
     ) -> Result?? {
-        withRow(reference, row, name) { row, place, _ in
+        withRow(reference, row, name, hasNoRecord) { row, place, _ in
             place.column.flatMap { row.found($0, read) }
         }
     }
@@ -151,12 +161,13 @@ final class RowsAnswer {
     @inline(__always)
     private func withRow<Result>(
         _ reference: ObjectReference, _ row: RowView?, _ name: ManagedName,
+        _ hasNoRecord: Bool = false,
         _ body: (RowView, PropertyCache.Place, CompiledEntity) -> Result?
     ) -> Result? {
         guard isCurrent, let entity = model.entity(tagged: reference.tag),
             let place = properties.place(name, in: entity)
         else { return nil }
-        guard let record = records[reference.number] else {
+        guard !hasNoRecord, let record = records[reference.number] else {
             guard let row else { return nil }
             observed.access(place.slot, of: reference.number)
             return body(row, place, entity)
