@@ -82,7 +82,7 @@ extension Journal {
         do throws(IOError) {
             let maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
             let spare = try maker.claim(bytes: place.options.segmentBytes)
-            let made = try Self.place(header, spare, place.directory, place.fileSystem)
+            let made = try Self.install(header, spare, place.directory, place.fileSystem)
             try place.fileSystem.syncDirectory(place.directory)
             return RecoveredLog(
                 sealed: [], file: made.file, header: header,

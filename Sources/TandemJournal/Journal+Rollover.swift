@@ -41,14 +41,14 @@ extension Journal {
         _ header: SegmentHeader, _ bytes: Int
     ) throws(JournalError) -> (file: any File, bytes: UInt64) {
         try converting(JournalError.noSpace) { () throws(IOError) in
-            try Self.place(header, try maker.claim(bytes: bytes), directory, fileSystem)
+            try Self.install(header, try maker.claim(bytes: bytes), directory, fileSystem)
         }
     }
 
     /// Writes the header into a zero-filled file, and renames the file to its final name.
     ///
     /// The caller makes the name durable. The file is removed on failure.
-    static func place(
+    static func install(
         _ header: SegmentHeader, _ spare: String, _ directory: String,
         _ fileSystem: any FileSystem
     ) throws(IOError) -> (file: any File, bytes: UInt64) {

@@ -88,7 +88,7 @@ extension JournalReader {
         offset = UInt64(SegmentFormat.headerBytes)
         chain = Chain(startOf: opened.header)
         guard position > first else { return }
-        if let place = indexes?.place(of: position), place.segment == first {
+        if let place = indexes?.location(of: position), place.segment == first {
             guard place.offset > offset else { return }
             (offset, chain) = (place.offset, nil)
             return

@@ -113,7 +113,7 @@ public final class JournalReader {
         position = target
         if let batch, target <= batch.lastPosition { return }
         batch = nil
-        let place = indexes?.place(of: target)
+        let place = indexes?.location(of: target)
         guard let segment, let place, place.segment == segment.header.firstPosition else {
             // Without an index, reading past a few positions is cheaper than a search.
             if place != nil || target - (chain?.position ?? 0) > Self.walkedPositions { leave() }

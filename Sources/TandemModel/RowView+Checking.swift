@@ -16,7 +16,7 @@ extension RowView {
             let end = Int(stored & ~RowLayout.blobFlag)
             guard end >= start, end <= bytes.count else { return false }
             if !isNull(column) {
-                let content = part(Range(uncheckedBounds: (start, end)))
+                let content = slice(Range(uncheckedBounds: (start, end)))
                 let isLong = stored & RowLayout.blobFlag != 0
                 guard Self.isValid(content, column.storage, isLong) else { return false }
             }

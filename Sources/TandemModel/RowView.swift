@@ -52,14 +52,14 @@ public struct RowView {
         case .int: return .int(fixed(at: column.place, Int64.self))
         case .double: return .double(Double(bitPattern: fixed(at: column.place, UInt64.self)))
         case .date: return .date(Double(bitPattern: fixed(at: column.place, UInt64.self)))
-        case .uuid: return .uuid(UUID(bytes: Array(part(column.place..<(column.place + 16)))))
+        case .uuid: return .uuid(UUID(bytes: Array(slice(column.place..<(column.place + 16)))))
         case .reference: return .reference(reference(at: column.place))
         case .decimal: return Decimal(string: text(column, entity)).map { .decimal($0) } ?? .null
         case .string:
             return longText(slot, in: entity).map { .longText($0) } ?? .string(text(column, entity))
         case .url: return .url(text(column, entity))
         case .data:
-            let content = part(range(column, entity.layout))
+            let content = slice(range(column, entity.layout))
             return blob(column, entity.layout).map { .blob($0) } ?? .data(Array(content))
         }
     }
@@ -79,7 +79,7 @@ public struct RowView {
         guard let column = entity.layout.columns[slot], column.storage == .string,
             isBlob(column, entity.layout)
         else { return nil }
-        return TextReference(bytes: part(range(column, entity.layout)))
+        return TextReference(bytes: slice(range(column, entity.layout)))
     }
 
     /// Returns the bytes of a text or data column, or of the reference to its content.
@@ -88,7 +88,7 @@ public struct RowView {
     public func content(_ slot: Int, in entity: CompiledEntity) -> UnsafeRawBufferPointer? {
         guard let column = entity.layout.columns[slot], column.storage.width == 0, !isNull(column)
         else { return nil }
-        return part(range(column, entity.layout))
+        return slice(range(column, entity.layout))
     }
 
     /// Returns whether both rows have the same bytes in a slot.
@@ -106,8 +106,8 @@ public struct RowView {
         guard isBlob(column, entity.layout) == other.isBlob(column, entity.layout) else {
             return false
         }
-        let mine = part(extent(column, entity.layout))
-        return mine.hasSameBytes(as: other.part(other.extent(column, entity.layout)))
+        let mine = slice(extent(column, entity.layout))
+        return mine.hasSameBytes(as: other.slice(other.extent(column, entity.layout)))
     }
 
     // MARK: Bytes
@@ -125,7 +125,7 @@ public struct RowView {
 
     func blob(_ column: RowLayout.Column, _ layout: RowLayout) -> BlobReference? {
         guard isBlob(column, layout) else { return nil }
-        return BlobReference(bytes: part(range(column, layout)))
+        return BlobReference(bytes: slice(range(column, layout)))
     }
 
     /// Returns the range of a variable column.
@@ -138,7 +138,7 @@ public struct RowView {
 
     /// Returns the bytes in a range.
     @inline(__always)
-    func part(_ range: Range<Int>) -> UnsafeRawBufferPointer {
+    func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
         precondition(
             range.lowerBound >= 0 && range.upperBound <= bytes.count, "The row is too short.")
         return UnsafeRawBufferPointer(rebasing: bytes[range])
@@ -160,7 +160,7 @@ public struct RowView {
     }
 
     private func text(_ column: RowLayout.Column, _ entity: CompiledEntity) -> String {
-        String(decoding: part(range(column, entity.layout)), as: UTF8.self)
+        String(decoding: slice(range(column, entity.layout)), as: UTF8.self)
     }
 
     private func reference(at offset: Int) -> ObjectReference {

@@ -96,11 +96,11 @@ struct Leaf: Sendable {
             let bytes = part.reduce(head.count) { $0 + key($1).count - head.count }
             keys = [UInt8](unsafeUninitializedCapacity: bytes) { room, end in
                 let room = UnsafeMutableRawBufferPointer(room)
-                end = room.place(head, at: 0)
+                end = room.write(head, at: 0)
                 entries = [Entry](unsafeUninitializedCapacity: part.count) { entries, made in
                     for at in part {
                         let tail = UnsafeRawBufferPointer(rebasing: key(at)[head.count...])
-                        end = room.place(tail, at: end)
+                        end = room.write(tail, at: end)
                         let low = UInt32(truncatingIfNeeded: places.numbers[at])
                         entries.initializeElement(
                             at: made, to: Entry(low: low, end: UInt32(end)))
@@ -284,7 +284,7 @@ struct Leaf: Sendable {
 extension UnsafeMutableRawBufferPointer {
     /// Copies bytes to an offset; returns the end.
     @inline(__always)
-    fileprivate func place(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
+    fileprivate func write(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
         UnsafeMutableRawBufferPointer(rebasing: self[start...]).copyMemory(from: bytes)
         return start + bytes.count
     }

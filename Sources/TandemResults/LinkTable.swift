@@ -147,7 +147,7 @@ public struct LinkTable: Sendable {
 
     private func spot(of row: UInt64) -> (block: Int, at: Int)? {
         var found = 0
-        let block = home.place(of: row) { block in
+        let block = home.index(of: row) { block in
             guard let at = blocks[block].rows.firstIndex(of: row) else { return false }
             found = at
             return true

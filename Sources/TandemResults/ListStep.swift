@@ -78,7 +78,7 @@ struct ListStep {
     /// Undoes the edit.
     func undo(on rows: inout RowStore) {
         for (row, mark) in zip(edit.upserted, marks) where mark.isLoose {
-            if let place = rows.place(of: row.number) { rows.remove(at: place) }
+            if let place = rows.location(of: row.number) { rows.remove(at: place) }
         }
         var start = 0
         for row in before {

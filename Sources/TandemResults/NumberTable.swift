@@ -35,7 +35,7 @@ struct NumberTable: Sendable {
 
     /// Returns the place of a number that `holds` confirms.
     @inline(__always)
-    func place(of number: UInt64, _ holds: (Int) -> Bool) -> Int? {
+    func index(of number: UInt64, _ holds: (Int) -> Bool) -> Int? {
         if buckets.isEmpty { return nil }
         let probe = Probe(number, buckets.count, placeBits)
         return buckets.withUnsafeBufferPointer { buckets in

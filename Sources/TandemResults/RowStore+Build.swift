@@ -117,7 +117,7 @@ extension RowStore {
         let other = sections[Int(order[index + 1].slot)]
         let start = LeafLocation(slot: slot, leafIndex: 0, leaf: Int(other.leaves[0].leaf), at: 0)
         let begin = row(at: start)
-        var place = place(in: slot, begin.sortKey, begin.number)
+        var place = location(in: slot, begin.sortKey, begin.number)
         if place.at == leaves[place.leaf].count {
             place.leaf = Int(sections[slot].leaves[place.leafIndex + 1].leaf)
             place.at = 0

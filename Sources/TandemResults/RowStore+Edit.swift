@@ -8,7 +8,7 @@ extension RowStore {
         let slot = slot(named: row.section)
         if sections[slot].count == 0 { return insertFirst(row, in: slot) }
         let index = hintedIndex(of: slot)
-        let place = place(in: slot, row.sortKey, row.number)
+        let place = location(in: slot, row.sortKey, row.number)
         checkInvariants(at: place)
         order[index].count += 1
         sections[slot].count += 1

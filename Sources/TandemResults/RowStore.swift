@@ -81,7 +81,7 @@ struct RowStore: Sendable {
     @inline(__always)
     func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
         var found = 0
-        let leaf = home.place(of: number) { leaf in
+        let leaf = home.index(of: number) { leaf in
             guard let at = withLeaf(leaf, { $0.position(of: number) }) else { return false }
             found = at
             return true
@@ -90,7 +90,7 @@ struct RowStore: Sendable {
     }
 
     /// Returns the location of a row by its number.
-    func place(of number: UInt64) -> LeafLocation? {
+    func location(of number: UInt64) -> LeafLocation? {
         guard let (leaf, at) = spot(of: number) else { return nil }
         let (slot, hint) = withLeaf(leaf) { (Int($0.section), Int($0.hint)) }
         var index = nearbyIndex(of: leaf, in: slot, hint)
@@ -100,7 +100,7 @@ struct RowStore: Sendable {
 
     /// Returns the location of a row by its number; the leaf remembers its index in the section.
     mutating func hintedPlace(of number: UInt64) -> LeafLocation? {
-        guard let place = place(of: number) else { return nil }
+        guard let place = location(of: number) else { return nil }
         let index = UInt32(place.leafIndex)
         if withLeaf(place.leaf, { $0.hint }) != index { leaves[place.leaf].hint = index }
         return place
@@ -130,7 +130,7 @@ struct RowStore: Sendable {
 
     /// Returns the location of a row with this key and number, or its insertion point, in a section
     /// with rows.
-    func place(in slot: Int, _ key: [UInt8], _ number: UInt64) -> LeafLocation {
+    func location(in slot: Int, _ key: [UInt8], _ number: UInt64) -> LeafLocation {
         key.withUnsafeBytes { key in
             let index = leafIndex(in: slot, key, number)
             let leaf = Int(sections[slot].leaves[index].leaf)
@@ -197,12 +197,12 @@ struct RowStore: Sendable {
 
     /// Returns the path of a number; nil if the list does not contain it.
     func path(of number: UInt64) -> ResultsIndexPath? {
-        guard let place = place(of: number) else { return nil }
+        guard let place = location(of: number) else { return nil }
         return ResultsIndexPath(section: sectionIndex(of: place.slot), item: item(of: place))
     }
 
     /// Returns the location of the row at an index of a section, which must exist.
-    func place(section index: Int, item: Int) -> LeafLocation {
+    func location(section index: Int, item: Int) -> LeafLocation {
         let slot = Int(order[index].slot)
         var rest = item
         for (leafIndex, ref) in sections[slot].leaves.enumerated() {

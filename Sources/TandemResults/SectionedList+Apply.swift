@@ -77,16 +77,16 @@ extension ResultsChange {
         _ old: RowStore, _ new: RowStore, changed: [UInt64: ChangeReason]
     ) -> ResultsChange? {
         let pinned = changed.keys.filter { number in
-            guard let was = old.place(of: number), let place = new.place(of: number) else {
+            guard let was = old.location(of: number), let place = new.location(of: number) else {
                 return false
             }
             return new.holds(old.row(at: was), at: place)
         }
         func tag(_ number: UInt64) -> UInt16 {
-            if let place = new.place(of: number) {
+            if let place = new.location(of: number) {
                 return new.leaves[place.leaf].tag(place.at)
             }
-            return old.place(of: number).map { old.leaves[$0.leaf].tag($0.at) } ?? 0
+            return old.location(of: number).map { old.leaves[$0.leaf].tag($0.at) } ?? 0
         }
         return between(
             old: old.sectionIDs, new: new.sectionIDs, changed: Set(changed.keys),

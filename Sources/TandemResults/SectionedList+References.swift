@@ -23,7 +23,7 @@ extension RowStore {
     fileprivate func forEach(in range: Range<Int>, _ body: (UInt64, UInt16) -> Void) {
         guard !range.isEmpty else { return }
         let start = path(atOffset: range.lowerBound)
-        let place = place(section: start.section, item: start.item)
+        let place = location(section: start.section, item: start.item)
         var (leaf, at, left) = (place.leafIndex, place.at, range.count)
         for section in order[start.section...] where left > 0 {
             for ref in sections[Int(section.slot)].leaves[leaf...] where left > 0 {

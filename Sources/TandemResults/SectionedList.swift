@@ -98,7 +98,7 @@ public struct SectionedList: Sendable {
     /// Returns the row at a path, which must exist.
     public func row(at path: ResultsIndexPath) -> ResultRow {
         let rows = visible
-        return rows.row(at: place(path, in: rows))
+        return rows.row(at: location(of: path, in: rows))
     }
 
     /// Returns the row at an offset in the whole list, which must exist.
@@ -110,7 +110,7 @@ public struct SectionedList: Sendable {
     /// Returns the number and entity tag of the object at a path, which must exist.
     public func identity(at path: ResultsIndexPath) -> (number: UInt64, tag: UInt16) {
         let rows = visible
-        let place = place(path, in: rows)
+        let place = location(of: path, in: rows)
         return (
             rows.leaves[place.leaf].number(place.at), rows.leaves[place.leaf].tag(place.at)
         )
@@ -131,13 +131,13 @@ public struct SectionedList: Sendable {
         return rows.path(atOffset: offset)
     }
 
-    private func place(_ path: ResultsIndexPath, in rows: RowStore) -> RowStore.LeafLocation {
+    private func location(of path: ResultsIndexPath, in rows: RowStore) -> RowStore.LeafLocation {
         precondition(
             rows.order.indices.contains(path.section),
             "There is no section \(path.section) in a list of \(rows.order.count) sections.")
         precondition(
             path.item >= 0 && path.item < Int(rows.order[path.section].count),
             "There is no row at \(path).")
-        return rows.place(section: path.section, item: path.item)
+        return rows.location(section: path.section, item: path.item)
     }
 }

@@ -104,10 +104,10 @@ struct DamagedJournal {
         case 4: copy(&bytes, to: batch.offset, from: place, count: input.word())
         case 5: seal(&bytes, batch.offset, field: input.byte(), value: input.byte())
         case 6: try? disk.remove(batch.path)
-        case 7: disk.place([], at: JournalPlaces.directory + "/relaxed")
+        case 7: disk.install([], at: JournalPlaces.directory + "/relaxed")
         default: sealHeader(&bytes, field: input.byte(), value: input.byte())
         }
-        if operation != 6 { disk.place(bytes, at: batch.path) }
+        if operation != 6 { disk.install(bytes, at: batch.path) }
     }
 
     private func zero(_ bytes: inout [UInt8], from place: Int, count: Int) {
@@ -166,6 +166,6 @@ enum ForgedSegment {
         }
         bytes += [UInt8](repeating: 0, count: 64)
         try? disk.createDirectory(JournalPlaces.directory, mode: 0o700)
-        disk.place(bytes, at: JournalPlaces.directory + "/0000000000000001.journal")
+        disk.install(bytes, at: JournalPlaces.directory + "/0000000000000001.journal")
     }
 }

@@ -114,7 +114,7 @@ import Testing
             case 3:
                 var bytes = try #require(disk.bytes(of: paths[0]))
                 bytes[5_000] ^= 1
-                disk.place(bytes, at: paths[0])
+                disk.install(bytes, at: paths[0])
             default: break
             }
             let client = try bench.client()

@@ -42,7 +42,7 @@ import Testing
         var mixed = 0
         for seed in 0..<20 as Range<UInt64> {
             let disk = SimulatedFileSystem()
-            disk.place([UInt8](repeating: 0, count: size), at: "/a")
+            disk.install([UInt8](repeating: 0, count: size), at: "/a")
             let file = try disk.open("/a", .readWrite)
             try file.write([UInt8](repeating: 1, count: size), at: 0)
             disk.crash(seed: seed)

@@ -115,7 +115,7 @@ import Testing
         let folder = FixtureMaker.folder + "/" + name
         for file in try files.list(folder) {
             let bytes = try files.contents(of: folder + "/" + file, maximumBytes: 1 << 20)
-            disk.place(bytes, at: directory + "/" + file)
+            disk.install(bytes, at: directory + "/" + file)
         }
         let before = try contents(disk)
         var options = smallOptions(FixtureMaker.segmentBytes)

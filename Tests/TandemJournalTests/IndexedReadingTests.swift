@@ -167,8 +167,8 @@ import Testing
         let wanted = log.wanted(query)
         func answer(_ content: [UInt8]?) throws -> (positions: [UInt64], damaged: [UInt64]) {
             try log.disk.remove(paths[0])
-            if let content { log.disk.place(content, at: paths[0]) }
-            defer { if content == nil { log.disk.place(bytes, at: paths[0]) } }
+            if let content { log.disk.install(content, at: paths[0]) }
+            defer { if content == nil { log.disk.install(bytes, at: paths[0]) } }
             let answer = try found(query, in: log.disk)
             return (answer.positions, answer.damaged)
         }
@@ -200,7 +200,7 @@ import Testing
             }
         }
         let path = try #require(try indexPaths(logs[0].disk).first)
-        logs[1].disk.place(try #require(logs[0].disk.bytes(of: path)), at: path)
+        logs[1].disk.install(try #require(logs[0].disk.bytes(of: path)), at: path)
         let query = IndexQuery(keys: [.member(4)])
         let answer = try found(query, in: logs[1].disk)
         #expect(answer.positions == logs[1].wanted(query) && answer.damaged == [1])
@@ -214,7 +214,7 @@ import Testing
         try log.fill(segments: 3, &random)
         var bytes = try #require(log.disk.bytes(of: firstSegment))
         bytes[SegmentFormat.headerBytes + 60] ^= 1
-        log.disk.place(bytes, at: firstSegment)
+        log.disk.install(bytes, at: firstSegment)
         func gaps(_ query: IndexQuery) throws -> Int {
             let indexes = SegmentIndexes(directory: directory, fileSystem: log.disk)
             let walk = indexes.walk(query)
@@ -256,9 +256,9 @@ import Testing
         var bytes = try #require(log.disk.bytes(of: paths[1]))
         // Deep in a page, which the header does not cover.
         bytes[bytes.count - 20] ^= 4
-        log.disk.place(bytes, at: paths[1])
-        log.disk.place([1, 2], at: directory + "/" + JournalDirectory.newIndexName)
-        log.disk.place([1, 2], at: directory + "/" + JournalDirectory.indexName(of: 999_999))
+        log.disk.install(bytes, at: paths[1])
+        log.disk.install([1, 2], at: directory + "/" + JournalDirectory.newIndexName)
+        log.disk.install([1, 2], at: directory + "/" + JournalDirectory.indexName(of: 999_999))
         let (journal, _) = try openJournal(log.disk, KeyedLog.options())
         #expect(journal.indexing == IndexingState(waiting: 0, made: 2, failure: nil))
         #expect(try isWhole(journal, log.disk))

@@ -49,7 +49,7 @@ import Testing
         var bytes = try #require(disk.bytes(of: firstSegment))
         let start = SegmentFormat.headerBytes + SegmentFormat.frameBytes(body: 88)
         bytes[start + 70] ^= 4
-        disk.place(bytes, at: firstSegment)
+        disk.install(bytes, at: firstSegment)
         let found = try items(reader())
         #expect(positions(found) == [1, 2, 5, 6, 7, 8, 9, 10])
         let gap = try #require(gaps(found).first)
@@ -72,7 +72,7 @@ import Testing
             let checksum = BatchHeader.checksum(of: part, salt: 0x5EED_5EED)
             segment.put(checksum, at: start + SegmentFormat.Batch.checksum)
         }
-        disk.place(bytes, at: firstSegment)
+        disk.install(bytes, at: firstSegment)
         let found = positions(try items(reader()))
         #expect(zip(found, found.dropFirst()).allSatisfy(<), "\(found)")
         var options = smallOptions()
@@ -89,7 +89,7 @@ import Testing
         let size = SegmentFormat.frameBytes(body: 88)
         let start = SegmentFormat.headerBytes + size
         for offset in start..<start + size { bytes[offset] = 0 }
-        disk.place(bytes, at: firstSegment)
+        disk.install(bytes, at: firstSegment)
         let found = try items(reader())
         #expect(positions(found) == [1, 2, 5, 6, 7, 8, 9, 10])
         #expect(gaps(found).map(\.next) == [5])
@@ -103,7 +103,7 @@ import Testing
         let firsts = names.compactMap(JournalDirectory.position(of:))
         var bytes = try #require(disk.bytes(of: directory + "/" + names[1]))
         bytes[3] ^= 1
-        disk.place(bytes, at: directory + "/" + names[1])
+        disk.install(bytes, at: directory + "/" + names[1])
         let found = try items(reader())
         #expect(positions(found) == Array(1..<firsts[1]) + Array(firsts[2]...12))
         #expect(gaps(found).count == 1)
@@ -116,7 +116,7 @@ import Testing
         var bytes = try #require(disk.bytes(of: firstSegment))
         let start = SegmentFormat.headerBytes + 2 * SegmentFormat.frameBytes(body: 44)
         bytes[start + 50] ^= 1
-        disk.place(bytes, at: firstSegment)
+        disk.install(bytes, at: firstSegment)
         let reader = reader()
         #expect(positions(try items(reader)) == [1, 2])
         #expect(reader.tailProblem?.offset == UInt64(start))

@@ -23,7 +23,7 @@ import Testing
     ) throws {
         var bytes = try #require(disk.bytes(of: path))
         change(&bytes)
-        disk.place(bytes, at: path)
+        disk.install(bytes, at: path)
     }
 
     @Test func tornLastBatchIsCutAndKeptAsACopy() throws {
@@ -89,7 +89,7 @@ import Testing
             let disk = SimulatedFileSystem()
             var bytes = original
             bytes[offset] ^= 1 << UInt8(offset % 8)
-            disk.place(bytes, at: firstSegment)
+            disk.install(bytes, at: firstSegment)
             let error = journalError { _ = try openJournal(disk) }
             #expect(error?.code == .damaged, "offset \(offset)")
             #expect(error?.path == firstSegment && error?.offset != nil)

@@ -84,7 +84,7 @@ import Testing
 
     @Test func exampleReadsAsItSays() throws {
         let disk = SimulatedFileSystem()
-        disk.place(try example() + [UInt8](repeating: 0, count: 4_096), at: firstSegment)
+        disk.install(try example() + [UInt8](repeating: 0, count: 4_096), at: firstSegment)
         let (journal, report) = try openJournal(disk)
         #expect(report.cutOffset == 0x1070 && report.bounds.last == 3)
         #expect(journal.identity == identity)

@@ -89,11 +89,11 @@ struct LinkTableTests {
                 table = Self.table(places)
             }
             #expect(table.count == places.count, "seed \(seed)")
-            let found = table.place(of: number) { $0 == places[number] }
+            let found = table.index(of: number) { $0 == places[number] }
             #expect(found == places[number], "seed \(seed)")
         }
         for (number, place) in places {
-            #expect(table.place(of: number) { $0 == place } == place, "seed \(seed)")
+            #expect(table.index(of: number) { $0 == place } == place, "seed \(seed)")
         }
     }
 

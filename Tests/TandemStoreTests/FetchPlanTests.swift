@@ -43,7 +43,7 @@ import Testing
         for _ in 0..<150 {
             let request = try shelf.request()
             let found = try shelf.bench.fetch(request)
-            let wanted = request.part(of: try shelf.expected(request))
+            let wanted = request.slice(of: try shelf.expected(request))
             #expect(
                 found.objects.map(\.object) == wanted, "seed \(seed) \(request) \(found.plan)")
         }

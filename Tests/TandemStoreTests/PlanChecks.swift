@@ -64,7 +64,7 @@ struct ExpectedFetch: Sendable {
         guard found.count == min(matches.count, most) else {
             return "a count of \(found.count) instead of \(min(matches.count, most))"
         }
-        let wanted = request.part(of: matches)
+        let wanted = request.slice(of: matches)
         let objects = wanted.map(\.object)
         switch part {
         case .references where found.references != objects:
@@ -102,7 +102,7 @@ struct ExpectedList: Sendable {
         let reader = StoreReader(shelf.bench.store)
         self.compiled = compiled
         part = .list(try ListHops(details, of: compiled))
-        placed = try request.part(of: try shelf.matches(compiled)).map { stored in
+        placed = try request.slice(of: try shelf.matches(compiled)).map { stored in
             Placed(
                 object: stored.object,
                 key: try #require(compiled.sortKey(stored.object, stored.row, reader)),

@@ -360,7 +360,7 @@ struct RandomShelf {
 
 extension FetchRequest {
     /// Returns the slice of a list that offset and limit select.
-    func part<Element>(of list: [Element]) -> [Element] {
+    func slice<Element>(of list: [Element]) -> [Element] {
         Array(list.dropFirst(max(0, offset)).prefix(limit.map { max(0, $0) } ?? .max))
     }
 }

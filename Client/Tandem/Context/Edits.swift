@@ -165,7 +165,7 @@ struct SlotValues: Sequence {
     subscript(slot: Int) -> Value? {
         get { items.first { $0.key == slot }?.value }
         set {
-            let index = place(of: slot)
+            let index = index(forSlot: slot)
             let isThere = index < items.count && items[index].key == slot
             switch (newValue, isThere) {
             case (let value?, true): items[index].value = value
@@ -184,7 +184,7 @@ struct SlotValues: Sequence {
     }
 
     /// Returns the index of a slot's entry, or the index at which to insert it.
-    private func place(of slot: Int) -> Int {
+    private func index(forSlot slot: Int) -> Int {
         if items.last.map({ $0.key < slot }) ?? true { return items.count }
         return items.firstIndex { $0.key >= slot } ?? items.count
     }

@@ -24,7 +24,7 @@ struct MemberSet {
 
     /// Whether the set contains a member.
     func contains(_ member: ObjectReference) -> Bool {
-        table?.contains(member) ?? (place(of: member) != nil)
+        table?.contains(member) ?? (index(of: member) != nil)
     }
 
     /// Inserts a member; does nothing if the set already contains it.
@@ -43,7 +43,7 @@ struct MemberSet {
     /// Removes a member; returns false if the set does not contain it.
     mutating func remove(_ member: ObjectReference) -> Bool {
         if table == nil {
-            guard let place = place(of: member) else { return false }
+            guard let place = index(of: member) else { return false }
             if list.count <= Self.shortList {
                 list.remove(at: place)
                 return true
@@ -59,7 +59,7 @@ struct MemberSet {
         list = []
     }
 
-    private func place(of member: ObjectReference) -> Int? {
+    private func index(of member: ObjectReference) -> Int? {
         guard let last = list.last, member.number <= last.number else { return nil }
         let at = list.partitioningIndex { $0.number >= member.number }
         return list[at] == member ? at : nil

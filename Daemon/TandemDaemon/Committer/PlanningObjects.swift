@@ -24,7 +24,7 @@ struct PlanningObjects {
         if let first = run.first, let last = run.last,
             (first.object.number...last.object.number).contains(number)
         {
-            let found = run[place(of: number)]
+            let found = run[index(of: number)]
             if found.object.number == number { return found }
         }
         return others.isEmpty ? nil : others[number]
@@ -64,7 +64,7 @@ struct PlanningObjects {
     }
 
     /// Returns the first index whose number is `number` or higher; there must be one.
-    private func place(of number: ObjectNumber) -> Int {
+    private func index(of number: ObjectNumber) -> Int {
         run.partitioningIndex { $0.object.number >= number }
     }
 }

@@ -6,7 +6,7 @@ import TandemWire
 /// Translation of a client's fetch into a request to the store.
 extension Fetch {
     /// Returns the kind of result to request from the store.
-    func part(of request: CompiledRequest) throws(TandemError) -> FetchResultKind {
+    func resultKind(of request: CompiledRequest) throws(TandemError) -> FetchResultKind {
         switch kind {
         case .count: .count
         case .references: .references

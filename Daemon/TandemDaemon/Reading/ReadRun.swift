@@ -66,7 +66,7 @@ struct ReadRun {
     private func find(
         _ fetch: Fetch, _ request: CompiledRequest, inParts: Bool
     ) throws -> FetchResult {
-        let part = try fetch.part(of: request)
+        let part = try fetch.resultKind(of: request)
         guard littleWork != nil else {
             return try view.fetch(
                 request, for: part, past: past, chunkBytes: inParts ? limits.chunkBytes : nil,

@@ -66,7 +66,7 @@ extension SimulatedFileSystem {
     public func bytes(of path: String) -> [UInt8]? { names[path]?.content }
 
     /// Creates or replaces a file, durable at once, for tests that damage or forge files.
-    public func place(_ bytes: [UInt8], at path: String) {
+    public func install(_ bytes: [UInt8], at path: String) {
         let node = SimulatedNode()
         node.content = bytes
         node.durable = bytes

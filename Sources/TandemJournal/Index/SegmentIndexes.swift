@@ -52,7 +52,7 @@ public final class SegmentIndexes {
     /// Returns the location of a batch at or shortly before the one that holds a position.
     ///
     /// Returns nil if no index has the location.
-    func place(of position: UInt64) -> (segment: UInt64, offset: UInt64)? {
+    func location(of position: UInt64) -> (segment: UInt64, offset: UInt64)? {
         guard let index = index(for: position) else { return nil }
         let first = index.header.segment.firstPosition
         return attempt { () throws(IndexDamage) in try index.offset(of: position) }

@@ -30,7 +30,7 @@ public struct RankPlan: Sendable {
             if keeps[start] {
                 start += 1
             } else {
-                start = place(from: start)
+                start = assignRanks(from: start)
             }
         }
     }
@@ -39,7 +39,7 @@ public struct RankPlan: Sendable {
     /// necessary.
     ///
     /// Returns the index after the run.
-    private mutating func place(from start: Int) -> Int {
+    private mutating func assignRanks(from start: Int) -> Int {
         var run = start..<(keeps[start...].firstIndex(of: true) ?? places.count)
         var neighbours = 1
         // Assigning new ranks to neighbours leaves room for many insertions, so it is rarely

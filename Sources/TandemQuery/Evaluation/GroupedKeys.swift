@@ -133,7 +133,7 @@ public final class GroupedKeys {
             return Place(group: known.group, section: known.section, related: place)
         }
         guard let name = name(object, row, reader) else { return nil }
-        return Place(group: known.group, section: self.place(ofSection: name), related: place)
+        return Place(group: known.group, section: self.index(ofSection: name), related: place)
     }
 
     // MARK: Placement by an index
@@ -162,7 +162,7 @@ public final class GroupedKeys {
         guard let related else {
             return withoutRelated.map { Place(group: $0.group, section: $0.section, related: -1) }
         }
-        guard let place = cache.place(of: related) else { return nil }
+        guard let place = cache.entryIndex(of: related) else { return nil }
         let known = cache[place]
         return Place(group: known.group, section: known.section, related: place)
     }
@@ -184,7 +184,7 @@ public final class GroupedKeys {
             withoutRelated = learn(-1, object, row, reader)
             return withoutRelated.map { (-1, $0) }
         }
-        if let place = cache.place(of: target.number) { return (place, cache[place]) }
+        if let place = cache.entryIndex(of: target.number) { return (place, cache[place]) }
         guard let known = learn(cache.count, object, row, reader) else { return nil }
         bytes += RelatedKeyCache.bytesForOne
         relatedBytes += RelatedKeyCache.bytesForOne
@@ -204,10 +204,10 @@ public final class GroupedKeys {
         guard learnLater(place, evaluation, reader) else { return nil }
         var known = RelatedKeyCache.Known(group: group(prefix.bytes))
         switch naming {
-        case .one: known.section = self.place(ofSection: "")
+        case .one: known.section = self.index(ofSection: "")
         case .related:
             guard let name = name(object, row, reader) else { return nil }
-            known.section = self.place(ofSection: name)
+            known.section = self.index(ofSection: name)
         case .each: break
         }
         return known
@@ -250,7 +250,7 @@ public final class GroupedKeys {
         return request.evaluation(object, row)?.value(path, reader)?.sectionName
     }
 
-    private func place(ofSection name: String) -> UInt32 {
+    private func index(ofSection name: String) -> UInt32 {
         if let place = sectionPlaces[name] { return place }
         sections.append(name)
         // The name is stored twice, in the array and in the table.

@@ -32,7 +32,7 @@ struct RelatedKeyCache {
 
     /// Returns the index of an object's entry; nil if there is none.
     @inline(__always)
-    func place(of number: ObjectNumber) -> Int? {
+    func entryIndex(of number: ObjectNumber) -> Int? {
         guard !slots.isEmpty else { return nil }
         var at = index(of: number)
         while slots[at].place != 0 {

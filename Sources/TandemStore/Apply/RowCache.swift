@@ -11,7 +11,7 @@ struct RowCache {
 
     /// The row of an object, or nil if it isn't cached.
     subscript(object: ObjectReference) -> Store.Stored? {
-        guard !places.isEmpty, let stored = places[RowCache.place(of: object)],
+        guard !places.isEmpty, let stored = places[RowCache.slot(of: object)],
             stored.object == object
         else { return nil }
         return stored
@@ -19,7 +19,7 @@ struct RowCache {
 
     /// Whether the row of an object is cached.
     func contains(_ object: ObjectReference) -> Bool {
-        !places.isEmpty && places[RowCache.place(of: object)]?.object == object
+        !places.isEmpty && places[RowCache.slot(of: object)]?.object == object
     }
 
     /// Records that a row was written.
@@ -29,20 +29,20 @@ struct RowCache {
         }
         assert(places.count == StoreLimits.cachedRows, "Each object number has one slot.")
         let isSmall = row.bytes.count <= StoreLimits.cachedRowBytes
-        places[RowCache.place(of: object)] =
+        places[RowCache.slot(of: object)] =
             isSmall ? Store.Stored(object: object, version: position, row: row) : nil
     }
 
     /// Records that the row of an object was deleted.
     mutating func remove(_ object: ObjectReference) {
-        if !places.isEmpty { places[RowCache.place(of: object)] = nil }
+        if !places.isEmpty { places[RowCache.slot(of: object)] = nil }
         assert(!contains(object), "A deleted row is not cached.")
     }
 
     /// Empties the cache.
     mutating func removeAll() { places = [] }
 
-    private static func place(of object: ObjectReference) -> Int {
+    private static func slot(of object: ObjectReference) -> Int {
         Int(object.number % UInt64(StoreLimits.cachedRows))
     }
 }

@@ -47,9 +47,9 @@ struct ListDetailCollector {
             ends.removeAll(keepingCapacity: true)
             guard hops.follow(row, request, reader, into: &ends) else { return false }
             assert(ends.count == hops.count, "Each hop has an end, or none.")
-            for end in ends { links.append(end.map { self.place(of: $0) } ?? 0) }
+            for end in ends { links.append(end.map { self.index(of: $0) } ?? 0) }
             if known == nil, let relatedHop, let end = ends[relatedHop] {
-                learn(place.related, self.place(of: end))
+                learn(place.related, self.index(of: end))
             }
         } else if let known {
             links.append(known)
@@ -96,7 +96,7 @@ struct ListDetailCollector {
         relatedLinks[related] = place
     }
 
-    private mutating func place(of object: ObjectReference) -> UInt32 {
+    private mutating func index(of object: ObjectReference) -> UInt32 {
         if let place = reachedPlaces[object.number] { return place }
         reached.append(object)
         bytes += MemoryLayout<ObjectReference>.stride + 32

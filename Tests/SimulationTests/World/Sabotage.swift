@@ -96,6 +96,6 @@ extension World {
         }
         guard let last else { return }
         for index in last { bytes[index] = 0 }
-        machine.disk.place(bytes, at: machine.journal + "/" + name)
+        machine.disk.install(bytes, at: machine.journal + "/" + name)
     }
 }

@@ -195,7 +195,7 @@ struct Backup {
     init?(_ other: SimulatedFileSystem, _ journal: String, _ directory: ScratchDirectory) {
         for name in (try? other.list(journal)) ?? [] {
             let path = journal + "/" + name
-            if let bytes = other.bytes(of: path) { disk.place(bytes, at: path) }
+            if let bytes = other.bytes(of: path) { disk.install(bytes, at: path) }
         }
         guard let store = directory.storeBytes else { return nil }
         self.store = store
