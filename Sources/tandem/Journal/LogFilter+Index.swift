@@ -11,8 +11,8 @@ extension LogFilter {
     /// everything.
     ///
     /// `models` contains every model that transactions may have, so that a deleted entity is found
-    /// by its former name. For every transaction that the query excludes, ``filtered(_:_:)`` returns
-    /// nil.
+    /// by its former name. For every transaction that the query excludes, ``filtered(_:_:)``
+    /// returns nil.
     func query(_ models: [CompiledModel]) -> IndexQuery? {
         let first = since ?? .min
         let last = until.map { $0 == .min ? $0 : $0 - 1 } ?? .max
