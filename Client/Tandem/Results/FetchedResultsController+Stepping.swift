@@ -14,7 +14,7 @@ struct BufferedAnswer {
     var known: (list: PlacementList, verdicts: [Verdict])?
 }
 
-extension FetchedResultsController: MergeParticipant {
+extension FetchedResultsController: ListParticipant {
     var isWaiting: Bool { opening != nil || (interruption != nil && !isRefused) || needsRefill }
 
     /// Whether edits removed rows, and the remaining known rows do not fill the window.

@@ -218,7 +218,7 @@ public final class FetchedResultsController {
         opening = opened
         openingFailure = nil
         bufferedAnswer = nil
-        source.add(self)
+        source.add(list: self)
         if let cached {
             try await bringForward(cached, opened, calls)
             // A cache that did not produce the list is ignored from here on.
