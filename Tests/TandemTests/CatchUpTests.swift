@@ -43,7 +43,7 @@ import Testing
                 try list.performFetch()
                 list.delegate = recorder
             }
-            context.add(steps)
+            context.add(list: steps)
             context.pause()
         }
 

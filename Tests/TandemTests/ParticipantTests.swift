@@ -20,8 +20,8 @@ import Testing
     @Test func `all participants step before any delivers`() throws {
         let (a, b) = (Recorder("a", journal), Recorder("b", journal))
         _ = try context.fetch(Content.self)
-        context.add(a)
-        context.add(b)
+        context.add(list: a)
+        context.add(list: b)
         _ = daemon.insert("Content", [:])
         try context.reach(daemon.end)
         #expect(journal.lines == ["a steps 0-1", "b steps 0-1", "a delivers", "b delivers"])
@@ -30,8 +30,8 @@ import Testing
     @Test func `a merge inside a delivery first completes the one around it`() throws {
         let (a, b) = (Recorder("a", journal), Recorder("b", journal))
         _ = try context.fetch(Content.self)
-        context.add(a)
-        context.add(b)
+        context.add(list: a)
+        context.add(list: b)
         let first = daemon.insert("Content", [:])
         a.onDeliver = { [daemon, context] in
             guard daemon.end.number == 1 else { return }
@@ -51,8 +51,8 @@ import Testing
         let other = Recorder("b", journal)
         let content = daemon.insert("Content", ["size": .int(1)])
         let object = try #require(try context.fetch(Content.self).first)
-        context.add(asker)
-        context.add(other)
+        context.add(list: asker)
+        context.add(list: other)
         daemon.update(content, ["size": .int(2)])
         daemon.state.withLock { state in
             state.beforeVerdicts = [
@@ -74,7 +74,7 @@ import Testing
         let asker = Recorder("a", journal, wantsVerdicts: true)
         _ = daemon.insert("Content", ["size": .int(1)])
         _ = try context.fetch(Content.self)
-        context.add(asker)
+        context.add(list: asker)
         daemon.state.withLock { $0.isBusy = true }
         let found = try #require(try context.fetch(Content.self).first)
         #expect(context.position == daemon.end)
@@ -137,7 +137,7 @@ import Testing
         let content = daemon.insert("Content", ["size": .int(1)])
         _ = try await context.fetch(Content.self)
         let asker = Recorder("a", journal, wantsVerdicts: true)
-        context.add(asker)
+        context.add(list: asker)
         let damaged = StoredObject(object: content, version: 1, row: Row(bytes: [1, 2, 3]))
         daemon.state.withLock { $0.related = [damaged] }
         daemon.update(content, ["size": .int(2)])
@@ -153,7 +153,7 @@ import Testing
         let content = daemon.insert("Content", ["size": .int(1)])
         _ = try context.fetch(Content.self)
         let asker = Recorder("a", journal, wantsVerdicts: true)
-        context.add(asker)
+        context.add(list: asker)
         let damaged = StoredObject(object: content, version: 1, row: Row(bytes: [1, 2, 3]))
         daemon.state.withLock { $0.related = [damaged] }
         daemon.update(content, ["size": .int(2)])
@@ -199,7 +199,7 @@ import Testing
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)
         let content = try context.insert(Content.self)
-        context.add(recorder)
+        context.add(list: recorder)
         try context.save()
         #expect(recorder.groups.map(\.to) == [1])
         #expect(content.record.inFlight.isEmpty && content.record.row != nil)

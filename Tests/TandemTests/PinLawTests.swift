@@ -124,10 +124,6 @@ import Testing
 private final class Beginnings: MergeParticipant {
     var count = 0
 
-    var verdictItem: VerdictItem? { nil }
-
-    func needs(_ group: MergedGroup) -> Bool { false }
-
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) { if group.isRestart { count += 1 } }
 
     func deliver() {}

@@ -4,8 +4,8 @@ import TandemWire
 
 @testable import Tandem
 
-/// A participant that records its context's calls, and the order of the calls to all participants.
-final class Recorder: MergeParticipant {
+/// A list that records its context's calls, and the order of the calls to all participants.
+final class Recorder: ListParticipant {
     let name: String
     let journal: Journal
     var wantsVerdicts: Bool
@@ -39,4 +39,28 @@ final class Recorder: MergeParticipant {
         journal.lines.append("\(name) delivers")
         try? onDeliver()
     }
+
+    // MARK: Not recorded
+
+    var isWaiting: Bool { false }
+    var needsRefill: Bool { false }
+    var isOverlayStale: Bool { false }
+
+    func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? { nil }
+
+    func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {}
+
+    func resetAfterGap() {}
+
+    func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] { [] }
+
+    func noteEdit(_ object: ObjectReference) {}
+
+    func noteLoaded() {}
+
+    func noteLoss() {}
+
+    func stepOverlay() -> Bool { false }
+
+    func noteEnd(_ error: TandemError) {}
 }

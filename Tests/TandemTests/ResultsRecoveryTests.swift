@@ -163,7 +163,7 @@ import Testing
         try writer.save()
         let reader = fixture.container("reader").makeContext(name: "reader")
         let (controller, recorder) = try controller(reader, sort: ["size"], limit: 5)
-        #expect(controller.windowRows.map { $0.rows.count < 100 } ?? false)
+        #expect(controller.follower.list.window.map { $0.rows.count < 100 } ?? false)
         func sizes() -> [Int64] {
             controller.fetchedObjects.map { $0["size"].json.int ?? -1 }
         }

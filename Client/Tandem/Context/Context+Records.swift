@@ -114,8 +114,8 @@ extension ManagedObjectContext {
         let room = min(core.limits.windowBatch, core.limits.faultBatch) - batch.count
         guard room > 0, !root.participants.isEmpty else { return batch }
         let known = Set(batch)
-        for participant in root.participants.compactMap(\.value) {
-            let near = participant.objects(around: record.reference, room)
+        for list in root.lists {
+            let near = list.objects(around: record.reference, room)
             if !near.isEmpty { return batch + near.filter { !known.contains($0) } }
         }
         return batch

@@ -190,10 +190,18 @@ public final class ManagedObjectContext {
 
     // MARK: Participants
 
-    /// Registers a participant, which steps with every merge; it is referenced weakly.
-    func add(_ participant: any MergeParticipant) {
-        participants.removeAll { $0.value == nil || $0.value === participant }
-        participants.append(WeakParticipant(value: participant))
+    /// The participants that are lists.
+    var lists: [any ListParticipant] { participants.compactMap(\.list) }
+
+    /// Registers an observer, which steps with every merge; it is referenced weakly.
+    func add(_ observer: any MergeParticipant) { add(WeakParticipant(value: observer)) }
+
+    /// Registers a list, which steps with every merge; it is referenced weakly.
+    func add(list: any ListParticipant) { add(WeakParticipant(value: list, list: list)) }
+
+    private func add(_ new: WeakParticipant) {
+        participants.removeAll { $0.value == nil || $0.value === new.value }
+        participants.append(new)
     }
 
     func remove(_ participant: any MergeParticipant) {

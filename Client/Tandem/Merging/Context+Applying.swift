@@ -145,7 +145,7 @@ extension ManagedObjectContext {
     func restart(in now: ServerState, at position: UInt64) {
         deliver()
         let start = debug?.now ?? 0
-        for participant in participants { participant.value?.noteLoss() }
+        for participant in participants { participant.list?.noteLoss() }
         let from = merged
         let isOtherLog = !isHere(now)
         let missed = missed(now, at: position)

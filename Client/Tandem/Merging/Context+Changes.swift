@@ -70,7 +70,7 @@ extension ManagedObjectContext {
         // until the next request.
         guard !wanted.isEmpty, mergesAutomatically, !isPaused, pinnedPosition == nil else { return }
         guard (try? await load(wanted.sorted(), suspendingCalls)) != nil else { return }
-        for participant in root.participants { participant.value?.noteLoaded() }
+        for participant in root.participants { participant.list?.noteLoaded() }
         stepOverlays()
     }
 
@@ -84,7 +84,7 @@ extension ManagedObjectContext {
     /// removed.
     func didEdit(_ object: ObjectReference) {
         if parent == nil, participants.isEmpty { return }
-        for participant in root.participants { participant.value?.noteEdit(object) }
+        for participant in root.participants { participant.list?.noteEdit(object) }
     }
 
     /// Invalidates objects in the overlays of lists, and schedules an update, after edits ended
@@ -120,14 +120,14 @@ extension ManagedObjectContext {
     /// Updates the overlays of all lists that show edits of this context, and reports the changes.
     func stepOverlays() {
         let root = root
-        guard root.participants.contains(where: { $0.value?.isOverlayStale == true }) else {
+        guard root.participants.contains(where: { $0.list?.isOverlayStale == true }) else {
             return
         }
-        let stale = root.participants.compactMap(\.value).filter(\.isOverlayStale)
+        let stale = root.lists.filter(\.isOverlayStale)
         if stale.isEmpty { return }
         // Pending deliveries refer to the lists as they are before this update.
         root.deliver()
-        let stepped = stale.filter { $0.stepOverlay() }
+        let stepped: [any MergeParticipant] = stale.filter { $0.stepOverlay() }
         root.undelivered += stepped.filter { new in !root.undelivered.contains { $0 === new } }
         root.deliver()
     }

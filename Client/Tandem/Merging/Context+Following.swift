@@ -14,7 +14,7 @@ extension ManagedObjectContext {
         if let ending = connection.ending {
             // No more transactions will arrive; lists have to report this instead of appearing
             // current.
-            for participant in participants { participant.value?.noteEnd(ending) }
+            for participant in participants { participant.list?.noteEnd(ending) }
             return
         }
         do {

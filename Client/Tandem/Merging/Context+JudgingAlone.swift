@@ -13,7 +13,7 @@ extension ManagedObjectContext {
     ) async throws {
         var verdicts: [ObjectIdentifier: [Verdict]] = [:]
         var related: [StoredObject] = []
-        for asker in participants.compactMap(\.value) {
+        for asker in lists {
             guard let item = asker.verdictItem else { continue }
             let request = VerdictRequest(from: move.start, items: [item], at: group.to)
             let result = try await tracedAnswer(to: .verdicts(request), calls)

@@ -12,7 +12,7 @@ extension ManagedObjectContext {
         if let found { try await merge(found, through: target, calls) }
     }
 
-    var isAnyoneWaiting: Bool { participants.contains { $0.value?.isWaiting ?? false } }
+    var isAnyoneWaiting: Bool { participants.contains { $0.list?.isWaiting ?? false } }
 
     private func isCurrent(through target: UInt64) -> Bool {
         merged >= target && connection.knownSession?.generation == session?.generation
@@ -89,21 +89,23 @@ extension ManagedObjectContext {
         }
     }
 
-    /// Merges transactions, after requesting verdicts if a participant needs them.
+    /// Merges transactions, after requesting verdicts if a list needs them.
     private func merge(
         _ transactions: [Transaction], through target: UInt64, _ calls: DaemonCalls
     ) async throws {
         guard let session else { return }
         if transactions.contains(where: \.isModel) { return try await restartAndMerge(calls) }
-        let all = participants.compactMap(\.value)
-        if transactions.isEmpty, all.isEmpty, undelivered.isEmpty { return advance(to: target) }
+        let lists = self.lists
+        if transactions.isEmpty, undelivered.isEmpty, participants.allSatisfy({ $0.value == nil }) {
+            return advance(to: target)
+        }
         let group = MergedGroup(
             from: merged, to: target, transactions: transactions, model: session.model)
-        if try await refill(for: group, all, [:], calls) { return }
-        guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
+        if try await refill(for: group, [:], calls) { return }
+        guard !group.changes.isEmpty, lists.contains(where: { $0.needs(group) }) else {
             return apply(group, verdicts: [:])
         }
-        let askers = all.filter { $0.verdictItem != nil }
+        let askers = lists.filter { $0.verdictItem != nil }
         let request = VerdictRequest(from: merged, items: askers.compactMap(\.verdictItem))
         let result = try await tracedAnswer(to: .verdicts(request), calls)
         guard merged == group.from, self.session?.generation == session.generation,
@@ -122,7 +124,7 @@ extension ManagedObjectContext {
 
     /// Extends a group to the position of its verdicts and merges it.
     func merge(
-        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any MergeParticipant],
+        _ group: MergedGroup, _ answer: Verdicts, _ askers: [any ListParticipant],
         _ calls: DaemonCalls
     ) async throws {
         guard let before = session, answer.items.count == askers.count,
@@ -144,7 +146,7 @@ extension ManagedObjectContext {
         for (asker, item) in zip(askers, answer.items) { verdicts[ObjectIdentifier(asker)] = item }
         try check(answer.items.flatMap { $0.map(\.object) })
         try checkRows(answer.related)
-        if try await refill(for: whole, participants.compactMap(\.value), verdicts, calls) {
+        if try await refill(for: whole, verdicts, calls) {
             return
         }
         apply(whole, verdicts: verdicts, related: answer.related)

@@ -98,11 +98,11 @@ extension ManagedObjectContext {
     private func evaluate(
         _ group: MergedGroup, _ move: Repositioning, _ calls: DaemonCalls
     ) async throws {
-        let all = participants.compactMap(\.value)
-        guard !group.changes.isEmpty, all.contains(where: { $0.needs(group) }) else {
+        let lists = self.lists
+        guard !group.changes.isEmpty, lists.contains(where: { $0.needs(group) }) else {
             return try await fetchAndApply(group, [:], [], move, calls)
         }
-        let askers = all.filter { $0.verdictItem != nil }
+        let askers = lists.filter { $0.verdictItem != nil }
         let request = VerdictRequest(
             from: move.start, items: askers.compactMap(\.verdictItem), at: group.to)
         let result = try await tracedAnswer(to: .verdicts(request), calls)
@@ -135,7 +135,7 @@ extension ManagedObjectContext {
             guard isUnderWay(move), isMove || move.pin != nil else {
                 return try await resume(move, calls)
             }
-            guard let (participant, lacking) = firstRefill(for: group, verdicts) else { break }
+            guard let (list, lacking) = firstRefill(for: group, verdicts) else { break }
             let pin = isMove ? nil : move.pin
             var fetch = lacking
             (fetch.at, fetch.lease) = (group.to, pin?.lease ?? 0)
@@ -146,27 +146,25 @@ extension ManagedObjectContext {
             }
             switch result {
             case .success(.fetched(let answer)):
-                participant.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
+                list.receive(.success(ListAnswer(answer, of: fetch)), for: fetch)
             case .success: throw TandemError.unexpectedAnswer("a request")
             case .failure(let error):
                 if error.isTransient { throw isMove ? error : error.atPin }
-                participant.receive(.failure(error), for: fetch)
-                participant.deliver()
+                list.receive(.failure(error), for: fetch)
+                list.deliver()
             }
         }
         if group.isBackward { familyState.merged = group.to }
         apply(group, verdicts: verdicts, related: related)
     }
 
-    /// The present verdict queries of the participants.
+    /// The present verdict queries of the lists.
     fileprivate var queries: [VerdictQuery] {
-        participants.compactMap(\.value).map {
-            VerdictQuery(asker: ObjectIdentifier($0), item: $0.verdictItem)
-        }
+        lists.map { VerdictQuery(asker: ObjectIdentifier($0), item: $0.verdictItem) }
     }
 }
 
-/// A participant's part of a verdict request.
+/// A list's part of a verdict request.
 private struct VerdictQuery: Equatable {
     var asker: ObjectIdentifier
     var item: VerdictItem?

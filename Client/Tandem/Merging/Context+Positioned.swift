@@ -64,7 +64,7 @@ extension ManagedObjectContext {
             let generation = session?.generation
             // A list that waits for a fetch needs no verdict: the fetch may still be refused, and
             // another request may follow.
-            let askers = participants.compactMap(\.value).filter {
+            let askers = lists.filter {
                 !isRefused && !$0.isWaiting && $0.verdictItem != nil
             }
             let request = VerdictRequest(
@@ -98,7 +98,7 @@ extension ManagedObjectContext {
     /// Merges up to the position of verdicts that were requested before any transaction was
     /// collected.
     private func merge(
-        _ answer: Verdicts, _ askers: [any MergeParticipant], _ calls: DaemonCalls
+        _ answer: Verdicts, _ askers: [any ListParticipant], _ calls: DaemonCalls
     ) async throws {
         guard let session, answer.position > merged else { return }
         let nothing = MergedGroup(

@@ -2,44 +2,32 @@ import TandemModel
 import TandemWire
 
 extension ManagedObjectContext {
-    /// Fetches the rows that the first participant lacks, and merges up to the answer; returns
-    /// false if none lacks rows.
+    /// Fetches the rows that the first list lacks, and merges up to the answer; returns false if no
+    /// list lacks rows.
     func refill(
-        for group: MergedGroup, _ all: [any MergeParticipant],
-        _ verdicts: [ObjectIdentifier: [Verdict]], _ calls: DaemonCalls
+        for group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]], _ calls: DaemonCalls
     ) async throws -> Bool {
-        guard let (participant, fetch) = Self.firstRefill(for: group, all, verdicts) else {
-            return false
-        }
-        try await refill(participant, fetch, group.to, calls)
+        guard let (list, fetch) = firstRefill(for: group, verdicts) else { return false }
+        try await refill(list, fetch, group.to, calls)
         return true
     }
 
-    /// Returns the first participant that lacks rows, and the fetch of these rows.
+    /// Returns the first list that lacks rows, and the fetch of these rows.
     func firstRefill(
         for group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]]
-    ) -> (participant: any MergeParticipant, fetch: Fetch)? {
-        Self.firstRefill(for: group, participants.compactMap(\.value), verdicts)
-    }
-
-    private static func firstRefill(
-        for group: MergedGroup, _ all: [any MergeParticipant],
-        _ verdicts: [ObjectIdentifier: [Verdict]]
-    ) -> (participant: any MergeParticipant, fetch: Fetch)? {
-        for participant in all {
-            let own = verdicts[ObjectIdentifier(participant)]
-            if let fetch = participant.refill(for: group, own) { return (participant, fetch) }
+    ) -> (list: any ListParticipant, fetch: Fetch)? {
+        for list in lists {
+            let own = verdicts[ObjectIdentifier(list)]
+            if let fetch = list.refill(for: group, own) { return (list, fetch) }
         }
         return nil
     }
 
-    /// Fetches the rows that a participant lacks, and merges up to the answer and at least to
-    /// `target`.
+    /// Fetches the rows that a list lacks, and merges up to the answer and at least to `target`.
     ///
     /// In a blocking call, a list is built from its chunks as they arrive.
     private func refill(
-        _ participant: any MergeParticipant, _ fetch: Fetch, _ target: UInt64,
-        _ calls: DaemonCalls
+        _ list: any ListParticipant, _ fetch: Fetch, _ target: UInt64, _ calls: DaemonCalls
     ) async throws {
         let generation = session?.generation
         for attempt in 1... {
@@ -51,13 +39,13 @@ extension ManagedObjectContext {
             }
             switch try listAnswer(result, of: fetch, parts) {
             case .success(let fetched):
-                participant.receive(.success(fetched), for: fetch)
+                list.receive(.success(fetched), for: fetch)
                 return try await merge(through: max(target, fetched.answer.position), calls)
             case .failure(let error):
                 if parts?.isLost ?? false, attempt < core.limits.requestAttempts { continue }
                 if error.isTransient { throw error }
-                participant.receive(.failure(error), for: fetch)
-                participant.deliver()
+                list.receive(.failure(error), for: fetch)
+                list.deliver()
                 return try await merge(through: target, calls)
             }
         }
@@ -102,7 +90,7 @@ extension ManagedObjectContext {
         for attempt in 1... {
             try checkAttempt(attempt)
             guard let session, let now = connection.knownSession, isHere(now),
-                let short = participants.lazy.compactMap(\.value).first(where: \.needsRefill)
+                let short = lists.first(where: \.needsRefill)
             else { return }
             let group = MergedGroup(
                 from: merged, to: merged, transactions: [], model: session.model)

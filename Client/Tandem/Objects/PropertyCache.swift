@@ -140,7 +140,8 @@ public struct ManagedName: Sendable, BitwiseCopyable, Equatable {
         (low, high) = (UInt64(UInt(bitPattern: ObjectIdentifier(keyPath))), 0)
     }
 
-    /// The name, if it is none of a key path; valid only while the creator of this value retains the string.
+    /// The name, if it was not read from a key path; valid only while the creator of this value
+    /// retains the string.
     var text: String { unsafeBitCast((low, high), to: String.self) }
 }
 

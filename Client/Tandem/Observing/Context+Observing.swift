@@ -74,10 +74,6 @@ public final class ContextObserver {
 }
 
 extension ContextObserver: MergeParticipant {
-    var verdictItem: VerdictItem? { nil }
-
-    func needs(_ group: MergedGroup) -> Bool { false }
-
     func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
         guard let session = context?.session else { return }
         let told = SaveGap(

@@ -55,7 +55,7 @@ public struct ControllerChange: Sendable {
     }
 
     /// Whether there is anything to report.
-    var isNews: Bool { !change.isEmpty || isFirstLoad || isRecovery || error != nil }
+    var isReportable: Bool { !change.isEmpty || isFirstLoad || isRecovery || error != nil }
 
     /// Returns why an object is part of the change: its own properties that differ, and the key
     /// paths of the list on which values of other objects differ.

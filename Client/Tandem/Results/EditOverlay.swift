@@ -1,7 +1,12 @@
 import TandemModel
+import TandemQuery
 import TandemResults
 
-/// The edits shown on top of a list, and the objects that must be placed again.
+/// The context's unsaved edits as shown on top of a list, and the objects that must be placed
+/// again.
+///
+/// Edited objects enter, leave and move as in a fetch. So do the rows that refer to edited objects
+/// and are placed by their values.
 ///
 /// An edited object is placed again in three cases:
 /// - it was edited since,
@@ -11,38 +16,32 @@ import TandemResults
 /// The cost of a change therefore depends on the objects it affects, not on the number of edited
 /// objects.
 struct EditOverlay {
+    private let context: ManagedObjectContext
+    /// Whether the list shows unsaved edits.
+    var isEnabled = true { didSet { isStaleWhole = isStaleWhole || isEnabled != oldValue } }
     private(set) var entries: [ObjectNumber: OverlayEntry] = [:]
     /// The objects whose edits were added, dropped or changed since they were last applied.
-    private(set) var touched: Set<ObjectReference> = []
+    private var touched: Set<ObjectReference> = []
     /// The edited objects on which the placement of other rows may depend.
-    private(set) var related: Set<ObjectNumber> = []
+    private var related: Set<ObjectNumber> = []
     /// Whether all objects must be placed again.
-    private(set) var isStaleWhole = false
+    private var isStaleWhole = false
     /// The undecided objects: they keep their stored row, because an object that determines their
     /// placement is not loaded.
     private var undecided: Set<ObjectNumber> = []
     /// The objects with entries, indexed by the objects on which their placement depends.
     private var reaching = ReverseIndex()
-    /// The number of placements so far.
-    var placements = 0
+    /// The number of edited objects that were placed while the list was followed.
+    private(set) var placements = 0
+
+    init(_ context: ManagedObjectContext) { self.context = context }
 
     /// Whether there are edits that were added or dropped and not yet applied.
     var isStale: Bool { isStaleWhole || !touched.isEmpty }
 
-    var isEmpty: Bool { entries.isEmpty }
-
-    /// Whether there are no entries, and no object must be placed again.
-    var isIdle: Bool { entries.isEmpty && related.isEmpty && !isStale }
-
-    var count: Int { entries.count }
-
-    subscript(number: ObjectNumber) -> OverlayEntry? { entries[number] }
-
     // MARK: Objects to place again
 
     mutating func touch(_ object: ObjectReference) { touched.insert(object) }
-
-    mutating func touchAll() { isStaleWhole = true }
 
     /// Marks the undecided objects to be placed again.
     mutating func touchUnplaced() {
@@ -53,7 +52,7 @@ struct EditOverlay {
 
     /// Returns the objects to place again after a group; `edits` are the group's edits of stored
     /// rows.
-    func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
+    private func candidates(_ group: MergedGroup?, _ edits: ListEdits, _ plan: ResultsPlan)
         -> Set<ObjectNumber>
     {
         if touched.isEmpty, entries.isEmpty, related.isEmpty { return [] }
@@ -85,34 +84,329 @@ struct EditOverlay {
 
     // MARK: Entries
 
-    /// Adds and removes objects on which the placement of other rows may depend.
-    mutating func noteRelated(_ came: Set<ObjectNumber>, gone: Set<ObjectNumber>) {
-        if !gone.isEmpty { related.subtract(gone) }
-        if !came.isEmpty { related.formUnion(came) }
+    /// Returns the overlay entries of all edited objects that the plan may list; their stored rows
+    /// are not set yet.
+    func edits(over plan: ResultsPlan) -> [ObjectNumber: OverlayEntry] {
+        let lineage = context.lineage
+        var found: [ObjectNumber: OverlayEntry] = [:]
+        for level in lineage {
+            for record in level.editedRecords where found[record.reference.number] == nil {
+                found[record.reference.number] = edits(record.reference.number, plan, lineage)
+            }
+        }
+        return found
     }
 
-    /// Clears the marks of touched objects, all of which are about to be placed; later touches
-    /// count for the next time.
-    mutating func begin() {
-        touched.removeAll()
-        isStaleWhole = false
+    /// Returns the overlay entry of one object, or nil if it has no edits or the plan can't list
+    /// it.
+    private func edits(
+        _ number: ObjectNumber, _ plan: ResultsPlan, _ lineage: [ManagedObjectContext]
+    ) -> OverlayEntry? {
+        guard isEnabled else { return nil }
+        var layers: [ObjectRecord] = []
+        for level in lineage.reversed() {
+            guard let record = level.records[number], record.hasEdits else { continue }
+            layers.append(record)
+        }
+        guard let reference = layers.last?.reference, plan.compiled.includes(tag: reference.tag)
+        else { return nil }
+        return OverlayEntry(context.record(reference), layers: layers)
+    }
+
+    /// Returns the stored row of an object, or nil if it is not known or does not match.
+    func stored(_ number: ObjectNumber, _ rows: KnownRows) -> ResultRow? {
+        if let entry = entries[number] { return entry.stored }
+        return rows.row(number)
+    }
+
+    /// Returns the row of an edited object, or nil if the object does not match.
+    ///
+    /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
+    /// and it is in the overlay already, it keeps the row that is `shown`.
+    private func place(
+        _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isLaid: Bool
+    ) -> ResultRow? {
+        let record = entry.record
+        if record.isDeleted { return nil }
+        let (compiled, object) = (plan.compiled, record.reference)
+        guard let row = record.currentRow(modelVersion: compiled.model.version) else {
+            context.root.loadSoon([object])
+            entry.isPlaced = false
+            return isLaid ? shown : entry.stored
+        }
+        let reader = ContextReader(context: context, includesEdits: true)
+        let (reached, unknown) = compiled.reached(behind: row, reader)
+        context.root.loadSoon(unknown)
+        entry.reached = reached.map(\.number)
+        entry.isPlaced = unknown.isEmpty
+        if plan.placesByRelated { entry.shows = compiled.refreshValues(object, row, reader) }
+        let matches = compiled.matches(object, row, reader)
+        if matches == nil { entry.isPlaced = false }
+        guard matches ?? (entry.stored != nil) else { return nil }
+        guard let key = compiled.sortKey(object, row, reader),
+            case .known(let name) = compiled.section(object, row, reader)
+        else {
+            entry.isPlaced = false
+            return entry.stored
+        }
+        return ResultRow(
+            number: object.number, entityTag: object.tag, sortKey: key, section: name)
     }
 
     /// Replaces the entry of an object; nil removes it.
-    mutating func lay(_ number: ObjectNumber, _ edits: OverlayEntry?) {
+    private mutating func set(_ number: ObjectNumber, _ edits: OverlayEntry?) {
         for object in entries[number]?.reached ?? [] { reaching.remove(row: number, for: object) }
         entries[number] = edits
         for object in edits?.reached ?? [] { reaching.insert(row: number, for: object) }
         if edits?.isPlaced == false { undecided.insert(number) } else { undecided.remove(number) }
     }
 
+    /// Clears the marks of touched objects, all of which are about to be placed; later touches
+    /// count for the next time.
+    private mutating func begin() {
+        touched.removeAll()
+        isStaleWhole = false
+    }
+
+    // MARK: Stepping
+
+    /// Applies the context's current edits on top of a group's edits of stored rows.
+    ///
+    /// `rows` are the rows as shown before. Returns the edited objects that were examined,
+    /// including those whose edits are gone.
+    mutating func lay(
+        over edits: inout ListEdits, _ plan: ResultsPlan, _ group: MergedGroup?,
+        _ rows: KnownRows, _ links: ResultsLinks?, _ causes: inout ChangeCauses
+    ) -> Set<ObjectNumber> {
+        if entries.isEmpty, related.isEmpty, !isStale { return [] }
+        var candidates = self.candidates(group, edits, plan)
+        let lineage = context.lineage
+        if isStaleWhole {
+            candidates.formUnion(entries.keys)
+            for level in lineage {
+                candidates.formUnion(level.editedRecords.lazy.map(\.reference.number))
+            }
+        }
+        candidates.formUnion(updateRelated(plan, lineage, links, &causes))
+        begin()
+        var fresh: [ObjectNumber: OverlayEntry] = [:]
+        let changed = edits.stored(of: candidates)
+        for number in candidates {
+            fresh[number] =
+                self.edits(number, plan, lineage)
+                ?? editsReached(by: changed[number] ?? stored(number, rows), related, plan)
+        }
+        let concerned = candidates.filter { fresh[$0] != nil || entries[$0] != nil }
+        if concerned.isEmpty { return [] }
+        let changes = group?.changes(of: concerned) ?? [:]
+        var next = edits.leavingOut(concerned)
+        let reader = GroupReader(context.root, group?.table ?? .empty)
+        for number in concerned.sorted() {
+            let (below, shown) = (changed[number] ?? stored(number, rows), rows.row(number))
+            var target = below
+            if var edited = fresh[number] {
+                edited.stored = below
+                placements += 1
+                target = place(&edited, plan, shown: shown, isLaid: entries[number] != nil)
+                fresh[number] = edited
+            }
+            let step = OverlayStep(
+                before: entries[number], after: fresh[number], change: changes[number])
+            guard let target else {
+                if shown != nil {
+                    next.removed.append(number)
+                    causes.note(number, step)
+                }
+                continue
+            }
+            // Own links are compared below, together with the edits that showed them before.
+            var reason =
+                plan.showsOwnLinksOnly
+                ? [] : edits.reasons[number]?.intersection(.refreshPath) ?? []
+            if plan.placesByRelated, let differ = step.relatedValuesDiffer(plan, reader) {
+                reason = differ ? .refreshPath : []
+            }
+            if let shown {
+                reason.formUnion(RowChangeCollector.difference(shown, target))
+                if step.isChange {
+                    reason.insert(.ownValues)
+                    causes.note(number, step)
+                }
+                if reason.isEmpty { continue }
+            } else {
+                reason.insert(.ownValues)
+                causes.note(number, step)
+            }
+            next.upserted.append(target)
+            next.reasons[number] = reason
+        }
+        for number in concerned { set(number, fresh[number]) }
+        edits = next
+        return concerned
+    }
+
+    // MARK: Edits of related objects
+
+    /// Returns the edited objects on which the placement of other rows may depend.
+    func relatedEdits(_ plan: ResultsPlan) -> Set<ObjectNumber> {
+        guard isEnabled, plan.placesByRelated else { return [] }
+        let edited = context.lineage.lazy.flatMap(\.editedRecords)
+        return Set(edited.filter { ResultsPlan.concerns($0, plan.watched) }.map(\.reference.number))
+    }
+
+    /// Updates the set of edited objects on which other rows may depend, and returns the rows that
+    /// refer to a touched one.
+    private mutating func updateRelated(
+        _ plan: ResultsPlan, _ lineage: [ManagedObjectContext], _ links: ResultsLinks?,
+        _ causes: inout ChangeCauses
+    ) -> Set<ObjectNumber> {
+        guard plan.placesByRelated else { return [] }
+        if isStaleWhole {
+            related = relatedEdits(plan)
+        } else {
+            let touched = self.touched.filter { plan.watched[$0.tag] != nil }
+            if touched.isEmpty { return [] }
+            for number in touched.lazy.map(\.number) {
+                let isEdited = lineage.contains {
+                    $0.records[number].map { ResultsPlan.concerns($0, plan.watched) } ?? false
+                }
+                if isEnabled, isEdited { related.insert(number) } else { related.remove(number) }
+            }
+        }
+        causes.note(
+            touched.compactMap { object in
+                plan.watched[object.tag].map { Change(.update, object, changed: $0) }
+            }, plan)
+        let numbers = isStaleWhole ? related : Set(touched.map(\.number))
+        return related.intersection(numbers).reduce(into: []) { rows, object in
+            rows.formUnion(links?.rows(reaching: object) ?? [])
+        }
+    }
+
+    /// Returns an overlay entry for a row that is not edited itself, but refers to an edited
+    /// object; nil for any other row.
+    private func editsReached(
+        by row: ResultRow?, _ related: Set<ObjectNumber>, _ plan: ResultsPlan
+    ) -> OverlayEntry? {
+        guard let row, !related.isEmpty, plan.placesByRelated else { return nil }
+        let record = context.record(ObjectReference(tag: row.entityTag, number: row.number))
+        guard let row = record.currentRow(modelVersion: plan.compiled.model.version) else {
+            return nil
+        }
+        let reader = ContextReader(context: context, includesEdits: true)
+        let reached = plan.compiled.reached(behind: row, reader).reached
+        guard reached.contains(where: { related.contains($0.number) }) else { return nil }
+        return OverlayEntry(record, layers: [])
+    }
+
+    // MARK: Fetched lists
+
+    /// Returns the rows of an answer with the context's edits applied, and these edits.
+    ///
+    /// `related` are the edited objects on which other rows may depend; unless there are none, the
+    /// context must hold the rows.
+    func rowsWithEdits(
+        over rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
+    ) -> LaidRows {
+        var entries: [ObjectNumber: OverlayEntry] = [:]
+        for row in rows where !related.isEmpty {
+            entries[row.number] = editsReached(by: row, related, plan)
+        }
+        entries.merge(edits(over: plan)) { $1 }
+        if entries.isEmpty { return LaidRows(rows: rows) }
+        for row in rows { entries[row.number]?.stored = row }
+        var edits = ListEdits()
+        for (number, var entry) in entries {
+            let target = place(&entry, plan, shown: nil, isLaid: false)
+            entries[number] = entry
+            if let target {
+                edits.upserted.append(target)
+            } else {
+                edits.removed.append(number)
+            }
+        }
+        return LaidRows(
+            rows: rows.filter { entries[$0.number] == nil } + edits.upserted, edits: edits,
+            entries: entries)
+    }
+
     /// Replaces all entries, for a list that was fetched.
-    mutating func replace(
-        by all: [ObjectNumber: OverlayEntry], related: Set<ObjectNumber>
-    ) {
+    mutating func replace(by laid: LaidRows, related: Set<ObjectNumber>) {
         begin()
         self.related = related
         (entries, reaching, undecided) = ([:], ReverseIndex(), [])
-        for (number, edits) in all { lay(number, edits) }
+        for (number, entry) in entries.entries { set(number, entry) }
+    }
+
+    /// Drops the reasons of changes of a fetched list that this overlay showed before.
+    func correct(
+        _ reasons: inout [ObjectNumber: ChangeReason], _ laid: LaidRows, _ group: MergedGroup
+    ) {
+        let concerned = Set(entries.keys).union(entries.entries.keys)
+        if concerned.isEmpty { return }
+        let changes = group.changes(of: concerned)
+        for number in concerned {
+            let step = OverlayStep(
+                before: entries[number], after: entries.entries[number], change: changes[number])
+            if step.isChange {
+                reasons[number, default: []].insert(.ownValues)
+            } else {
+                // The values that it shows of other objects may still differ.
+                let reached = reasons[number]?.intersection([.refreshPath, .sortPath, .sectionPath])
+                reasons[number] = reached?.isEmpty == true ? nil : reached
+            }
+        }
+    }
+}
+
+/// The rows of an answer with the context's edits applied.
+struct LaidRows {
+    var rows: [ResultRow]
+    /// The edits that were applied.
+    var edits = ListEdits()
+    var entries: [ObjectNumber: OverlayEntry] = [:]
+}
+
+extension ChangeCauses {
+    /// Records the slots that edits of an object change, before and after a step.
+    fileprivate mutating func note(_ number: ObjectNumber, _ step: OverlayStep) {
+        for edits in [step.before?.edits, step.after?.edits] {
+            if let edits { note(number, edits.mask) }
+        }
+    }
+}
+
+extension ListEdits {
+    var isEmpty: Bool { removed.isEmpty && upserted.isEmpty && unmoved.isEmpty }
+
+    /// Returns the effect of the edits on some rows: nil for a removed row, and no entry for an
+    /// unaffected one.
+    fileprivate func stored(of numbers: Set<ObjectNumber>) -> [ObjectNumber: ResultRow?] {
+        var stored: [ObjectNumber: ResultRow?] = [:]
+        for number in removed where numbers.contains(number) {
+            stored.updateValue(nil, forKey: number)
+        }
+        for row in upserted where numbers.contains(row.number) { stored[row.number] = row }
+        return stored
+    }
+
+    fileprivate func leavingOut(_ numbers: Set<ObjectNumber>) -> ListEdits {
+        ListEdits(
+            removed: removed.filter { !numbers.contains($0) },
+            upserted: upserted.filter { !numbers.contains($0.number) },
+            unmoved: unmoved.filter { !numbers.contains($0) },
+            reasons: reasons.filter { !numbers.contains($0.key) })
+    }
+}
+
+extension MergedGroup {
+    /// Returns the net changes of some objects.
+    func changes(of numbers: some Collection<ObjectNumber>) -> [ObjectNumber: Change] {
+        var found: [ObjectNumber: Change] = [:]
+        let numbers = Set(numbers)
+        for change in changes where numbers.contains(change.object.number) {
+            found[change.object.number] = change
+        }
+        return found
     }
 }

@@ -18,17 +18,8 @@ public import TandemResults
 /// the context merges. Its observers are notified after all controllers of the context were
 /// updated.
 ///
-/// State:
-/// - `plan`, `list`, `windowRows`, `links`: the plan that is followed, its rows, the known rows of
-///   a limited list, and the objects to which rows refer.
-/// - `lastOrderedList`, `unreportedReasons`: while `list` is out of order, the list that is shown,
-///   and the changes since; otherwise nil and empty.
-/// - `opening`, `openingFailure`: the plan of the pending fetch, and the reason why that fetch
-///   can't succeed.
-/// - `interruption`: the list's position when it missed changes; the next merge fetches the list
-///   again, unless that was refused.
-/// - `bufferedAnswer`: an answer that waits for the merge to its position.
-/// - `outbox`: the notifications that observers have not received yet.
+/// A `ListFollower` decides with each merge what the list needs, a `FollowedList` has its content,
+/// and a `ResultsOutbox` its observers.
 public final class FetchedResultsController {
     /// The context whose objects are listed, and with whose merges the list is updated.
     public let context: ManagedObjectContext
@@ -57,7 +48,10 @@ public final class FetchedResultsController {
     ///
     /// A name that is set later applies to the next time the list is cached. If the list is there
     /// already, the next ``performFetch()`` fetches it again and caches it.
-    public var cacheName: String?
+    public var cacheName: String? {
+        get { follower.list.cache.name }
+        set { follower.list.cache.name = newValue }
+    }
     /// Whether the list shows unsaved edits of the context; on by default, as in Core Data.
     ///
     /// Edited objects enter, leave, move and are updated when the context processes its pending
@@ -76,20 +70,27 @@ public final class FetchedResultsController {
     /// new place depends on an object that is not loaded, the row stays until a later request loads
     /// that object. A window that lost rows by edits is filled with rows at the context's position,
     /// as far back as the journal reaches.
-    public var includesPendingChanges = true {
-        didSet {
-            guard includesPendingChanges != oldValue else { return }
-            overlay.touchAll()
+    public var includesPendingChanges: Bool {
+        get { follower.list.overlay.isEnabled }
+        set {
+            guard newValue != includesPendingChanges else { return }
+            follower.list.overlay.isEnabled = newValue
             context.stepOverlays()
         }
     }
-    /// The delegate, which is notified of changes.
-    public weak var delegate: (any FetchedResultsControllerDelegate)?
+    /// The delegate, which is notified of changes; it is referenced weakly.
+    public var delegate: (any FetchedResultsControllerDelegate)? {
+        get { follower.list.outbox.delegate }
+        set { follower.list.outbox.delegate = newValue }
+    }
     /// A closure that is called with every change, after the delegate.
     ///
     /// It also receives fetches of the whole list, and failures (``ControllerChange/error``). It
     /// may do everything that a delegate may do.
-    public var onChange: ((ControllerChange) -> Void)?
+    public var onChange: ((ControllerChange) -> Void)? {
+        get { follower.list.outbox.onChange }
+        set { follower.list.outbox.onChange = newValue }
+    }
     /// The reason why the list does not show the present state; nil if there is no failure.
     ///
     /// With `outOfOrderSection`, the list continues to show its last state that was in order. It
@@ -98,44 +99,12 @@ public final class FetchedResultsController {
     /// Any other code means that the daemon refuses a request that is needed to follow the list,
     /// for example with `limitExceeded`. The list then stays as it is until ``performFetch()``
     /// succeeds or the context restarts. Other lists are not affected.
-    public internal(set) var error: TandemError?
+    public var error: TandemError? { follower.list.shown.error }
 
-    /// The context whose merges update the list: the root of ``context``, which may be ``context``
-    /// itself.
-    let source: ManagedObjectContext
-    var plan: ResultsPlan?
-    var opening: ResultsPlan?
-    var openingFailure: TandemError?
-    var openingSums: ResultsSums?
-    var interruption: Position?
-    var isRefused = false
-    var lastPosition: Position?
-    var bufferedAnswer: BufferedAnswer?
-    var list: SectionedList
-    var lastOrderedList: SectionedList?
-    var unreportedReasons: [ObjectNumber: ChangeReason] = [:]
-    var windowRows: WindowRows?
-    /// The causes of changes that were not reported yet.
-    var causes = ChangeCauses()
-    var sums: ResultsSums?
-    var links: ResultsLinks?
-    var outbox: [ResultsDelivery] = []
-    var isDelivering = false
-    /// Whether there may be more notifications, because observers acted while they were notified.
-    var needsRedelivery = false
-    /// An upper bound on the number of rows that differ from the cache file.
-    var changesSinceCached = 0
-    /// The minimum number of rows fetched beyond a window.
-    var slack: Int { source.core.limits.windowSlack }
+    /// The participant in the merges of the context.
+    let follower: ListFollower
     /// The number of fetches.
-    var fetches = 0
-    /// The context's edits that the list shows.
-    var overlay = EditOverlay()
-    /// The related values that rows showed before the context restarted; nil if they are not known.
-    var lastShownValues: LastShownValues?
-    let feeds = ResultsFeeds()
-    /// The observer that receives every change before the delegate does.
-    weak var observer: (any ResultsObserver)?
+    var fetches: Int { follower.fetches }
     private var slot: ControllerSlot?
 
     /// Creates a controller; nothing is fetched yet.
@@ -157,23 +126,19 @@ public final class FetchedResultsController {
     ) throws(TandemError) {
         self.fetchRequest = fetchRequest
         self.context = context
-        source = context.root
         self.sectionNameKeyPath = sectionNameKeyPath
         self.relationshipKeyPathsForRefreshing = relationshipKeyPathsForRefreshing
-        self.cacheName = cacheName
-        list = SectionedList(sectioned: sectionNameKeyPath != nil)
-        if let model = source.session?.model {
+        follower = ListFollower(context, isSectioned: sectionNameKeyPath != nil)
+        follower.list.cache.name = cacheName
+        follower.list.outbox.controller = self
+        if let model = follower.source.session?.model {
             _ = try makePlan(model)
         } else {
             try ResultsPlan.check(fetchRequest)
         }
     }
 
-    deinit {
-        keepInCache(isFinal: true)
-        links?.forgetAll(source)
-        feeds.finish()
-    }
+    deinit { follower.keepInCache(isFinal: true) }
 
     // MARK: Fetching
 
@@ -189,70 +154,48 @@ public final class FetchedResultsController {
     /// fetched in ``ClientLimits/readAttempts`` attempts. After an error, the list and what it
     /// follows are unchanged.
     public func performFetch() throws {
-        defer { opening = nil }
-        try source.blocking { try await open($0) }
+        defer { follower.endOpening() }
+        try follower.source.blocking { try await open($0) }
     }
 
     /// Fetches the list and follows it from now on, without blocking the thread.
     ///
     /// Delegates are not notified, except a ``FetchedResultsSnapshotDelegate``.
     public func performFetch() async throws {
-        defer { opening = nil }
-        try await open(source.suspendingCalls)
+        defer { follower.endOpening() }
+        try await open(follower.source.suspendingCalls)
     }
 
-    func makePlan(_ model: CompiledModel) throws(TandemError) -> ResultsPlan {
+    func open(_ calls: DaemonCalls) async throws {
+        let source = follower.source
+        try ResultsPlan.check(fetchRequest)
+        let session = try await source.connectedSession(calls)
+        if slot == nil { slot = try ControllerSlot(source.connection) }
+        let plan = try makePlan(session.model)
+        let sums = try ResultsSums(sumProperties, of: plan.compiled.entity)
+        try await follower.open(plan, sums, in: session, calls)
+    }
+
+    private func makePlan(_ model: CompiledModel) throws(TandemError) -> ResultsPlan {
         try ResultsPlan(
             fetchRequest, sectionKeyPath: sectionNameKeyPath,
             refreshKeyPaths: relationshipKeyPathsForRefreshing, in: model)
     }
 
-    func open(_ calls: DaemonCalls) async throws {
-        try ResultsPlan.check(fetchRequest)
-        let session = try await source.connectedSession(calls)
-        if slot == nil { slot = try ControllerSlot(source.connection) }
-        let plan = try makePlan(session.model)
-        openingSums = try ResultsSums(sumProperties, of: plan.compiled.entity)
-        let cached = cached(plan, in: session)
-        let opened = cached.map { followed($0, plan) } ?? plan
-        opening = opened
-        openingFailure = nil
-        bufferedAnswer = nil
-        source.add(self)
-        if let cached {
-            try await bringForward(cached, opened, calls)
-            // A cache that did not produce the list is ignored from here on.
-            if opening != nil, bufferedAnswer == nil { opening = plan }
-        }
-        try await mergeUntilOpen(calls)
-        keepInCache(isFinal: true)
-    }
-
-    /// Merges until the fetch is applied or refused; other callers may merge in between.
-    private func mergeUntilOpen(_ calls: DaemonCalls) async throws {
-        for _ in 0..<source.core.limits.readAttempts {
-            try await source.merge(through: source.merged, calls)
-            if let openingFailure {
-                // The old list may have missed changes meanwhile; this merge fetches it again.
-                try await source.merge(through: source.merged, calls)
-                throw openingFailure
-            }
-            if opening == nil { return }
-        }
-        throw TandemError(.timeout, "the list could not be fetched; try again")
-    }
-
     // MARK: The list
 
     /// The position of the shown list; nil before the first fetch.
-    public var position: Position? { lastPosition }
+    public var position: Position? { follower.list.shown.position }
+
+    /// The list that is shown.
+    var visible: SectionedList { follower.list.shown.visible }
 
     /// The sections in order.
     ///
     /// Without a section key path there is one section, named `""`. With one, no section is empty.
     /// Cost: O(objects); use ``object(at:)`` and ``numberOfObjects`` for single values.
     public var sections: [FetchedResultsSection] {
-        guard let model = plan?.compiled.model else { return [] }
+        guard let model = follower.plan?.compiled.model else { return [] }
         let shown = visible
         let all = shown.references(in: 0..<shown.count)
         return shown.sections.map { section in
@@ -276,7 +219,8 @@ public final class FetchedResultsController {
     ///
     /// An index path outside the list traps; before ``performFetch()`` every index path does.
     public func object(at path: ResultsIndexPath) -> ManagedObject {
-        precondition(plan != nil, "The list is empty, because performFetch() was not called.")
+        precondition(
+            follower.plan != nil, "The list is empty, because performFetch() was not called.")
         return object(at: path, of: visible)
     }
 
@@ -289,15 +233,5 @@ public final class FetchedResultsController {
     /// Returns the index path of an object, or nil if it is not in the list.
     public func indexPath(for id: ObjectID) -> ResultsIndexPath? {
         visible.indexPath(of: id.number)
-    }
-}
-
-extension TandemError {
-    /// Creates the error of a list whose sections are out of order.
-    init(_ problem: OutOfOrderSection) {
-        self.init(
-            .outOfOrderSection,
-            "section `\(problem.section)` continues after `\(problem.interruptedBy)`: sort by the section "
-                + "key path first, or by a key of the same order")
     }
 }

@@ -34,27 +34,3 @@ struct LastShownValues {
         return values != before
     }
 }
-
-extension FetchedResultsController {
-    func noteLoss() {
-        guard let plan, interruption == nil, source.session?.model === plan.compiled.model else {
-            return
-        }
-        lastShownValues = LastShownValues(list.allRows, plan, source)
-    }
-
-    /// Whether a row with unchanged own values may show changed values or members of other objects.
-    ///
-    /// Law 5 requires every change to be reported once, and nothing else. If history was lost and
-    /// there are no values to compare, the row is reported: an unnecessary update is harmless, but
-    /// a missed one would show wrong values.
-    func mayShowOthers(_ object: StoredObject, _ collector: RowChangeCollector) -> Bool {
-        let (plan, reference) = (collector.plan, object.object)
-        guard let lastShownValues else {
-            let isLooked = source.records[reference.number]?.members.isEmpty == false
-            return isLooked || !plan.compiled.refreshKeyPaths.isEmpty
-        }
-        let values = plan.compiled.refreshValues(reference, object.row, collector.reader)
-        return lastShownValues.mayDiffer(reference, values, plan)
-    }
-}

@@ -1,4 +1,5 @@
 import TandemModel
+import TandemQuery
 import TandemResults
 
 /// The effect of a context's edits, including those of its parents, on one object in the list.
@@ -23,25 +24,39 @@ struct OverlayEntry {
         self.record = record
         edits = layers.reduce(Edits()) { $0.under($1.inFlight).under($1.pending) }
     }
-
 }
 
 /// One step of an object: its edits before and after, and the merged change of its row in between.
 struct OverlayStep {
-    let record: ObjectRecord
     let before: OverlayEntry?
     let after: OverlayEntry?
     let change: Change?
 
     /// Whether shown values or members differ.
     var isChange: Bool {
+        guard let record = (after ?? before)?.record else { return false }
         if (before?.edits.kind ?? .none) != (after?.edits.kind ?? .none), change == nil {
             return true
         }
-        return valuesDiffer || linksDiffer
+        return valuesDiffer(record) || linksDiffer(record)
     }
 
-    private var valuesDiffer: Bool {
+    /// Whether the row shows other values of related objects, or nil if that is not known; the reader
+    /// has the graph after the step.
+    func relatedValuesDiffer(_ plan: ResultsPlan, _ now: GroupReader) -> Bool? {
+        guard let object = (after ?? before)?.record.reference else { return nil }
+        func stored(_ reader: some GraphReader) -> [UInt8]? {
+            guard case .row(let row) = reader.row(of: object) else { return nil }
+            return plan.compiled.refreshValues(object, row, reader)
+        }
+        let earlier = EarlierReader(now: now, model: plan.compiled.model)
+        guard let shown = before.map(\.shows) ?? stored(earlier),
+            let shows = after.map(\.shows) ?? stored(now)
+        else { return nil }
+        return shown != shows
+    }
+
+    private func valuesDiffer(_ record: ObjectRecord) -> Bool {
         let old = before?.edits.values ?? SlotValues()
         let new = after?.edits.values ?? SlotValues()
         let edited = old.mask.union(new.mask)
@@ -58,7 +73,7 @@ struct OverlayStep {
         }
         for property in record.entity.properties where edited.contains(property.slot) {
             let slot = property.slot
-            guard let shown = old[slot] ?? stored(before: slot),
+            guard let shown = old[slot] ?? stored(record, slot),
                 let shows = new[slot] ?? record.committedValue(slot)
             else { return true }
             if !shown.isSame(as: shows) { return true }
@@ -67,14 +82,14 @@ struct OverlayStep {
     }
 
     /// Returns the stored value from before the merge, or nil if it is not known.
-    private func stored(before slot: Int) -> Value? {
+    private func stored(_ record: ObjectRecord, _ slot: Int) -> Value? {
         if let change, change.changed.contains(slot) {
             return change.before.first { $0.slot == slot }?.value
         }
         return record.committedValue(slot)
     }
 
-    private var linksDiffer: Bool {
+    private func linksDiffer(_ record: ObjectRecord) -> Bool {
         for property in record.entity.properties where property.isToMany {
             let slot = property.slot
             let shown = Links(before?.edits, slot)

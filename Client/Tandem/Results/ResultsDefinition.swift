@@ -26,30 +26,27 @@ struct ResultsDefinition<SectionIdentifier: Hashable, Element> {
 
     /// Creates the definition of a list of objects.
     static func objects(_ naming: Naming) -> Self where Element: ManagedEntity {
-        ResultsDefinition(
-            entity: Element.entity.name, naming: naming, isValue: false,
-            register: { $0.core.learn(Element.self) },
-            check: { try $0.checkClass(Element.self) },
-            make: { object in
-                guard let element = object as? Element else {
-                    preconditionFailure("\(object.id) is not of the entity \(Element.entity.name).")
-                }
-                return element
-            })
+        made(of: Element.self, naming, isValue: false) { $0 }
     }
 
     /// Creates the definition of a list of values made from objects.
     static func values(_ naming: Naming) -> Self where Element: ObjectValue {
+        made(of: Element.Object.self, naming, isValue: true) { Element(RowReader($0)) }
+    }
+
+    private static func made<Object: ManagedEntity>(
+        of type: Object.Type, _ naming: Naming, isValue: Bool,
+        _ make: @escaping (Object) -> Element
+    ) -> Self {
         ResultsDefinition(
-            entity: Element.Object.entity.name, naming: naming, isValue: true,
-            register: { $0.core.learn(Element.Object.self) },
-            check: { try $0.checkClass(Element.Object.self) },
+            entity: Object.entity.name, naming: naming, isValue: isValue,
+            register: { $0.core.learn(type) },
+            check: { try $0.checkClass(type) },
             make: { object in
-                guard let object = object as? Element.Object else {
-                    preconditionFailure(
-                        "\(object.id) is not of the entity \(Element.Object.entity.name).")
+                guard let element = object as? Object else {
+                    preconditionFailure("\(object.id) is not of the entity \(Object.entity.name).")
                 }
-                return Element(RowReader(object))
+                return make(element)
             })
     }
 

@@ -39,17 +39,6 @@ public struct ControllerChanges: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(feed: feed) }
 }
 
-extension FetchedResultsController {
-    /// Returns a sequence of the changes from now on, for a reader on any actor.
-    ///
-    /// It includes the first list, later fetches of the whole list, failures and recoveries
-    /// (``ControllerChange/error``). It ends with the controller. It ends with `limitExceeded` if
-    /// the reader lags further than the policy allows.
-    public func changes(_ policy: ResultsPolicy = .every) -> ControllerChanges {
-        ControllerChanges(feed: feeds.make(policy))
-    }
-}
-
 /// The sequences to which a controller publishes; bound to its actor.
 final class ResultsFeeds {
     private struct WeakFeed {
@@ -167,7 +156,7 @@ final class ResultsFeed: Sendable {
             let changed = first.change.parts.merging(update.change.parts) { $0.union($1) }
             let merged = update.replacing(
                 change: new.change(from: base, changed: changed) ?? .none, since: first)
-            state.queue = merged.isNews ? [merged] : []
+            state.queue = merged.isReportable ? [merged] : []
             if state.queue.isEmpty { state.base = nil }
         }
     }
@@ -190,18 +179,5 @@ extension ResultsChange {
             parts[object.number] = reasons[object.number] ?? []
         }
         return parts
-    }
-}
-
-extension FetchedResultsController {
-    /// Returns a stream of signals that something changed, failed or recovered, for readers that
-    /// read the whole list each time.
-    ///
-    /// Unread signals count as one. The stream ends with the controller.
-    public func signals() -> AsyncStream<Void> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        feeds.add(continuation)
-        return stream
     }
 }

@@ -79,6 +79,12 @@ final class ResultsPlan: Sendable {
         relatedPaths = other.relatedPaths
     }
 
+    /// Returns the same plan for another model.
+    func renewed(in model: CompiledModel) throws(TandemError) -> ResultsPlan {
+        try ResultsPlan(
+            request, sectionKeyPath: sectionKeyPath, refreshKeyPaths: refreshKeyPaths, in: model)
+    }
+
     static func check(_ request: FetchRequest) throws(TandemError) {
         guard !request.sort.isEmpty else {
             throw TandemError(
@@ -105,8 +111,12 @@ final class ResultsPlan: Sendable {
     ///
     /// It has no limit and offset: the window is cut out of the matching rows here.
     var verdictItem: VerdictItem? {
-        guard mode != .own || compiled.predicateReadsTexts else { return nil }
-        return VerdictItem(
+        mode != .own || compiled.predicateReadsTexts ? rowQuery : nil
+    }
+
+    /// The query for the rows that changed since a position.
+    var rowQuery: VerdictItem {
+        VerdictItem(
             request: unlimited, sectionKeyPath: sectionKeyPath,
             refreshKeyPaths: compiled.refreshKeyPaths)
     }
@@ -205,6 +215,30 @@ final class ResultsPlan: Sendable {
     /// they are.
     func leavesPlace(_ kind: Change.Kind, _ changed: PropertyMask) -> Bool {
         (kind == .update || kind == .touch) && ownSlots.intersection(changed).isEmpty
+    }
+
+    /// Whether a change may affect the list, as a change of a row or of a related object.
+    func concerns(_ change: Change) -> Bool {
+        if concernsRelated(change) { return true }
+        return compiled.includes(tag: change.object.tag) && !leavesPlace(change)
+    }
+
+    /// Whether a row fits the model.
+    func canRead(_ object: StoredObject) -> Bool {
+        compiled.model.entity(tagged: object.object.tag).map(object.row.isValid) ?? false
+    }
+
+    /// Whether the predicate depends on a text that is too long for the row of a changed object.
+    func dependsOnTexts(_ changes: [Change], _ reader: GroupReader) -> Bool {
+        guard compiled.predicateReadsTexts else { return false }
+        return changes.contains { change in
+            guard compiled.includes(tag: change.object.tag), !leavesPlace(change),
+                let row = change.row,
+                let entity = compiled.model.entity(tagged: change.object.tag),
+                row.hasBlobs(in: entity)
+            else { return false }
+            return compiled.matches(change.object, row, reader) == nil
+        }
     }
 
     // MARK: Derived properties

@@ -16,3 +16,10 @@ public enum ResultsSource<Element> {
     /// fail with `usage` if the request has a section key path (``SectionedFetchResults/error``).
     case values([Element], sectionName: ((Element) -> String)? = nil)
 }
+
+/// The content of a list of elements.
+enum ResultsContent<SectionIdentifier: Hashable, Element> {
+    case empty
+    case store(FetchedResultsController)
+    case values([Element], [(id: SectionIdentifier, range: Range<Int>)])
+}

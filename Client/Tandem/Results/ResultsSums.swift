@@ -38,11 +38,6 @@ struct ResultsSums {
         self.properties = properties
     }
 
-    /// Returns empty sums for a list that is fetched again, perhaps with another model.
-    func emptied(for plan: ResultsPlan) throws(TandemError) -> ResultsSums {
-        try ResultsSums(properties.map(\.name), of: plan.compiled.entity)
-    }
-
     /// Whether no attribute is summed.
     var isEmpty: Bool { properties.isEmpty }
 
@@ -52,11 +47,34 @@ struct ResultsSums {
         values[object.number] = properties.map { row.uncheckedValue($0.slot, in: entity) }
     }
 
+    /// Updates the values of changed rows, edits included, and of edited objects that were
+    /// examined; `rows` are the rows before the change.
+    mutating func note(
+        _ edits: ListEdits, _ examined: Set<ObjectNumber>, _ rows: StoredRows,
+        _ model: CompiledModel, _ reader: some GraphReader
+    ) {
+        if isEmpty { return }
+        for number in edits.removed { forget(number) }
+        let changed =
+            edits.upserted.map { ObjectReference(tag: $0.entityTag, number: $0.number) }
+            + edits.unmoved.compactMap(rows.reference)
+        for object in changed where rows.overlay.entries[object.number] == nil {
+            if case .row(let row) = reader.row(of: object) { note(row, of: object, model) }
+        }
+        for number in examined {
+            // For an object that was edited before its row was loaded, the sum changes later than
+            // the placement.
+            guard let record = rows.overlay.entries[number]?.record,
+                let row = record.currentRow(modelVersion: model.version)
+            else { continue }
+            note(row, of: record.reference, model)
+        }
+        // The cached sums are those of the rows before.
+        added = [:]
+    }
+
     /// Removes a row that left the list.
     mutating func forget(_ number: ObjectNumber) { values[number] = nil }
-
-    /// Clears the cached sums after rows were inserted, deleted, moved or updated.
-    mutating func noteChange() { added = [:] }
 
     /// Returns the sum over a section, or over the whole list; null if no row has a value, nil if
     /// the attribute is not summed.
@@ -94,48 +112,5 @@ extension Value {
     /// The floating-point value of an integer; zero for any other value.
     fileprivate var approximate: Double {
         if case .int(let number) = self { Double(number) } else { 0 }
-    }
-}
-
-extension FetchedResultsController {
-    /// Returns the sum of an attribute over a section, or over the whole list; it includes the
-    /// edits that the list shows.
-    ///
-    /// - Parameters:
-    ///   - property: One of ``sumProperties``.
-    ///   - section: The index of the section; nil for the whole list. An index out of range traps.
-    /// - Returns: A number of the attribute's type, or a double if integers overflow. Null if no
-    ///   row has a value; nil if the property is not summed.
-    ///
-    /// Cost: O(rows of the section) after a change, then O(1) until the next change.
-    public func sum(of property: String, inSection section: Int? = nil) -> Value? {
-        sums?.sum(property, section, of: visible)
-    }
-
-    /// Updates the summed values of changed rows, edits included, and of edited objects that were
-    /// examined.
-    func noteSums(
-        _ edits: ListEdits, _ edited: Set<ObjectNumber>, _ model: CompiledModel,
-        _ reader: some GraphReader
-    ) {
-        guard sums?.isEmpty == false else { return }
-        for number in edits.removed { sums?.forget(number) }
-        for row in edits.upserted where overlay[row.number] == nil {
-            let object = ObjectReference(tag: row.entityTag, number: row.number)
-            if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
-        }
-        for number in edits.unmoved where overlay[number] == nil {
-            guard let object = reference(number) else { continue }
-            if case .row(let row) = reader.row(of: object) { sums?.note(row, of: object, model) }
-        }
-        for number in edited {
-            // For an object that was edited before its row was loaded, the sum changes later than
-            // the placement.
-            guard let record = overlay[number]?.record,
-                let row = record.currentRow(modelVersion: model.version)
-            else { continue }
-            sums?.note(row, of: record.reference, model)
-        }
-        sums?.noteChange()
     }
 }

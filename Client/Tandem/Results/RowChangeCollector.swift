@@ -29,6 +29,27 @@ struct RowChangeCollector {
     /// The number of rows below which caching related values does not pay.
     private static let few = 8
 
+    /// Decides the effect of a group on the stored rows, by the daemon's verdicts or by the rows and
+    /// links held here.
+    init(
+        deciding group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan,
+        _ stored: StoredRows, _ links: ResultsLinks?, _ source: ManagedObjectContext
+    ) {
+        self.init(
+            plan: plan, reader: GroupReader(source, group.table), rows: group.changes.count)
+        note(group)
+        if let verdicts {
+            consider(verdicts, stored)
+            return
+        }
+        considerOwn(stored)
+        let related = plan.concerningRelated(group.table)
+        guard let links, !related.isEmpty else { return }
+        for number in links.affected(by: related).sorted() where !hasConsidered(number) {
+            if let reference = stored.reference(number) { considerAffected(reference, stored) }
+        }
+    }
+
     /// Records a group, and finds the changes of objects of the list's entity.
     mutating func note(_ group: MergedGroup) {
         noted = group.table
@@ -63,7 +84,7 @@ struct RowChangeCollector {
 
     /// Whether a row's own change has decided its placement, so that related objects need not be
     /// examined.
-    func hasConsidered(_ number: ObjectNumber, _ plan: ResultsPlan) -> Bool {
+    private func hasConsidered(_ number: ObjectNumber) -> Bool {
         own(number).map { !plan.leavesPlace(noted.all[$0]) } ?? false
     }
 
@@ -74,8 +95,25 @@ struct RowChangeCollector {
 
     // MARK: Single rows
 
+    /// Evaluates the objects for which the daemon gave verdicts.
+    private mutating func consider(_ verdicts: [Verdict], _ stored: StoredRows) {
+        reader.isAuthoritative = true
+        reader.answered = Dictionary(
+            verdicts.compactMap { verdict in verdict.row.map { (verdict.object.number, $0) } },
+            uniquingKeysWith: { $1 })
+        for verdict in verdicts where isReadable(verdict) {
+            let (object, row) = (verdict.object, verdict.matches ? verdict.row : nil)
+            let reason: ChangeReason = verdict.refreshed ? .refreshPath : []
+            if let row {
+                consider(object, row, reason, own(object.number) ?? -1, stored)
+            } else {
+                leave(object.number, stored)
+            }
+        }
+    }
+
     /// Evaluates the recorded changes of objects of the list's entity by their own values.
-    mutating func considerOwn(_ stored: StoredRows) {
+    private mutating func considerOwn(_ stored: StoredRows) {
         let changes = noted.all
         for part in ownParts {
             for at in part { consider(changes, at, stored) }
@@ -91,26 +129,15 @@ struct RowChangeCollector {
             return
         }
         guard kind != .delete, let row = changes[at].row, matches(object, row) else {
-            if stored.contains(object.number) { edits.removed.append(object.number) }
-            return
+            return leave(object.number, stored)
         }
         consider(object, row, [], changed.isEmpty ? -1 : at, stored)
     }
 
     /// Evaluates a row that refers to a changed object.
-    mutating func considerAffected(_ object: ObjectReference, _ stored: StoredRows) {
+    private mutating func considerAffected(_ object: ObjectReference, _ stored: StoredRows) {
         guard case .row(let row) = reader.row(of: object) else { return }
-        consider(object, row, isRefreshed(object) ? .refreshPath : [], stored)
-    }
-
-    /// Evaluates an object with its row; nil if it does not match.
-    mutating func consider(
-        _ object: ObjectReference, _ row: Row?, _ reason: ChangeReason, _ stored: StoredRows
-    ) {
-        guard let row else {
-            if stored.contains(object.number) { edits.removed.append(object.number) }
-            return
-        }
+        let reason: ChangeReason = isRefreshed(object) ? .refreshPath : []
         consider(object, row, reason, own(object.number) ?? -1, stored)
     }
 
@@ -119,8 +146,7 @@ struct RowChangeCollector {
         _ stored: StoredRows
     ) {
         guard let new = resultRow(object, row) else {
-            if stored.contains(object.number) { edits.removed.append(object.number) }
-            return
+            return leave(object.number, stored)
         }
         var reason = reason
         if origin >= 0 { reason.insert(.ownValues) }
@@ -133,6 +159,11 @@ struct RowChangeCollector {
         edits.upserted.append(new)
         edits.reasons[object.number] = reason
         origins.append(origin)
+    }
+
+    /// Records that an object does not match, if it is a row.
+    private mutating func leave(_ number: ObjectNumber, _ stored: StoredRows) {
+        if stored.contains(number) { edits.removed.append(number) }
     }
 
     /// Records a row that changed without moving.
@@ -181,48 +212,6 @@ struct RowChangeCollector {
         if old.sortKey != new.sortKey { reason.insert(.sortPath) }
         if old.section != new.section { reason.insert(.sectionPath) }
         return reason
-    }
-
-    // MARK: Answers
-
-    /// Returns the rows of an answer, with later changes applied.
-    func rows(
-        _ answer: FetchAnswer, _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
-    ) -> [ResultRow] {
-        var rows: [ResultRow] = []
-        rows.reserveCapacity(answer.objects.count)
-        var overrides = overrides
-        for object in answer.objects {
-            if let override = overrides.removeValue(forKey: object.object.number) {
-                if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
-                    rows.append(row)
-                }
-            } else {
-                let current = reader.changes[object.object.number]?.row ?? object.row
-                if let row = resultRow(object.object, current) { rows.append(row) }
-            }
-        }
-        for (_, override) in overrides.sorted(by: { $0.key < $1.key }) {
-            if let row = override.row.flatMap({ resultRow(override.object, $0) }) {
-                rows.append(row)
-            }
-        }
-        return rows
-    }
-
-    /// Returns cached rows, with the verdicts of an answer and later changes applied.
-    func rows(
-        _ cached: [ResultRow], _ verdicts: [Verdict],
-        _ overrides: [ObjectNumber: (object: ObjectReference, row: Row?)]
-    ) -> [ResultRow] {
-        var news = overrides
-        for verdict in verdicts where isReadable(verdict) && news[verdict.object.number] == nil {
-            news[verdict.object.number] = (verdict.object, verdict.matches ? verdict.row : nil)
-        }
-        if news.isEmpty { return cached }
-        let rest = cached.filter { news[$0.number] == nil }
-        return rest
-            + news.values.compactMap { news in news.row.flatMap { resultRow(news.object, $0) } }
     }
 
     /// Returns the last row of an answer, by the values at the answer's position.

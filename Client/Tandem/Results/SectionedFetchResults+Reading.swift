@@ -47,7 +47,7 @@ extension SectionedFetchResults {
         case (.store(let controller), .byElement(let identify)):
             guard let list = shown.list else { return [] }
             let ranges =
-                controller.plan?.sectionKeyPath == nil
+                controller.follower.plan?.sectionKeyPath == nil
                 ? (0..<list.count).map { $0..<($0 + 1) } : list.sections.map(\.range)
             // Keeps the list unchanged while loading merges.
             reads += 1

@@ -190,8 +190,8 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         case .none, .store:
             content = made.map { .store($0) } ?? .empty
         }
-        old?.observer = nil
-        made?.observer = self
+        old?.follower.list.outbox.observer = nil
+        made?.follower.list.outbox.observer = self
         failure = nil
         unpublished = []
         held = nil

@@ -55,10 +55,11 @@ struct WindowRows {
         return numbers
     }
 
-    /// Returns the shown rows.
-    func window(offset: Int, limit: Int?) -> ArraySlice<ResultRow> {
-        let start = rows.dropFirst(max(0, offset))
-        return limit.map { start.prefix(max(0, $0)) } ?? start
+    /// Returns the rows that a plan shows, as a list.
+    func list(of plan: ResultsPlan) -> SectionedList {
+        var shown = rows.dropFirst(max(0, plan.request.offset))
+        if let limit = plan.request.limit { shown = shown.prefix(max(0, limit)) }
+        return SectionedList(sectioned: plan.sectionKeyPath != nil, rows: Array(shown))
     }
 
     private mutating func remove(_ number: ObjectNumber) {
@@ -69,5 +70,47 @@ struct WindowRows {
     /// Returns the index of the first row that does not precede this one.
     private func place(of row: ResultRow) -> Int {
         rows.partitioningIndex { !$0.precedes(row) }
+    }
+}
+
+/// The known rows of a list as shown, in the window or not.
+///
+/// It holds copies of the list's state, so that reading a row costs no reference counting. Release
+/// it before the list is changed; otherwise the change copies the list.
+struct KnownRows {
+    let window: WindowRows?
+    let list: SectionedList
+
+    /// Returns the row with this number, or nil if it is not known.
+    func row(_ number: ObjectNumber) -> ResultRow? {
+        if let window { return window.row(number) }
+        return list.currentRow(number)
+    }
+}
+
+/// The known rows of a list as stored, without edits, while the effect of a group is decided.
+struct StoredRows {
+    let overlay: EditOverlay
+    let rows: KnownRows
+
+    /// Whether an object is a row.
+    func contains(_ number: ObjectNumber) -> Bool {
+        if let entry = overlay.entries[number] { return entry.stored != nil }
+        if let window = rows.window { return window.row(number) != nil }
+        return rows.list.isCurrent(number)
+    }
+
+    /// Returns the reference of a row, or nil if there is no such row.
+    func reference(_ number: ObjectNumber) -> ObjectReference? {
+        overlay.stored(number, rows).map { ObjectReference(tag: $0.entityTag, number: number) }
+    }
+
+    /// Returns the difference to the stored row's key and section, or nil if there is no stored
+    /// row.
+    func difference(of row: ResultRow) -> ChangeReason? {
+        if overlay.entries[row.number] == nil, rows.window == nil {
+            return rows.list.currentDifference(of: row)
+        }
+        return overlay.stored(row.number, rows).map { RowChangeCollector.difference($0, row) }
     }
 }

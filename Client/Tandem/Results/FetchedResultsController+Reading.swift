@@ -46,11 +46,49 @@ extension FetchedResultsController {
     ///
     /// Cost: O(length of the range).
     public func objectIDs(in range: Range<Int>) -> [ObjectID] {
-        guard let model = plan?.compiled.model else { return [] }
+        guard let model = follower.plan?.compiled.model else { return [] }
         return visible.references(in: range).map { model.id(of: $0) }
     }
 
     /// Returns the number of rows before an object in the whole list, or nil if it is not in the
     /// list.
     public func offset(of id: ObjectID) -> Int? { visible.offset(of: id.number) }
+
+    // MARK: Sums
+
+    /// Returns the sum of an attribute over a section, or over the whole list; it includes the
+    /// edits that the list shows.
+    ///
+    /// - Parameters:
+    ///   - property: One of ``sumProperties``.
+    ///   - section: The index of the section; nil for the whole list. An index out of range traps.
+    /// - Returns: A number of the attribute's type, or a double if integers overflow. Null if no
+    ///   row has a value; nil if the property is not summed.
+    ///
+    /// Cost: O(rows of the section) after a change, then O(1) until the next change.
+    public func sum(of property: String, inSection section: Int? = nil) -> Value? {
+        follower.list.sum(of: property, inSection: section)
+    }
+
+    // MARK: Changes
+
+    /// Returns a sequence of the changes from now on, for a reader on any actor.
+    ///
+    /// It includes the first list, later fetches of the whole list, failures and recoveries
+    /// (``ControllerChange/error``). It ends with the controller. It ends with `limitExceeded` if
+    /// the reader lags further than the policy allows.
+    public func changes(_ policy: ResultsPolicy = .every) -> ControllerChanges {
+        ControllerChanges(feed: follower.list.outbox.feeds.make(policy))
+    }
+
+    /// Returns a stream of signals that something changed, failed or recovered, for readers that
+    /// read the whole list each time.
+    ///
+    /// Unread signals count as one. The stream ends with the controller.
+    public func signals() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        follower.list.outbox.feeds.add(continuation)
+        return stream
+    }
 }

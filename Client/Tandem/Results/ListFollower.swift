@@ -1,0 +1,318 @@
+import TandemModel
+import TandemQuery
+import TandemResults
+import TandemWire
+
+/// Keeps a list up to date with its context: which data each merge needs from the daemon, and
+/// whether the list can follow the merge, or is fetched.
+///
+/// Unsaved edits and rows are the part of the ``FollowedList``.
+final class ListFollower: ListParticipant {
+    /// The context whose merges update the list: the root of the controller's context.
+    let source: ManagedObjectContext
+    let list: FollowedList
+    private var phase = ResultsPhase.idle
+    private var opening = ListOpening.none
+    /// The answer that waits for the merge to its position.
+    private var answer: BufferedAnswer?
+    /// The number of fetches.
+    private(set) var fetches = 0
+
+    init(_ context: ManagedObjectContext, isSectioned: Bool) {
+        source = context.root
+        list = FollowedList(context, isSectioned: isSectioned)
+    }
+
+    /// The plan of the list; nil before the first fetch.
+    var plan: ResultsPlan? { phase.plan }
+
+    // MARK: Opening
+
+    /// Fetches a plan's list, or opens it from its cache, and follows it from then on.
+    func open(
+        _ plan: ResultsPlan, _ sums: ResultsSums, in session: ServerState, _ calls: DaemonCalls
+    ) async throws {
+        var cached: SectionCache?
+        // A pinned context does not move, so a cached list could not be brought forward.
+        if phase.plan == nil, !plan.isWindow, sums.isEmpty, source.pinnedPosition == nil {
+            cached = list.cache.load(plan, in: session, source)
+        }
+        source.add(list: self)
+        opening = .pending(cached.map { followed($0, plan) } ?? plan, sums)
+        answer = nil
+        if let cached {
+            try await bringForward(cached, calls)
+            // A cache that did not produce the list is ignored from here on.
+            if opening.plan != nil, answer == nil { opening = .pending(plan, sums) }
+        }
+        try await mergeUntilOpen(calls)
+        keepInCache(isFinal: true)
+    }
+
+    /// Ends a pending fetch; the list that is followed stays.
+    func endOpening() { opening.end() }
+
+    /// Merges until the fetch is applied or refused; other callers may merge in between.
+    private func mergeUntilOpen(_ calls: DaemonCalls) async throws {
+        for _ in 0..<source.core.limits.readAttempts {
+            try await source.merge(through: source.merged, calls)
+            switch opening {
+            case .none: return
+            case .pending: continue
+            case .failed(let error):
+                // The old list may have missed changes meanwhile; this merge fetches it again.
+                try await source.merge(through: source.merged, calls)
+                throw error
+            }
+        }
+        throw TandemError(.timeout, "the list could not be fetched; try again")
+    }
+
+    /// Returns the plan for a list that is opened from its cache: `plan`, or one with verdicts of
+    /// the daemon if the rows reach too many objects for the context, or the cache has no links.
+    private func followed(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
+        let isTooMuch = found.links.objects.count > source.core.limits.keptRows
+        return isTooMuch || found.links.hops == 0 ? plan.judgedByDaemon : plan
+    }
+
+    /// Brings a cached list forward to the present, then merges up to that position; does nothing
+    /// if history does not reach back that far.
+    private func bringForward(_ found: SectionCache, _ calls: DaemonCalls) async throws {
+        guard let plan = opening.plan else { return }
+        // The related objects are read at the position of the verdicts.
+        let read = Read(
+            objects: plan.mode == .related ? found.links.objects : [],
+            interests: plan.interests)
+        let request = VerdictRequest(
+            from: found.position.number, items: [plan.rowQuery], alongside: .read(read))
+        let result = try await source.tracedAnswer(to: .verdicts(request), calls)
+        if case .failure(let error) = result,
+            error.code == .disconnected || error.code == .timeout
+        {
+            throw error
+        }
+        guard case .success(.verdicts(let verdicts)) = result, verdicts.items.count == 1,
+            case .objects(let related)? = verdicts.alongside, opening.plan != nil,
+            source.pinnedPosition == nil,
+            let answer = BufferedAnswer(cached: found, verdicts, related, plan)
+        else { return }
+        self.answer = answer
+        try await source.merge(through: verdicts.position, calls)
+    }
+
+    /// Writes the list to its cache, if enough rows changed since the last time.
+    func keepInCache(isFinal: Bool = false) {
+        if let plan = phase.followed { list.keepInCache(plan, isFinal: isFinal) }
+    }
+
+    // MARK: Verdicts
+
+    var isWaiting: Bool {
+        if opening.plan != nil { return true }
+        if case .interrupted = phase { return true }
+        return needsRefill
+    }
+
+    var needsRefill: Bool {
+        guard opening.plan == nil, let plan = phase.followed else { return false }
+        return list.needsRefill(plan)
+    }
+
+    var verdictItem: VerdictItem? {
+        if let plan = opening.plan { return plan.verdictItem }
+        return phase.isRefused ? nil : phase.plan?.verdictItem
+    }
+
+    func needs(_ group: MergedGroup) -> Bool {
+        let reader = GroupReader(source, .empty)
+        if let answer, answer.covers(group) {
+            let (plan, tail) = (answer.plan, answer.tail(of: group))
+            return plan.mode != .own && tail.contains(where: plan.concerns)
+                || plan.dependsOnTexts(tail, reader)
+        }
+        guard let plan = phase.followed else { return false }
+        switch plan.mode {
+        case .own: return plan.dependsOnTexts(group.changes, reader)
+        case .verdicts: return group.changes.contains(where: plan.concerns)
+        case .related:
+            return !list.canDecide(group, plan) || plan.dependsOnTexts(group.changes, reader)
+        }
+    }
+
+    // MARK: Fetching
+
+    func refill(for group: MergedGroup, _ verdicts: [Verdict]?) -> Fetch? {
+        guard let plan = currentPlan() else { return nil }
+        let needed = plan.needed ?? 0
+        if let answer, answer.covers(group) {
+            let losses = list.losses(group, verdicts, plan)
+            if answer.isComplete || answer.answer.objects.count - losses >= needed { return nil }
+            return fetch(plan, losses)
+        }
+        if isWaiting {
+            if let answer, answer.answer.position > group.to { return nil }
+            return fetch(plan, list.overlay.entries.count)
+        }
+        guard let window = list.window, !window.isComplete, phase.followed != nil else {
+            return nil
+        }
+        let losses = list.losses(group, verdicts, plan)
+        return losses == 0 || window.rows.count - losses >= needed ? nil : fetch(plan, losses)
+    }
+
+    /// Returns the plan to fetch with, recompiled if the model was replaced; nil if there is none,
+    /// or it does not fit the model.
+    private func currentPlan() -> ResultsPlan? {
+        guard let plan = opening.plan ?? phase.plan, let model = source.session?.model else {
+            return nil
+        }
+        if plan.compiled.model === model { return plan }
+        do throws(TandemError) {
+            let renewed = try plan.renewed(in: model)
+            if opening.plan != nil { opening.renew(renewed) } else { phase.renew(renewed) }
+            return renewed
+        } catch {
+            refuse(error)
+            return nil
+        }
+    }
+
+    private func fetch(_ plan: ResultsPlan, _ losses: Int) -> Fetch {
+        fetches += 1
+        let limits = source.core.limits
+        let fetch = plan.fetch(slack: max(1, limits.windowSlack) + 2 * losses)
+        // If a list is opened for the first time, the values of many rows would not be used.
+        guard case .idle = phase, opening.sums?.isEmpty == true, !plan.isWindow,
+            source.pinnedPosition == nil
+        else { return fetch }
+        return plan.opening(fetch, rowsUpTo: limits.keptRows)
+    }
+
+    func receive(_ result: Result<ListAnswer, TandemError>, for fetch: Fetch) {
+        // Another request may have been set and sent in the meantime.
+        guard let plan = currentPlan(), plan.isAsked(by: fetch) else { return }
+        switch result {
+        case .failure(let error): refuse(error)
+        case .success(let fetched):
+            let found = fetched.answer
+            for stored in Array(found.objects) + found.related where !plan.canRead(stored) {
+                let number = stored.object.number
+                return refuse(
+                    TandemError(
+                        .storage, "the row of object \(number) cannot be read; run `tandem check`"))
+            }
+            if let places = fetched.places { return accept(places, found, plan) }
+            let isComplete = fetch.request.limit.map { found.objects.count < $0 } ?? true
+            answer = BufferedAnswer(plan: plan, answer: found, isComplete: isComplete)
+        }
+    }
+
+    /// Accepts a list without row values; if its links are missing, the daemon evaluates later
+    /// changes.
+    private func accept(_ places: ReceivedPlacements, _ found: FetchAnswer, _ plan: ResultsPlan) {
+        // Another answer to the same request has opened the list already.
+        guard opening.plan != nil else { return }
+        let hops = ResultsLinks(plan, pinsRows: false).hops
+        guard [0, hops].contains(places.hops),
+            places.parts.lazy.flatMap(\.tagRuns).allSatisfy({
+                plan.compiled.includes(tag: EntityTag($0.value))
+            }),
+            places.reached.allSatisfy({ plan.compiled.model.entity(tagged: $0.tag) != nil })
+        else {
+            return refuse(
+                TandemError(.storage, "the placements of the list's objects cannot be decoded"))
+        }
+        let followed = places.hops == hops ? plan : plan.judgedByDaemon
+        opening.renew(followed)
+        answer = BufferedAnswer(
+            plan: followed, answer: found, isComplete: true, known: (.places(places), []))
+    }
+
+    /// Ends the pending fetch with an error; without one, stops following the list, which the model
+    /// no longer has or the daemon refuses.
+    private func refuse(_ error: TandemError) {
+        answer = nil
+        if opening.plan != nil {
+            opening = .failed(error)
+        } else {
+            phase.refuse(after: list.shown.position)
+            list.fail(error, phase.plan)
+        }
+    }
+
+    func resetAfterGap() {
+        answer = nil
+        phase.interrupt(after: list.shown.position)
+    }
+
+    // MARK: Stepping
+
+    func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
+        defer { if phase.followed != nil { list.advance() } }
+        if group.isRestart {
+            answer = nil
+            phase.retry()
+        }
+        if let answer, answer.covers(group) {
+            self.answer = nil
+            if replace(by: CaughtUpAnswer(answer, group, verdicts, source)) { return }
+        } else if let plan = phase.followed, opening.plan == nil, !group.isRestart {
+            if group.changes.isEmpty, verdicts == nil { return list.applyOverlay(plan) }
+            return list.apply(group, verdicts, plan)
+        }
+        // The group was not applied, which matters unless it is empty.
+        if group.isRestart || group.isBackward || group.to > group.from {
+            phase.interrupt(after: list.shown.position)
+        }
+    }
+
+    /// Replaces the list; returns false if the list to be opened is out of order.
+    private func replace(by answer: CaughtUpAnswer) -> Bool {
+        let sums = opening.sums
+        opening.end()
+        if let problem = list.replace(by: answer, phase, opening: sums) {
+            opening = .failed(TandemError(problem))
+            return false
+        }
+        phase = .following(answer.plan)
+        return true
+    }
+
+    func deliver() { if list.outbox.deliver() { keepInCache() } }
+
+    func noteEnd(_ failure: TandemError) {
+        list.fail(failure, phase.plan)
+        deliver()
+    }
+
+    // MARK: Edits
+
+    func objects(around object: ObjectReference, _ count: Int) -> [ObjectReference] {
+        let shown = list.shown.visible
+        guard let offset = shown.offset(of: object.number) else { return [] }
+        let start = max(0, offset - count / 4)
+        return shown.references(in: start..<start + count)
+    }
+
+    func noteEdit(_ object: ObjectReference) { list.overlay.touch(object) }
+
+    func noteLoaded() { list.overlay.touchUnplaced() }
+
+    var isOverlayStale: Bool {
+        guard list.overlay.isStale, let plan = phase.followed else { return false }
+        return plan.compiled.model === source.session?.model
+    }
+
+    func stepOverlay() -> Bool {
+        guard isOverlayStale, let plan = phase.followed else { return false }
+        list.applyOverlay(plan)
+        return list.outbox.needsDelivery
+    }
+
+    func noteLoss() {
+        guard let plan = phase.followed, source.session?.model === plan.compiled.model else {
+            return
+        }
+        list.noteLoss(plan)
+    }
+}
