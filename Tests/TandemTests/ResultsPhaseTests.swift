@@ -1,12 +1,13 @@
 import TandemModel
 import TandemQuery
 import TandemResults
+import TestSupport
 import Testing
 
 @testable import Tandem
 
 /// The phases of a list and its reports, as values without a daemon.
-@Suite struct ResultsPhaseTests {
+@Suite(.ownThread) struct ResultsPhaseTests {
     private let start = Position(log: LogID(high: 0, low: 1), epoch: 1, number: 7)
     private let later = Position(log: LogID(high: 0, low: 1), epoch: 1, number: 9)
 

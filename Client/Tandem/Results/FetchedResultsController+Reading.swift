@@ -54,8 +54,6 @@ extension FetchedResultsController {
     /// list.
     public func offset(of id: ObjectID) -> Int? { visible.offset(of: id.number) }
 
-    // MARK: Sums
-
     /// Returns the sum of an attribute over a section, or over the whole list; it includes the
     /// edits that the list shows.
     ///
@@ -69,8 +67,6 @@ extension FetchedResultsController {
     public func sum(of property: String, inSection section: Int? = nil) -> Value? {
         follower.list.sum(of: property, inSection: section)
     }
-
-    // MARK: Changes
 
     /// Returns a sequence of the changes from now on, for a reader on any actor.
     ///

@@ -178,12 +178,8 @@ final class FollowedList {
     ) -> OutOfOrderSection? {
         let plan = new.plan
         let related = overlay.relatedEdits(plan)
-        var placed: SectionedList?
-        if phase.plan == nil, related.isEmpty, let placements = new.placements,
-            overlay.edits(over: plan).isEmpty
-        {
-            placed = placements.list
-        }
+        let isFirst = phase.plan == nil && related.isEmpty && overlay.edits(over: plan).isEmpty
+        let placed = isFirst ? new.placements?.list : nil
         let rows = placed == nil ? new.rows : []
         var known = new.window(rows)
         if !related.isEmpty { new.hold() }
@@ -207,6 +203,7 @@ final class FollowedList {
             GroupReader(source, .empty))
         lastShownValues = nil
         window = known
+        assert((window != nil) == plan.isWindow, "A window has rows of its own.")
         if opening != nil { outbox.discard() }
         shown.causes = ChangeCauses()
         show(list, changed: reasons, plan, isSilent: opening != nil)

@@ -92,7 +92,7 @@ final class ListFollower: ListParticipant {
             throw error
         }
         guard case .success(.verdicts(let verdicts)) = result, verdicts.items.count == 1,
-            case .objects(let related)? = verdicts.alongside, opening.plan != nil,
+            case .objects(let related)? = verdicts.alongside, opening.plan === plan,
             source.pinnedPosition == nil,
             let answer = BufferedAnswer(cached: found, verdicts, related, plan)
         else { return }
@@ -269,6 +269,7 @@ final class ListFollower: ListParticipant {
     /// Replaces the list; returns false if the list to be opened is out of order.
     private func replace(by answer: CaughtUpAnswer) -> Bool {
         let sums = opening.sums
+        assert(opening.plan.map { $0 === answer.plan } ?? true, "The answer is to the last fetch.")
         opening.end()
         if let problem = list.replace(by: answer, phase, opening: sums) {
             opening = .failed(TandemError(problem))

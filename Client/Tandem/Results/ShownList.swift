@@ -21,7 +21,10 @@ struct ShownList {
     init(isSectioned: Bool) { list = SectionedList(sectioned: isSectioned) }
 
     /// The list to be shown.
-    var visible: SectionedList { lastOrdered ?? list }
+    var visible: SectionedList {
+        assert(lastOrdered == nil || error != nil, "A list that is not visible has failed.")
+        return lastOrdered ?? list
+    }
 
     /// Begins a step over a merge or over edits.
     mutating func begin() { if lastOrdered == nil { causes = ChangeCauses() } }
