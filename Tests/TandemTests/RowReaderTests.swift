@@ -333,7 +333,7 @@ private struct Length: ObjectValue {
             }
         }
         let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(message.contains("only properties declared with @Managed"))
+        #expect(message.contains("it must name properties declared with @Managed"))
     }
 
     // MARK: Retained readers and objects
