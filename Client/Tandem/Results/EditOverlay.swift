@@ -331,23 +331,23 @@ struct EditOverlay {
     }
 
     /// Replaces all entries, for a list that was fetched.
-    mutating func replace(by laid: LaidRows, related: Set<ObjectNumber>) {
+    mutating func replace(by rows: LaidRows, related: Set<ObjectNumber>) {
         begin()
         self.related = related
         (entries, reaching, undecided) = ([:], ReverseIndex(), [])
-        for (number, entry) in entries.entries { set(number, entry) }
+        for (number, entry) in rows.entries { set(number, entry) }
     }
 
     /// Drops the reasons of changes of a fetched list that this overlay showed before.
     func correct(
-        _ reasons: inout [ObjectNumber: ChangeReason], _ laid: LaidRows, _ group: MergedGroup
+        _ reasons: inout [ObjectNumber: ChangeReason], _ rows: LaidRows, _ group: MergedGroup
     ) {
-        let concerned = Set(entries.keys).union(entries.entries.keys)
+        let concerned = Set(entries.keys).union(rows.entries.keys)
         if concerned.isEmpty { return }
         let changes = group.changes(of: concerned)
         for number in concerned {
             let step = OverlayStep(
-                before: entries[number], after: entries.entries[number], change: changes[number])
+                before: entries[number], after: rows.entries[number], change: changes[number])
             if step.isChange {
                 reasons[number, default: []].insert(.ownValues)
             } else {

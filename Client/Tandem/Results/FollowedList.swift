@@ -183,23 +183,23 @@ final class FollowedList {
         let rows = placed == nil ? new.rows : []
         var known = new.window(rows)
         if !related.isEmpty { new.hold() }
-        let entries = overlay.rowsWithEdits(over: rows, related, plan)
-        known?.apply(entries.edits)
+        let edited = overlay.rowsWithEdits(over: rows, related, plan)
+        known?.apply(edited.edits)
         let list =
             placed ?? known?.list(of: plan)
-            ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: entries.rows)
+            ?? SectionedList(sectioned: plan.sectionKeyPath != nil, rows: edited.rows)
         if opening != nil, let problem = list.outOfOrder { return problem }
-        var reasons = survivors(of: entries.rows, new, phase)
-        if phase.interruption == nil { overlay.correct(&reasons, laid, new.group) }
+        var reasons = survivors(of: edited.rows, new, phase)
+        if phase.interruption == nil { overlay.correct(&reasons, edited, new.group) }
         let links = new.links(of: rows)
         self.links?.forgetAll(source)
         self.links = links.isEmpty ? nil : links
-        overlay.replace(by: laid, related: related)
+        overlay.replace(by: edited, related: related)
         let names = sums?.properties.map(\.name) ?? []
         let emptied = opening ?? (try? ResultsSums(names, of: plan.compiled.entity))
         sums = emptied.map(new.summed)
         sums?.note(
-            entries.edits, Set(entries.entries.keys), stored, plan.compiled.model,
+            edited.edits, Set(edited.entries.keys), stored, plan.compiled.model,
             GroupReader(source, .empty))
         lastShownValues = nil
         window = known
