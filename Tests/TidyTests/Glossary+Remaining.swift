@@ -4,7 +4,7 @@ extension Glossary {
     ///
     /// The list may only get shorter.
     static let remaining: Set<String> = [
-        "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy",
+        "Daemon/TandemDaemon/Configuration/DaemonConfiguration.swift: RetentionPolicy"
     ]
 
     /// The files and folders that are still to be renamed.
