@@ -24,7 +24,7 @@ enum Glossary {
     ///
     /// The numbers may only be lowered.
     static let verbs = [
-        "note": 16, "judge": 0, "tell": 2, "giveUp": 0, "goOn": 0,
+        "note": 16, "judge": 0, "tell": 0, "giveUp": 0, "goOn": 0,
     ]
 
     /// Names that look replaced but mean something else, each with the reason.

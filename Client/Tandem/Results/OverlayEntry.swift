@@ -41,8 +41,8 @@ struct OverlayStep {
         return valuesDiffer(record) || linksDiffer(record)
     }
 
-    /// Whether the row shows other values of related objects, or nil if that is not known; the reader
-    /// has the graph after the step.
+    /// Whether the row shows other values of related objects, or nil if that is not known; the
+    /// reader has the graph after the step.
     func relatedValuesDiffer(_ plan: ResultsPlan, _ now: GroupReader) -> Bool? {
         guard let object = (after ?? before)?.record.reference else { return nil }
         func stored(_ reader: some GraphReader) -> [UInt8]? {

@@ -67,19 +67,19 @@ final class ResultsOutbox {
         repeat {
             needsRedelivery = false
             while let controller, let (report, change) = waiting.popFirst() {
-                tell(report, change, controller)
+                notify(report, change, controller)
             }
             observer?.deliver()
         } while controller != nil && (!waiting.isEmpty || needsRedelivery)
         return true
     }
 
-    private func tell(
+    private func notify(
         _ report: ListReport, _ change: ControllerChange?, _ controller: FetchedResultsController
     ) {
         switch report.content {
         case .change:
-            if let change { tell(change, report.isSilent, controller) }
+            if let change { notify(change, report.isSilent, controller) }
         case .unchanged:
             (delegate as? any FetchedResultsSnapshotDelegate)?.controller(
                 controller,
@@ -90,7 +90,7 @@ final class ResultsOutbox {
     }
 
     /// Notifies the delegate in the richest form that it supports, and in no other.
-    private func tell(
+    private func notify(
         _ change: ControllerChange, _ isSilent: Bool, _ controller: FetchedResultsController
     ) {
         if let delegate = delegate as? any FetchedResultsSnapshotDelegate {
@@ -106,24 +106,24 @@ final class ResultsOutbox {
             delegate.controller(
                 controller, didChangeContentWith: difference, updated: change.updatedIDs)
         } else {
-            tellParts(change, controller)
+            notifyParts(change, controller)
         }
     }
 
-    private func tellParts(_ change: ControllerChange, _ controller: FetchedResultsController) {
+    private func notifyParts(_ change: ControllerChange, _ controller: FetchedResultsController) {
         guard let delegate else { return }
         delegate.controllerWillChangeContent(controller)
         let objects = change.change.objects
-        func tell(_ isWanted: (ResultsChange.ObjectChange) -> Bool) {
+        func send(_ isWanted: (ResultsChange.ObjectChange) -> Bool) {
             for object in objects where isWanted(object) {
                 delegate.controller(controller, didChangeObject: object, id: change.id(of: object))
             }
         }
-        tell { if case .delete = $0 { true } else { false } }
+        send { if case .delete = $0 { true } else { false } }
         for section in change.change.sections {
             delegate.controller(controller, didChangeSection: section)
         }
-        tell { if case .delete = $0 { false } else { true } }
+        send { if case .delete = $0 { false } else { true } }
         delegate.controllerDidChangeContent(controller)
         delegate.controller(controller, didChange: change)
     }

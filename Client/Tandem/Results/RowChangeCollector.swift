@@ -29,8 +29,8 @@ struct RowChangeCollector {
     /// The number of rows below which caching related values does not pay.
     private static let few = 8
 
-    /// Decides the effect of a group on the stored rows, by the daemon's verdicts or by the rows and
-    /// links held here.
+    /// Decides the effect of a group on the stored rows, by the daemon's verdicts or by the rows
+    /// and links held here.
     init(
         deciding group: MergedGroup, _ verdicts: [Verdict]?, _ plan: ResultsPlan,
         _ stored: StoredRows, _ links: ResultsLinks?, _ source: ManagedObjectContext
