@@ -42,10 +42,10 @@ final class CallingThreadExecutor: TaskExecutor {
                     isolatedTo: actor.unownedExecutor,
                     taskExecutor: executor.asUnownedTaskExecutor())
             }
+            // A suspended task would still use the function after this scope.
+            precondition(result != nil, "An operation must not suspend in its blocking form.")
         }
-        guard let result else {
-            preconditionFailure("An operation suspended in its blocking form.")
-        }
+        guard let result else { preconditionFailure("The result is checked above.") }
         return try result.get()
     }
 }

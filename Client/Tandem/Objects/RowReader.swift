@@ -51,7 +51,7 @@ public struct RowReader<Object: ManagedObject> {
     /// It is released like any other object if it is not retained.
     public var object: Object {
         guard let object = source.object as? Object else {
-            preconditionFailure("\(id) is no \(Object.self).")
+            preconditionFailure("\(id) is not of the class \(Object.self).")
         }
         return object
     }
@@ -167,7 +167,9 @@ extension RowReader {
     @usableFromInline
     func read<Content: AttributeConvertible>(_ attribute: KeyPath<Object, Content>) -> Content {
         guard let end = end(of: attribute) else {
-            preconditionFailure("\(id) has no object to read \(attribute) from.")
+            preconditionFailure(
+                "\(attribute) of \(id) passes a relationship without a target; use an optional path."
+            )
         }
         return content(of: end)
     }
@@ -218,7 +220,7 @@ extension RowReader {
         do {
             return source.end(of: keyPath, try KeyPathRecorder.path(of: keyPath))
         } catch {
-            preconditionFailure("A row can't be read by a key path: \(error.message).")
+            preconditionFailure("A row cannot be read by this key path: \(error.message).")
         }
     }
 }

@@ -96,7 +96,7 @@ final class RowsAnswer {
         if isCurrent { return context.object(reference) }
         if let now = try? translation.reference(reference) { return context.object(now) }
         guard let entity = model.entity(tagged: reference.tag) else {
-            preconditionFailure("References are checked against the model when they come in.")
+            preconditionFailure("References are checked against the model when they are received.")
         }
         let record = ObjectRecord(reference, entity)
         record.isMissing = true
