@@ -42,7 +42,7 @@ extension ManagedObjectContext {
         let change = changes.drain(at: position)
         if change.isEmpty { return }
         changes.notify(change, limit: core.limits.bufferedPayloads)
-        if !changes.isEmpty { scheduleTelling() }
+        if !changes.isEmpty { scheduleReport() }
     }
 
     /// Runs postponed work and reports pending changes, here and in child contexts.
@@ -59,7 +59,7 @@ extension ManagedObjectContext {
     func loadSoon(_ references: [ObjectReference]) {
         if references.isEmpty { return }
         lacking.formUnion(references)
-        scheduleTelling()
+        scheduleReport()
     }
 
     /// Loads the objects that lists need; after a failure, the next edit requests them again.
@@ -77,7 +77,7 @@ extension ManagedObjectContext {
     /// Schedules work in a separate job on the context's actor.
     func postpone(_ work: @escaping () -> Void) {
         postponed.append(work)
-        scheduleTelling()
+        scheduleReport()
     }
 
     /// Invalidates an object in the overlays of lists after its edits were added, changed or
@@ -92,10 +92,10 @@ extension ManagedObjectContext {
     func didEndEdits(of records: some Sequence<ObjectRecord>) {
         if root.participants.isEmpty { return }
         for record in records { didEdit(record.reference) }
-        scheduleTelling()
+        scheduleReport()
     }
 
-    func scheduleTelling() {
+    func scheduleReport() {
         guard !changes.isScheduled else { return }
         changes.isScheduled = true
         link.signalChanges()
@@ -111,9 +111,9 @@ extension ManagedObjectContext {
         didEdit(record.reference)
         if changes.isHeard {
             changes.touch(record, reason)
-            scheduleTelling()
+            scheduleReport()
         } else if !root.participants.isEmpty {
-            scheduleTelling()
+            scheduleReport()
         }
     }
 
@@ -152,6 +152,6 @@ extension ManagedObjectContext {
             }
             if isForeign { changes.merge(change.kind, model.id(of: change.object)) }
         }
-        if parent != nil, !changes.isEmpty { scheduleTelling() }
+        if parent != nil, !changes.isEmpty { scheduleReport() }
     }
 }

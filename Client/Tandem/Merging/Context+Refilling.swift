@@ -75,7 +75,7 @@ extension ManagedObjectContext {
     func fillSoon() {
         if isFollowing { return link.signal() }
         wantsFill = true
-        scheduleTelling()
+        scheduleReport()
     }
 
     /// Refills windows that edits emptied, at the context's position; after a failure they wait for

@@ -132,10 +132,10 @@ struct CaughtUpAnswer {
 
     /// Whether the group has all changes since a position, and all of them can be evaluated here.
     func hasAllChanges(since position: Position, _ now: Position) -> Bool {
-        let isUnjudged =
+        let isUndecided =
             verdicts == nil && plan.mode == .verdicts
             && group.changes.contains(where: plan.concernsRelated)
-        return !isUnjudged && group.begins(at: position, now)
+        return !isUndecided && group.begins(at: position, now)
     }
 
     /// Returns the values to be summed, in place of those in empty sums.

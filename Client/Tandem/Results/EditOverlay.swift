@@ -124,7 +124,7 @@ struct EditOverlay {
     /// An object that can't be evaluated here keeps its stored row. If its own row is not loaded
     /// and it is in the overlay already, it keeps the row that is `shown`.
     private func place(
-        _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isLaid: Bool
+        _ entry: inout OverlayEntry, _ plan: ResultsPlan, shown: ResultRow?, isShown: Bool
     ) -> ResultRow? {
         let record = entry.record
         if record.isDeleted { return nil }
@@ -132,7 +132,7 @@ struct EditOverlay {
         guard let row = record.currentRow(modelVersion: compiled.model.version) else {
             context.root.loadSoon([object])
             entry.isPlaced = false
-            return isLaid ? shown : entry.stored
+            return isShown ? shown : entry.stored
         }
         let reader = ContextReader(context: context, includesEdits: true)
         let (reached, unknown) = compiled.reached(behind: row, reader)
@@ -207,7 +207,7 @@ struct EditOverlay {
             if var edited = fresh[number] {
                 edited.stored = below
                 placements += 1
-                target = place(&edited, plan, shown: shown, isLaid: entries[number] != nil)
+                target = place(&edited, plan, shown: shown, isShown: entries[number] != nil)
                 fresh[number] = edited
             }
             let step = OverlayStep(
@@ -307,17 +307,17 @@ struct EditOverlay {
     /// context must hold the rows.
     func rowsWithEdits(
         over rows: [ResultRow], _ related: Set<ObjectNumber>, _ plan: ResultsPlan
-    ) -> LaidRows {
+    ) -> EditedRows {
         var entries: [ObjectNumber: OverlayEntry] = [:]
         for row in rows where !related.isEmpty {
             entries[row.number] = editsReached(by: row, related, plan)
         }
         entries.merge(edits(over: plan)) { $1 }
-        if entries.isEmpty { return LaidRows(rows: rows) }
+        if entries.isEmpty { return EditedRows(rows: rows) }
         for row in rows { entries[row.number]?.stored = row }
         var edits = ListEdits()
         for (number, var entry) in entries {
-            let target = place(&entry, plan, shown: nil, isLaid: false)
+            let target = place(&entry, plan, shown: nil, isShown: false)
             entries[number] = entry
             if let target {
                 edits.upserted.append(target)
@@ -325,13 +325,13 @@ struct EditOverlay {
                 edits.removed.append(number)
             }
         }
-        return LaidRows(
+        return EditedRows(
             rows: rows.filter { entries[$0.number] == nil } + edits.upserted, edits: edits,
             entries: entries)
     }
 
     /// Replaces all entries, for a list that was fetched.
-    mutating func replace(by rows: LaidRows, related: Set<ObjectNumber>) {
+    mutating func replace(by rows: EditedRows, related: Set<ObjectNumber>) {
         begin()
         self.related = related
         (entries, reaching, undecided) = ([:], ReverseIndex(), [])
@@ -340,7 +340,7 @@ struct EditOverlay {
 
     /// Drops the reasons of changes of a fetched list that this overlay showed before.
     func correct(
-        _ reasons: inout [ObjectNumber: ChangeReason], _ rows: LaidRows, _ group: MergedGroup
+        _ reasons: inout [ObjectNumber: ChangeReason], _ rows: EditedRows, _ group: MergedGroup
     ) {
         let concerned = Set(entries.keys).union(rows.entries.keys)
         if concerned.isEmpty { return }
@@ -360,7 +360,7 @@ struct EditOverlay {
 }
 
 /// The rows of an answer with the context's edits applied.
-struct LaidRows {
+struct EditedRows {
     var rows: [ResultRow]
     /// The edits that were applied.
     var edits = ListEdits()

@@ -72,7 +72,7 @@ final class ListFollower: ListParticipant {
     /// the daemon if the rows reach too many objects for the context, or the cache has no links.
     private func followed(_ found: SectionCache, _ plan: ResultsPlan) -> ResultsPlan {
         let isTooMuch = found.links.objects.count > source.core.limits.keptRows
-        return isTooMuch || found.links.hops == 0 ? plan.judgedByDaemon : plan
+        return isTooMuch || found.links.hops == 0 ? plan.evaluatedByDaemon : plan
     }
 
     /// Brings a cached list forward to the present, then merges up to that position; does nothing
@@ -222,7 +222,7 @@ final class ListFollower: ListParticipant {
             return refuse(
                 TandemError(.storage, "the placements of the list's objects cannot be decoded"))
         }
-        let followed = places.hops == hops ? plan : plan.judgedByDaemon
+        let followed = places.hops == hops ? plan : plan.evaluatedByDaemon
         opening.renew(followed)
         answer = BufferedAnswer(
             plan: followed, answer: found, isComplete: true, known: (.places(places), []))

@@ -122,7 +122,7 @@ final class ResultsPlan: Sendable {
     }
 
     /// The plan for the same list if its related objects are not held.
-    var judgedByDaemon: ResultsPlan {
+    var evaluatedByDaemon: ResultsPlan {
         mode == .related ? ResultsPlan(self, .verdicts) : self
     }
 
