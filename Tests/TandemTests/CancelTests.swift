@@ -96,8 +96,7 @@ import Testing
     @Test func `a queued request is cancelled without being sent`() async throws {
         let first = try await begin()
         let (context, all) = (context, all)
-        let most = WireCoding.requestsInFlight(
-            context.connection.state.withLock { $0.daemonLimits })
+        let most = context.connection.state.withLock { $0.daemon.limits.requestsInFlight }
         let tasks = (0..<2 * most).map { _ in Task { try await context.fetch(all).count } }
         while context.connection.state.withLock({ $0.queue.count }) < most + 1 {
             await Task.yield()

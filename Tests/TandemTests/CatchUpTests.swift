@@ -43,7 +43,7 @@ import Testing
                 try list.performFetch()
                 list.delegate = recorder
             }
-            context.add(list: steps)
+            context.participants.add(list: steps)
             context.pause()
         }
 

@@ -262,7 +262,7 @@ final class Singer: ManagedObject, ManagedEntity {
         try writer.insert(Singer.self).choir = choir
         let end = try writer.save()
         let now = try #require(reader.connection.knownSession)
-        try reader.blocking { try await reader.restartAndMerge(in: now, at: end.number, $0) }
+        try reader.blocking { try await reader.merger.restartAndMerge(in: now, at: end.number, $0) }
         #expect(recorder.updated == [choir.id])
         #expect((list.fetchedObjects.first as? Choir)?.memberCount == 1)
     }

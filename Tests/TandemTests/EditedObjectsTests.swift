@@ -23,11 +23,12 @@ import Testing
         _ = try context.fetch(Content.self)
         for round in 0..<400 {
             try step(context, &contents, &random)
-            let edited = context.edited.objects
+            let edited = context.editor.editedObjects
             let serials = edited.map(\.record.pending.serial)
             let isRight =
                 Set(edited) == Set(contents.filter(\.hasChanges)) && serials == serials.sorted()
-                && Set(serials).count == serials.count && context.edited.isEmpty == edited.isEmpty
+                && Set(serials).count == serials.count
+                && !context.editor.hasPendingEdits == edited.isEmpty
             #expect(isRight, "TANDEM_SEED=\(seed) round \(round)")
             if !isRight { return }
         }
@@ -68,7 +69,7 @@ import Testing
         while daemon.state.withLock({ $0.held.isEmpty }) { await Task.yield() }
         daemon.releaseSaves()
         await #expect(throws: TandemError.self) { try await save.value }
-        #expect(context.edited.objects == contents)
+        #expect(context.editor.editedObjects == contents)
         #expect(contents.map(\.name) == ["b", "a", "b"])
     }
 }

@@ -69,7 +69,7 @@ import Testing
         content.name = "once"
         daemon.state.withLock { $0.refusesHistory = TandemError(.limitExceeded, "too much") }
         let error = #expect(throws: TandemError.self) { try context.save(saveID: saveID) }
-        #expect(error?.code == .unknownOutcome && context.inFlightSave?.isUnknown == true)
+        #expect(error?.code == .unknownOutcome && context.saving.inFlight?.isUnknown == true)
         daemon.state.withLock { $0.refusesHistory = nil }
         try context.save()
         #expect(!context.hasChanges && content.name == "once" && daemon.end.number == 6)

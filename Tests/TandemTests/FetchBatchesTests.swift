@@ -119,7 +119,7 @@ import Testing
         var asked: [Int] = []
         for try await batch in batches {
             asked.append(script.questions)
-            held.append(try #require(batch[0].managedObjectContext).records.count)
+            held.append(try #require(batch[0].managedObjectContext).graph.count)
             for _ in 0..<10 { await Task.yield() }
             #expect(script.questions == asked.last)
         }
@@ -148,14 +148,14 @@ import Testing
             try await writer.save()
             #expect(kept?.bucket?.name == "new \(way)")
             #expect(kept?.managedObjectContext?.pinnedPosition == nil)
-            #expect(context.keptForObjects.count == 1)
+            #expect(context.graph.keptCount == 1)
             kept = nil
             // The object's deinitialisation is handled in a separate job; it is kept until then.
-            for _ in 0..<1_000 where !context.keptForObjects.isEmpty {
+            for _ in 0..<1_000 where context.graph.keptCount > 0 {
                 await Task.yield()
-                context.dropUnused()
+                context.graph.dropUnused()
             }
-            #expect(context.keptForObjects.isEmpty)
+            #expect(context.graph.keptCount == 0)
         }
     }
 

@@ -15,8 +15,8 @@ import Testing
         let content = try ours.insert(Content.self)
         let other = try child.insert(Content.self)
         #expect(content.record.pending.serial == other.record.pending.serial)
-        ours.edited.remove(other.record)
-        #expect(ours.edited.objects == [content] && ours.hasChanges)
+        ours.editor.removeEdited(other.record)
+        #expect(ours.editor.editedObjects == [content] && ours.hasChanges)
     }
 
     private func message(_ result: ExitTest.Result?) -> String {

@@ -103,7 +103,7 @@ import Testing
         // Otherwise the answer might arrive before the probe reads.
         transport.hold()
         let flight = Task { @MainActor in try await context.save() }
-        while context.inFlightSave == nil { await Task.yield() }
+        while context.saving.inFlight == nil { await Task.yield() }
         let state = Probe { _ = content.hasChanges }
         transport.release()
         await #expect(throws: TandemError.self) { try await flight.value }

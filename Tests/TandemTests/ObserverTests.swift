@@ -69,7 +69,7 @@ import Testing
             try context.reach(daemon.end)
         }
         try touchBoth()
-        #expect(context.records[inside.number]?.row == nil)
+        #expect(context.graph[inside.number]?.row == nil)
         #expect(
             heard.updates == [
                 ["\(inside.number) contents true true"], ["\(outside.number) contents true true"],

@@ -53,7 +53,7 @@ import Testing
         let model = try other.install(later)
         let position = try context.save()
         #expect(position.number == model.number + 1)
-        #expect(!context.hasChanges && context.inFlightSave == nil)
+        #expect(!context.hasChanges && context.saving.inFlight == nil)
         #expect(context.lastReceipt?.isRepeat == false)
         #expect(context.lastReceipt?.inserted == [added.id])
         for seen in [context, other.makeContext(name: "other")] {
@@ -112,7 +112,7 @@ import Testing
             })
         let error = try #require(throws: TandemError.self) { try context.save() }
         #expect(error.code == .schemaMismatch && error.message.contains("Item.code"))
-        #expect(context.hasChanges && context.inFlightSave == nil)
+        #expect(context.hasChanges && context.saving.inFlight == nil)
         #expect(try context.save().number == model.number + 1)
         #expect(item["name"] == .string("a"))
     }

@@ -20,8 +20,8 @@ import Testing
     @Test func `all participants step before any delivers`() throws {
         let (a, b) = (Recorder("a", journal), Recorder("b", journal))
         _ = try context.fetch(Content.self)
-        context.add(list: a)
-        context.add(list: b)
+        context.participants.add(list: a)
+        context.participants.add(list: b)
         _ = daemon.insert("Content", [:])
         try context.reach(daemon.end)
         #expect(journal.lines == ["a steps 0-1", "b steps 0-1", "a delivers", "b delivers"])
@@ -30,8 +30,8 @@ import Testing
     @Test func `a merge inside a delivery first completes the one around it`() throws {
         let (a, b) = (Recorder("a", journal), Recorder("b", journal))
         _ = try context.fetch(Content.self)
-        context.add(list: a)
-        context.add(list: b)
+        context.participants.add(list: a)
+        context.participants.add(list: b)
         let first = daemon.insert("Content", [:])
         a.onDeliver = { [daemon, context] in
             guard daemon.end.number == 1 else { return }
@@ -51,8 +51,8 @@ import Testing
         let other = Recorder("b", journal)
         let content = daemon.insert("Content", ["size": .int(1)])
         let object = try #require(try context.fetch(Content.self).first)
-        context.add(list: asker)
-        context.add(list: other)
+        context.participants.add(list: asker)
+        context.participants.add(list: other)
         daemon.update(content, ["size": .int(2)])
         daemon.state.withLock { state in
             state.beforeVerdicts = [
@@ -74,7 +74,7 @@ import Testing
         let asker = Recorder("a", journal, wantsVerdicts: true)
         _ = daemon.insert("Content", ["size": .int(1)])
         _ = try context.fetch(Content.self)
-        context.add(list: asker)
+        context.participants.add(list: asker)
         daemon.state.withLock { $0.isBusy = true }
         let found = try #require(try context.fetch(Content.self).first)
         #expect(context.position == daemon.end)
@@ -94,13 +94,13 @@ import Testing
     @Test func `law 4: while a read is retried nothing is merged automatically`() async throws {
         let context = container.makeContext(name: "follows", mergesAutomatically: true)
         _ = try await context.fetch(Content.self)
-        context.readsHeld = 1
+        context.family.mergeDeferral.beginRepeatedRead()
         _ = daemon.insert("Content", [:])
         try await container.makeContext(name: "other").reach(daemon.end)
-        await context.followPushes()
-        #expect(context.position?.number == 0 && context.hasHeldPushes)
-        context.readsHeld = 0
-        await context.followPushes()
+        await context.follower.followPushes()
+        #expect(context.position?.number == 0 && context.family.mergeDeferral.hasDeferred)
+        context.family.mergeDeferral.endRepeatedRead()
+        await context.follower.followPushes()
         #expect(context.position == daemon.end)
     }
 
@@ -119,7 +119,7 @@ import Testing
         daemon.state.withLock { $0.refusesHistory = TandemError(.storage, "a disk error") }
         for size in 2..<12 { daemon.update(content, ["size": .int(Int64(size))]) }
         try await container.makeContext(name: "other").reach(daemon.end)
-        await context.followPushes()
+        await context.follower.followPushes()
         let event = await events.next()
         #expect(event?.state == .mergeFailed)
         #expect(
@@ -137,12 +137,12 @@ import Testing
         let content = daemon.insert("Content", ["size": .int(1)])
         _ = try await context.fetch(Content.self)
         let asker = Recorder("a", journal, wantsVerdicts: true)
-        context.add(list: asker)
+        context.participants.add(list: asker)
         let damaged = StoredObject(object: content, version: 1, row: Row(bytes: [1, 2, 3]))
         daemon.state.withLock { $0.related = [damaged] }
         daemon.update(content, ["size": .int(2)])
         try await container.makeContext(name: "other").reach(daemon.end)
-        await context.followPushes()
+        await context.follower.followPushes()
         let event = await events.next()
         #expect(event?.state == .mergeFailed)
         #expect(event?.reason.contains("the row of Content/\(content.number)") == true)
@@ -153,7 +153,7 @@ import Testing
         let content = daemon.insert("Content", ["size": .int(1)])
         _ = try context.fetch(Content.self)
         let asker = Recorder("a", journal, wantsVerdicts: true)
-        context.add(list: asker)
+        context.participants.add(list: asker)
         let damaged = StoredObject(object: content, version: 1, row: Row(bytes: [1, 2, 3]))
         daemon.state.withLock { $0.related = [damaged] }
         daemon.update(content, ["size": .int(2)])
@@ -175,10 +175,10 @@ import Testing
         // All transactions arrive before the context can merge the first.
         let other = container.makeContext(name: "other")
         _ = try { () throws in try other.reach(daemon.end) }()
-        await context.followPushes()
+        await context.follower.followPushes()
         #expect(context.isStale && context.position == before)
         daemon.state.withLock { $0.refusesHistory = nil }
-        await context.followPushes()
+        await context.follower.followPushes()
         #expect(!context.isStale && context.position == daemon.end)
     }
 
@@ -192,14 +192,14 @@ import Testing
             _ = try context.insert("Content")
             try context.save()
         }
-        #expect(context.records.count <= 2 * limits.cachedRows)
+        #expect(context.graph.count <= 2 * limits.cachedRows)
     }
 
     @Test func `a save changes rows and clears in-flight edits in one step`() throws {
         let recorder = Recorder("a", journal)
         _ = try context.fetch(Content.self)
         let content = try context.insert(Content.self)
-        context.add(list: recorder)
+        context.participants.add(list: recorder)
         try context.save()
         #expect(recorder.groups.map(\.to) == [1])
         #expect(content.record.inFlight.isEmpty && content.record.row != nil)

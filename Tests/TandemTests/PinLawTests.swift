@@ -60,7 +60,7 @@ import Testing
         _ random: inout SplitMix, trouble: (inout SplitMix) throws -> Void
     ) async throws {
         let beginnings = Beginnings()
-        world.reader.add(beginnings)
+        world.reader.participants.add(beginnings)
         var moments = [Moment(position: try world.end(), dump: try world.dump())]
         for round in 0..<rounds {
             // Contexts that merge automatically get a chance to do so; a pinned context must not.

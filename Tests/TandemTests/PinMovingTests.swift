@@ -63,7 +63,7 @@ import Testing
         _ body: () throws -> Void
     ) throws {
         try reader.interrupting(beforeUsing: isWanted, body) {
-            try await reader.reach(position, 10, $0)
+            try await reader.follower.reach(position, 10, $0)
         }
         #expect(reader.position == position)
     }
@@ -180,7 +180,9 @@ import Testing
 
     private func startAnew(at position: Position) throws {
         let now = try #require(reader.connection.knownSession)
-        try reader.blocking { try await reader.restartAndMerge(in: now, at: position.number, $0) }
+        try reader.blocking {
+            try await reader.merger.restartAndMerge(in: now, at: position.number, $0)
+        }
         #expect(reader.position == position)
     }
 

@@ -119,7 +119,7 @@ import Testing
     @Test func `ids are fetched without rows, with pending edits if requested`() async throws {
         let (count, ids) = try asked { try context.fetchIDs(all) }
         #expect(count == 1)
-        #expect(ids.count == 30 && context.records.count == 0)
+        #expect(ids.count == 30 && context.graph.count == 0)
         let contents = try await context.fetch(all).compactMap { $0 as? Content }
         #expect(contents.map(\.id) == ids)
         contents[0].size = 100

@@ -80,7 +80,7 @@ import Testing
         }
         try context.save()
         #expect(content.name == "mine" && !context.hasChanges)
-        let leftovers = context.records.filter(\.hasEdits)
+        let leftovers = context.graph.filter(\.hasEdits)
         #expect(leftovers.isEmpty)
         daemon.update(reference, ["name": .string("theirs")])
         try context.reach(daemon.end)

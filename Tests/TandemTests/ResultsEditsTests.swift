@@ -145,7 +145,7 @@ import Testing
         let first = try #require(try mine.object(with: contents[0].id) as? Content)
         first.bucket = try mine.object(with: spare.id) as? Bucket
         mine.processPendingChanges()
-        await mine.loadLacking()
+        await mine.listUpdater.loadLacking()
         #expect(mine.position == start)
         #expect(controller.numberOfObjects == 8)
     }
@@ -283,7 +283,7 @@ import Testing
             contents[6].size = 200
             try theirs.save()
         } _: {
-            try await mine.reach(end, 10, $0)
+            try await mine.follower.reach(end, 10, $0)
         }
         #expect(mine.position == theirs.position)
         for list in [first, second] { expectSum(list) }

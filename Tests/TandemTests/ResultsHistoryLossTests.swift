@@ -52,7 +52,7 @@ import Testing
     private func startAnew() throws {
         let end = try writer.save()
         let now = try #require(reader.connection.knownSession)
-        try reader.blocking { try await reader.restartAndMerge(in: now, at: end.number, $0) }
+        try reader.blocking { try await reader.merger.restartAndMerge(in: now, at: end.number, $0) }
         #expect(reader.position == end)
     }
 

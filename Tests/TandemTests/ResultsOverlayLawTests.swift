@@ -107,7 +107,7 @@ import Testing
         }
         for round in 0..<60 {
             let action = try act(mine, theirs, &random)
-            await mine.fillWindows()
+            await mine.listUpdater.fillWindows()
             for check in checks {
                 let problems = try check.problems()
                 #expect(

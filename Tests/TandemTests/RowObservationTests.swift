@@ -168,15 +168,16 @@ import Testing
         let model = Model()
         let others = Probe { _ = (model.number, list[0].name) }
         let probes = (1...2).map { at in Probe { _ = (list[at].name, list[at].size) } }
-        #expect(reader.registeredObjects.isEmpty && reader.observed.numbers.count == 3)
+        #expect(reader.registeredObjects.isEmpty && reader.reporter.observed.numbers.count == 3)
         // Changing the model's number on another thread ends the observation.
         await Task.detached { model.change() }.value
-        #expect(others.hasFired && reader.observed.numbers.count == 2)
+        #expect(others.hasFired && reader.reporter.observed.numbers.count == 2)
         contents[1].name = "other"
         try await reader.reach(writer.save())
-        #expect(probes.map(\.hasFired) == [true, false] && reader.observed.numbers.count == 1)
+        #expect(
+            probes.map(\.hasFired) == [true, false] && reader.reporter.observed.numbers.count == 1)
         _ = list[0].name
-        #expect(reader.observed.numbers.count == 1)
+        #expect(reader.reporter.observed.numbers.count == 1)
     }
 
     @Test func `a list that is scrolled through while observed retains no objects`() throws {
@@ -192,12 +193,12 @@ import Testing
         let pages = stride(from: 0, to: list.count, by: 20).map { first in
             Probe { for at in first..<min(first + 20, list.count) { _ = list[at].name } }
         }
-        #expect(context.registeredObjects.isEmpty && context.records.count < 400)
-        #expect(context.observed.numbers.count == list.count)
+        #expect(context.registeredObjects.isEmpty && context.graph.count < 400)
+        #expect(context.reporter.observed.numbers.count == list.count)
         // Every page has read the number of rows, which changes now.
         try writer.insert(Content.self).size = 5
         try context.reach(writer.save())
-        #expect(pages.allSatisfy(\.hasFired) && context.observed.numbers.isEmpty)
+        #expect(pages.allSatisfy(\.hasFired) && context.reporter.observed.numbers.isEmpty)
     }
 
     @Test func `observers do not retain a context`() throws {

@@ -138,7 +138,7 @@ private struct Length: ObjectValue {
         try books("a", "b", "c")
         #expect(
             try context.fetchValues(Title.self, sort: ["title"]).map(\.text) == ["a", "b", "c"])
-        #expect(context.records.count == 0 && context.registeredObjects.isEmpty)
+        #expect(context.graph.count == 0 && context.registeredObjects.isEmpty)
     }
 
     @Test func `a context that made values is released with its last user`() throws {
@@ -164,7 +164,7 @@ private struct Length: ObjectValue {
         try other.save()
         let names = try context.fetchValues(ShelfName.self).compactMap(\.name)
         #expect(names.sorted() == ["x", "x", "x", "y", "y", "y", "z", "z", "z"])
-        #expect(context.registeredObjects.isEmpty && context.records.count <= 3)
+        #expect(context.registeredObjects.isEmpty && context.graph.count <= 3)
         let ids = try context.fetchValues(ShelfID.self).compactMap(\.id)
         #expect(Set(ids).count == 3)
     }

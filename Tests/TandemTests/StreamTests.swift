@@ -45,9 +45,9 @@ import Testing
         _ context: ManagedObjectContext, with fresh: ManagedObjectContext, _ seed: UInt64
     ) throws {
         var compared = 0
-        for record in context.records where record.row != nil {
+        for record in context.graph where record.row != nil {
             let other = try #require(
-                fresh.records[record.reference.number], "TANDEM_SEED=\(seed)")
+                fresh.graph[record.reference.number], "TANDEM_SEED=\(seed)")
             #expect(record.row == other.row, "TANDEM_SEED=\(seed) \(record.reference)")
             #expect(record.version == other.version, "TANDEM_SEED=\(seed) \(record.reference)")
             for (slot, members) in record.members {

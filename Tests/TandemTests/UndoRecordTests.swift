@@ -45,9 +45,9 @@ import Testing
 
     @Test func `a redone edit shows in an object fetched after a sweep`() throws {
         try editAndUndo()
-        #expect(context.records[stored.number]?.object == nil)
-        context.sweep()
-        #expect(context.records.count == 1)
+        #expect(context.graph[stored.number]?.object == nil)
+        context.graph.sweep()
+        #expect(context.graph.count == 1)
         let content = try content()
         context.redo()
         #expect(content.name == "mine" && context.updatedObjects == [content])
@@ -59,9 +59,9 @@ import Testing
         throws
     {
         try editAndUndo()
-        context.restart(in: try #require(context.session), at: context.merged)
+        context.applier.restart(in: try #require(context.session), at: context.merged)
         context.redo()
-        #expect(context.records[stored.number]?.version == context.merged)
+        #expect(context.graph[stored.number]?.version == context.merged)
         let content = try content()
         #expect(content.name == "mine" && context.updatedObjects == [content])
     }
@@ -75,15 +75,15 @@ import Testing
         }
         try insert()
         _ = try context.fetch(Content.self)
-        context.sweep()
+        context.graph.sweep()
         context.redo()
         let bucket = try #require(context.insertedObjects.first)
-        #expect(bucket.id.number == number && context.records[number]?.object === bucket)
+        #expect(bucket.id.number == number && context.graph[number]?.object === bucket)
         #expect(try context.object(with: bucket.id) === bucket)
     }
 
     @Test func `law 8: rows are released together with the steps that refer to them`() throws {
-        func isHeld() -> Bool { context.records[stored.number]?.isIdle == false }
+        func isHeld() -> Bool { context.graph[stored.number]?.isIdle == false }
         try editAndUndo()
         #expect(isHeld())
         context.allowsUndo = false

@@ -71,9 +71,10 @@ final class Guarded: ManagedObject, ManagedEntity {
     private func refusal(_ context: ManagedObjectContext) throws -> TandemError? {
         let model = try context.connection.session().model
         let builder = SaveBuilder(
-            model: model, policy: .error, records: context.edited.objects.map(\.record))
+            model: model, policy: .error, records: context.editor.editedObjects.map(\.record))
+        var saveIDs = SaveIDs()
         let request = SaveRequest(
-            saveID: context.saveIDs.next(), contentHash: builder.contentHash(), author: nil,
+            saveID: saveIDs.next(), contentHash: builder.contentHash(), author: nil,
             context: "test", policy: .error, modelVersion: model.version,
             encoded: builder.operations())
         if case .failure(let error) = context.connection.answer(.save(request)) { return error }

@@ -161,7 +161,7 @@ private struct Name: ObjectValue, Equatable {
             #expect(fake.fetchCount == 1)
             try await context.reach(fake.end)
         }
-        #expect(again == 0 && context.readsAwaited == 0)
+        #expect(again == 0 && context.family.mergeDeferral.isIdle)
     }
 
     @Test

@@ -8,7 +8,7 @@ struct StateTableTests {
         let page = try ProtocolPage()
         let columns = page.columns("state", "connected")
         let rows = page.table("state", "connected")
-        #expect(rows.count == 4)
+        #expect(rows.count == 5)
         for row in rows {
             for (event, cell) in zip(columns, row).dropFirst() where cell != "trap" {
                 var machine = client(in: row[0])
@@ -49,7 +49,7 @@ struct StateTableTests {
         if state == "connecting" { return machine }
         _ = machine.connected()
         if state == "awaitingWelcome" { return machine }
-        _ = machine.received(welcome)
+        _ = machine.received(welcome, installsModel: state == "installingModel")
         if state == "closed" { _ = machine.closed() }
         return machine
     }
@@ -62,6 +62,9 @@ struct StateTableTests {
         switch event {
         case "connected": return name(machine.connected())
         case "welcome": return name(machine.received(welcome))
+        case "installed":
+            machine.installedModel(position: 5)
+            return ""
         case "push":
             return name(machine.received(push: machine.cursor, position: machine.cursor + 1))
         case "answer":

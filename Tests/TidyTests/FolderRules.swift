@@ -20,10 +20,8 @@ enum FolderRules {
     ///
     /// The list may only get shorter: a pair that is no longer found must be removed.
     static let knownPairs: Set<Arrow> = [
-        // A connection signals its contexts, which send their requests through it.
-        Arrow(from: "Client/Tandem/Connection", to: "Client/Tandem/Context"),
         // An object reads its record in its context, which creates the object.
-        Arrow(from: "Client/Tandem/Context", to: "Client/Tandem/Objects"),
+        Arrow(from: "Client/Tandem/Context", to: "Client/Tandem/Objects")
     ]
 
     // MARK: References

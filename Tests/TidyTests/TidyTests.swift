@@ -100,6 +100,10 @@ import Testing
         expectNone(FolderRules.pairs(arrows, known: FolderRules.knownPairs))
     }
 
+    @Test func `a type has one job, and state that others can't change`() throws {
+        expectNone(SizeRules.findings(SizeRules.sizes(try Tree.sources.get())))
+    }
+
     @Test func `the page of a module lists its folders, each above those that it refers to`() throws
     {
         let files = try Tree.sources.get()

@@ -88,6 +88,6 @@ extension Connection {
 
     /// The maximum size of a chunk's rows in bytes, derived from the daemon's limits.
     var chunkBytes: Int {
-        min(WireLimits.frameBytes, state.withLock { $0.daemonLimits.messageBytes } / 2)
+        min(WireLimits.frameBytes, state.withLock { $0.daemon.limits.messageBytes } / 2)
     }
 }

@@ -20,7 +20,7 @@ package struct LinkSave {
     private let reply: ReplyPromise<DaemonMessage>
     private let connection: Connection
 
-    fileprivate init(_ reply: ReplyPromise<DaemonMessage>, _ connection: Connection) {
+    init(_ reply: ReplyPromise<DaemonMessage>, _ connection: Connection) {
         self.reply = reply
         self.connection = connection
     }
@@ -37,21 +37,12 @@ package struct LinkSave {
     }
 }
 
-extension ManagedObjectContext {
-    /// Sends a save that sets links, without waiting for its answer.
-    ///
-    /// The daemon carries out saves in the order in which they are sent. This one has no base
-    /// version, so it sets the links no matter what others have changed. Repeating it changes
-    /// nothing, because existing members stay. The context neither merges the save nor shows it
-    /// among its edits. After a failure, save the same links as edits of objects; that also works
-    /// after a model change. Throws `unknownEntity`, `unknownProperty` and `usage` for links that
-    /// do not fit the model.
-    package func send(_ updates: [LinkUpdate]) throws -> LinkSave {
-        try blocking { try await send(updates, $0) }
-    }
-
-    private func send(_ updates: [LinkUpdate], _ calls: DaemonCalls) async throws -> LinkSave {
-        let model = try await connectedSession(calls).model
+extension LinkUpdate {
+    /// Returns a save that sets the links of several updates.
+    static func request(
+        _ updates: [LinkUpdate], saveID: [UInt8], context: String, policy: MergePolicy,
+        _ model: CompiledModel
+    ) throws -> SaveRequest {
         var writer = SaveOperationWriter(count: updates.count)
         for update in updates {
             guard let entity = model.entity(named: update.object.entity) else {
@@ -65,19 +56,8 @@ extension ManagedObjectContext {
             writer.links(links)
         }
         let operations = writer.finish()
-        let request = SaveRequest(
-            saveID: saveIDs.next(), contentHash: StableHash(operations.bytes), context: name,
-            policy: mergePolicy, modelVersion: model.version, encoded: operations)
-        return LinkSave(calls.send(.save(request)), connection)
-    }
-
-    /// Loads the members of a relationship of several objects with one request; blocks.
-    package func loadMembers(
-        of objects: [ManagedObject], _ relationship: String
-    ) throws {
-        let lists = objects.compactMap { object in
-            object.record.entity.slot(of: relationship).map { (object.record.reference, $0) }
-        }
-        try blocking { try await load([], members: lists, $0) }
+        return SaveRequest(
+            saveID: saveID, contentHash: StableHash(operations.bytes), context: context,
+            policy: policy, modelVersion: model.version, encoded: operations)
     }
 }

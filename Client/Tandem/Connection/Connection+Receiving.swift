@@ -33,21 +33,18 @@ extension Connection {
     /// Sends the hello on a new socket, with the position to resume at.
     func greet(on inbound: InboundReader) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
-            state.inbound = inbound
-            state.outbox.removeAll()
-            state.daemonLimits = SessionLimits()
-            if state.phase != .closed { state.phase = .greeting }
+            state.io.inbound = inbound
+            state.io.outbox.removeAll()
+            state.daemon.limits = SessionLimits()
             let session = state.session
             let names = state.interests.compactMap { session?.model.entity(tagged: $0)?.name }
             let hello = Hello(
                 protocolVersion: WireLimits.protocolVersion, author: author,
                 model: declaredModel?.json.text, resume: session.map { $0.position($0.position) },
                 interests: names.sorted(), numbers: limits.firstNumbers)
-            try state.send(.hello(hello), id: 0)
+            try state.greet(hello)
         }
     }
-
-    var isReady: Bool { state.withLock { $0.phase == .ready } }
 
     /// Handles a message; throws if the daemon violates the protocol or rejects this client.
     func receive(_ message: DaemonMessage, id: UInt32, _ received: inout ReceivedBatch)
@@ -77,7 +74,7 @@ extension Connection {
             for reply in received.sessions { reply.resolve(.success(session)) }
         }
         guard received.moved else { return }
-        for link in state.withLock({ $0.links }) { link.signal() }
+        for receiver in state.withLock({ $0.receivers }) { receiver.signal() }
     }
 
     /// Whether an answer is being assembled, or the last assembled one is at or after this
@@ -85,7 +82,7 @@ extension Connection {
     ///
     /// A context that awaits such an answer has to stay at its position to be able to use it.
     func keepsBack(at position: UInt64) -> Bool {
-        state.withLock { $0.requests.isAssembling || $0.gatheredAt >= position }
+        state.withLock { $0.requests.isAssembling || $0.requests.assembledAt >= position }
     }
 
     // MARK: Pushes
@@ -101,11 +98,11 @@ extension Connection {
             throw TandemError(.storage, "transaction \(encoded.position) cannot be read: \(error)")
         }
         try state.withLock { state throws(TandemError) in
-            try state.checkPush(from: push.previous, to: encoded.position)
+            try state.receivedPush(from: push.previous, to: encoded.position)
             try check(transaction, &state)
             state.dropMerged()
             state.ring.append(transaction, bytes: encoded.bytes.count)
-            state.session?.position = encoded.position
+            state.followCursor()
             if case .model = transaction.content { received.recordModel(state) }
         }
         received.transactions.append(transaction)
@@ -116,8 +113,8 @@ extension Connection {
         throws(TandemError)
     {
         try state.withLock { state throws(TandemError) in
-            try state.checkPush(from: push.previous, to: push.position)
-            state.session?.position = push.position
+            try state.receivedPush(from: push.previous, to: push.position)
+            state.followCursor()
         }
         received.moved = true
     }
@@ -130,8 +127,8 @@ extension Connection {
         isReadOnly: Bool, _ reason: String, _ state: inout ConnectionState,
         _ received: inout ReceivedBatch
     ) {
-        guard state.isReadOnly || isReadOnly else { return }
-        state.isReadOnly = isReadOnly
+        guard state.daemon.isReadOnly || isReadOnly else { return }
+        state.daemon.isReadOnly = isReadOnly
         guard var event = event(isReadOnly ? .readOnly : .writable, state) else { return }
         event.reason = reason
         received.abilities.append(event)
@@ -179,20 +176,21 @@ extension Connection {
             {
                 model = known
             }
-            let isResumed = welcome.resumed && before != nil
+            let installs = model == nil && declaredModel != nil
+            let (isResumed, cursor) = try state.welcomed(welcome, installsModel: installs)
             received.isInterrupted = before != nil && !isResumed
             if !isResumed { state.ring.restart(at: welcome.position) }
             // Positions of another log or epoch can't be compared.
             if before?.log != welcome.log || before?.epoch != welcome.epoch {
-                state.pins.removeAll()
+                state.pins.releaseAll()
             }
             state.session = ServerState(
                 model: model ?? before?.model ?? Self.emptyModel, log: welcome.log,
                 epoch: welcome.epoch,
                 generation: (before?.generation ?? 0) + (isResumed ? 0 : 1),
-                position: isResumed ? before?.position ?? 0 : welcome.position)
+                position: cursor)
             state.leases.add(welcome.lease)
-            state.daemonLimits = welcome.limits
+            state.daemon.limits = welcome.limits
             // If the daemon is read-only, its next push gives the reason.
             if !welcome.isReadOnly { updateState(isReadOnly: false, "", &state, &received) }
             let error = TandemError(
@@ -202,8 +200,7 @@ extension Connection {
             for request in state.forgotten(below: welcome.saveIDFloor) {
                 received.answers.append((request.reply, .failure(error)))
             }
-            if model == nil, let declared = declaredModel {
-                state.phase = .installing
+            if installs, let declared = declaredModel {
                 try state.send(
                     .schema(SchemaRequest(model: declared.json.text)), id: Self.installID)
                 return
@@ -216,9 +213,8 @@ extension Connection {
     }
 
     private func becomeReady(_ state: inout ConnectionState, _ received: inout ReceivedBatch) {
-        guard state.phase != .closed else { return }
-        state.phase = .ready
-        state.lastError = nil
+        guard state.isReady else { return }
+        state.trouble.lastError = nil
         received.sessions += state.sessionWaiters.map(\.reply)
         state.sessionWaiters.removeAll()
         received.moved = true
@@ -234,8 +230,8 @@ extension Connection {
         _ message: DaemonMessage, id: UInt32, _ received: inout ReceivedBatch
     ) throws(TandemError) {
         try state.withLock { state throws(TandemError) in
-            if let position = WireCoding.announcedPosition(message) { state.announce(position) }
             if id == Self.installID { return try installed(message, &state, &received) }
+            guard state.receivedAnswer(message, id: id) else { return }
             if case .lease(let lease) = message { state.leases.add(lease) }
             guard let message = try assembled(message, id, &state, &received) else { return }
             // The answer of a cancelled request has no receiver.
@@ -282,9 +278,7 @@ extension Connection {
                 _ = state.requests.remove(id)
                 state.dispatchQueue()
                 return nil
-            case .assembled(let answer):
-                state.gatheredAt = answer.position
-                return .fetched(answer)
+            case .assembled(let answer): return .fetched(answer)
             }
         default: return message
         }
@@ -297,6 +291,7 @@ extension Connection {
         case .failure(let error): throw error
         case .schema(let answer):
             if let bytes = answer.model { state.session?.model = try Self.model(bytes) }
+            state.installedModel(at: answer.position)
             becomeReady(&state, &received)
         default: throw TandemError.unexpectedAnswer("its model")
         }
@@ -320,11 +315,9 @@ extension Connection {
         let end = deadline(after: limits.connectMilliseconds)
         let attempts = limits.requestAttempts
         let (event, givenUp) = state.withLock { state -> (ConnectionEvent?, [PendingRequest]) in
-            let wasReady = state.phase == .ready
-            if state.phase != .closed { state.phase = .connecting }
-            state.inbound = nil
-            state.lastError = error
-            state.gatheredAt = 0
+            let wasReady = state.isReady
+            state.loseSocket()
+            state.trouble.lastError = error
             let givenUp = state.requeue(deadline: end, attempts: attempts)
             return (wasReady ? self.event(.lost, state) : nil, givenUp)
         }
@@ -351,9 +344,9 @@ extension Connection {
         let patience = limits.absentMilliseconds &* 1_000_000
         let (late, reason) = state.withLock { state in
             // If there has never been a connection, don't wait as long as for a busy daemon.
-            let hasLong = state.absentSince.map { now - $0 >= patience } ?? false
+            let hasLong = state.trouble.absentSince.map { now - $0 >= patience } ?? false
             let isAbsent = hasLong && state.session == nil
-            return (state.expired(at: isAbsent ? .max : now), state.lastError)
+            return (state.expired(at: isAbsent ? .max : now), state.trouble.lastError)
         }
         for request in late.requests { request.fail(tooLate(request, reason)) }
         let error = reason ?? TandemError(.disconnected, noAnswer)

@@ -73,10 +73,10 @@ final class Connection: Sendable {
         let reply = ReplyPromise<ServerState>()
         let deadline = deadline(after: limits.connectMilliseconds)
         let outcome = state.withLock { state -> ReplyPromise<ServerState>.Outcome? in
-            if state.phase == .closed { return .failure(state.closedError) }
+            if let error = state.closedError { return .failure(error) }
             if state.phase == .ready, let session = state.session { return .success(session) }
             state.sessionWaiters.append((reply, deadline))
-            state.wake?.signal()
+            state.io.wake?.signal()
             return nil
         }
         if let outcome { reply.resolve(outcome) } else { startIfIdle() }
@@ -123,7 +123,7 @@ final class Connection: Sendable {
     ///
     /// Returns at once if another thread is reading.
     private func read<Answer>(until reply: ReplyPromise<Answer>, spins: Bool) {
-        let found = state.withLock { $0.phase == .ready ? ($0.inbound, $0.wake) : (nil, nil) }
+        let found = state.withLock { $0.phase == .ready ? ($0.io.inbound, $0.io.wake) : (nil, nil) }
         guard case (let inbound?, let wake) = found else { return }
         guard inbound.beginTurn() else { return inbound.demand() }
         var isOver = false
@@ -146,7 +146,7 @@ final class Connection: Sendable {
     private var isQuiet: Bool { state.withLock { $0.expectsNothing } && !payloads.hasEars }
 
     /// Makes the connection's thread read, whether or not a caller waits for an answer.
-    func listen() { state.withLock { $0.inbound }?.demand() }
+    func listen() { state.withLock { $0.io.inbound }?.demand() }
 
     /// Sends a request and awaits its answer.
     func answerAsync(
@@ -167,7 +167,7 @@ final class Connection: Sendable {
     > {
         let reply = ReplyPromise<DaemonMessage>()
         let (refusal, isIdle) = state.withLock { state -> (TandemError?, Bool) in
-            if state.phase == .closed { return (state.closedError, false) }
+            if let error = state.closedError { return (error, false) }
             let wait = patience(for: message, state.phase == .ready)
             state.submit(
                 PendingRequest(
@@ -243,12 +243,12 @@ final class Connection: Sendable {
 
     // MARK: Contexts and closing
 
-    func attach(_ link: ContextLink) {
-        state.withLock { $0.links.append(link) }
+    func attach(_ receiver: any PushReceiver) {
+        state.withLock { $0.receivers.append(receiver) }
     }
 
-    func detach(_ link: ContextLink) {
-        state.withLock { $0.links.removeAll { $0 === link } }
+    func detach(_ receiver: any PushReceiver) {
+        state.withLock { $0.receivers.removeAll { $0 === receiver } }
     }
 
     /// Ends the thread; requests in flight and all later requests fail.
@@ -259,19 +259,18 @@ final class Connection: Sendable {
     /// Signals the contexts, so that their lists report the error.
     func end(_ error: TandemError) {
         fail(error)
-        for link in state.withLock({ $0.links }) { link.signal() }
+        for receiver in state.withLock({ $0.receivers }) { receiver.signal() }
     }
 
     /// The error that closed the connection permanently; nil while it is open.
-    var ending: TandemError? { state.withLock { $0.phase == .closed ? $0.closedError : nil } }
+    var ending: TandemError? { state.withLock { $0.closedError } }
 
     /// Ends the thread with an error, which all waiting and all later requests receive.
     func fail(_ error: TandemError) {
         let (requests, waiters) = state.withLock { state in
-            if state.phase != .closed { state.closedError = error }
-            state.phase = .closed
-            state.inbound?.socket.shutdown()
-            state.wake?.signal()
+            state.end(error)
+            state.io.inbound?.socket.shutdown()
+            state.io.wake?.signal()
             let requests = state.requests.removeAll() + state.queue
             let waiters = state.sessionWaiters.map(\.reply)
             state.queue.removeAll()
@@ -284,15 +283,10 @@ final class Connection: Sendable {
     }
 
     private func startIfIdle() {
-        let isFirst = state.withLock { state in
-            guard state.phase == .idle else { return false }
-            state.phase = .connecting
-            return true
-        }
-        guard isFirst else { return }
+        guard state.withLock({ $0.begin() }) else { return }
         do {
             let wake = try WakeUp()
-            state.withLock { $0.wake = wake }
+            state.withLock { $0.io.wake = wake }
             _ = try KernelThread.start(name: "tandem") { [self] in
                 ConnectionThread(self, wake).run()
             }

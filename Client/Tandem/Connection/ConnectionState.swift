@@ -40,81 +40,65 @@ struct PendingRequest: Sendable {
 
 /// The state of a connection; guarded by the connection's mutex.
 struct ConnectionState: Sendable {
-    enum Phase { case idle, connecting, greeting, installing, ready, closed }
+    /// The stage of the connection as a whole, which outlives its sockets.
+    enum Phase { case idle, connecting, ready, closed }
 
-    var phase = Phase.idle
-    var inbound: InboundReader?
-    var wake: WakeUp?
-    /// Bytes that the socket has not accepted yet.
-    var outbox: [UInt8] = []
+    /// The stage of the connection: ready only if the present socket is.
+    var phase: Phase {
+        switch life {
+        case .unused: .idle
+        case .used: machine?.state == .ready ? .ready : .connecting
+        case .ended: .closed
+        }
+    }
+
+    /// The error that closed the connection permanently; nil while it is open.
+    var closedError: TandemError? { if case .ended(let error) = life { error } else { nil } }
+
+    private enum Life {
+        case unused, used
+        /// Closed permanently because of this error.
+        case ended(TandemError)
+    }
+
+    private var life = Life.unused
+    /// The protocol's state on the present socket; nil while there is none.
+    private var machine: ClientConnectionStateMachine?
+    var io = ConnectionIO()
     /// The requests in flight.
     var requests = InFlightRequests()
     /// Requests that wait for a connection or for room, in order.
     var queue: Deque<PendingRequest> = []
-    var lastID: UInt32 = 0
     var session: ServerState?
     var sessionWaiters: [(reply: ReplyPromise<ServerState>, deadline: UInt64)] = []
     var ring: RecentTransactions
     var interests: Set<EntityTag> = []
     var leases = LeasedNumbers()
-    /// The time when the socket was first found without a daemon; nil while one listens.
-    ///
-    /// In nanoseconds of the monotonic clock.
-    var absentSince: UInt64?
-    /// The positions that contexts have pinned, by pin number.
-    ///
-    /// After a reconnect, the pins are set again.
-    var pins: [UInt32: UInt64] = [:]
-    var lastPin: UInt32 = 0
-    var links: [ContextLink] = []
-    /// The position of the last answer assembled from chunks.
-    var gatheredAt: UInt64 = 0
-    var lastError: TandemError?
-    /// Whether the daemon is read-only.
-    var isReadOnly = false
-    /// The limits in the daemon's last welcome.
-    var daemonLimits = SessionLimits()
-    /// The number of used controller slots.
-    var openControllers = 0
-    /// The error that closed the connection permanently.
-    var closedError = TandemError(.disconnected, "the container was closed")
+    var trouble = ConnectionTrouble()
+    var pins = PinnedPositions()
+    var receivers: [any PushReceiver] = []
+    var daemon = KnownDaemon()
+
+    init(ring: RecentTransactions) { self.ring = ring }
 
     /// Encodes a message and sends as much as the socket accepts.
     mutating func send(_ message: ClientMessage, id: UInt32) throws(TandemError) {
-        let wasEmpty = outbox.isEmpty
-        try WireCoding.encode(message, id: id, daemonLimits, into: &outbox)
-        if wasEmpty { flush() } else { wake?.signal() }
-    }
-
-    /// Writes as much as the socket accepts; if bytes remain, wakes the thread to write them later.
-    mutating func flush() {
-        guard let socket = inbound?.socket, !outbox.isEmpty else { return }
-        let result = outbox.withUnsafeBytes { try? socket.write($0, waits: false) }
-        switch result {
-        case .bytes(let count) where count == outbox.count:
-            outbox.removeAll(keepingCapacity: outbox.count < 1 << 20)
-            return
-        case .bytes(let count): outbox.removeFirst(count)
-        // The reader detects that the daemon is gone.
-        case .wouldBlock, .closed, nil: break
-        }
-        wake?.signal()
+        try io.send(message, id: id, daemon.limits)
     }
 
     /// Sends a request if there is room, or else queues it.
     mutating func submit(_ request: PendingRequest) {
         guard phase == .ready, queue.isEmpty, hasRoom else {
             queue.append(request)
-            wake?.signal()
+            io.wake?.signal()
             return
         }
         dispatch(request)
     }
 
-    private var hasRoom: Bool { requests.count < WireCoding.requestsInFlight(daemonLimits) }
+    private var hasRoom: Bool { machine?.hasRoom ?? false }
 
     private mutating func dispatch(_ request: PendingRequest) {
-        lastID = lastID == .max ? 1 : lastID + 1
         var sent = request
         if request.wasSent { sent.message = request.message.repeated(firstSentAt: request.sentAt) }
         sent.wasSent = true
@@ -122,8 +106,15 @@ struct ConnectionState: Sendable {
         let more = WireCoding.interests(of: request.message)
         if !more.isEmpty { interests.formUnion(more) }
         do throws(TandemError) {
-            try send(sent.message, id: lastID)
-            requests.add(sent, id: lastID)
+            guard let id = try machine?.begin() else { return queue.insert(request, at: 0) }
+            do throws(TandemError) {
+                try send(sent.message, id: id)
+                requests.add(sent, id: id)
+            } catch {
+                // The daemon will not answer a request that was not sent.
+                _ = machine?.received(failure: id)
+                throw error
+            }
         } catch {
             request.fail(error)
         }
@@ -160,7 +151,7 @@ struct ConnectionState: Sendable {
             request.assembled = nil
             return request
         }
-        outbox.removeAll()
+        io.outbox.removeAll()
         func shouldRetry(_ request: PendingRequest) -> Bool {
             request.losses < attempts && !request.deliveredHead
         }
@@ -209,31 +200,97 @@ struct ConnectionState: Sendable {
         phase == .ready && interests.isEmpty && requests.isEmpty && queue.isEmpty
     }
 
-    /// Validates that a push follows the cursor.
+    // MARK: Protocol
+
+    /// Whether the present socket is usable for requests.
+    var isReady: Bool { phase == .ready }
+
+    /// Begins the use of the connection; returns false if it was begun before.
+    mutating func begin() -> Bool {
+        guard case .unused = life else { return false }
+        life = .used
+        return true
+    }
+
+    /// Ends the connection permanently; the first error counts.
+    mutating func end(_ error: TandemError) {
+        if closedError == nil { life = .ended(error) }
+    }
+
+    /// Sends the hello on a new socket.
+    mutating func greet(_ hello: Hello) throws(TandemError) {
+        var machine = ClientConnectionStateMachine(hello: hello)
+        guard case .send(let hello) = machine.connected() else { return }
+        self.machine = machine
+        try send(.hello(hello), id: 0)
+    }
+
+    /// Records the loss of the socket.
+    mutating func loseSocket() {
+        machine = nil
+        io.inbound = nil
+    }
+
+    /// Records the welcome; returns whether the stream resumes, and the position where it does.
+    mutating func welcomed(
+        _ welcome: Welcome, installsModel: Bool
+    ) throws(TandemError) -> (isResumed: Bool, cursor: UInt64) {
+        switch machine?.received(welcome, installsModel: installsModel) {
+        case .resume: return (true, machine?.cursor ?? 0)
+        case .refresh: return (false, welcome.position)
+        case .close(let error): throw TandemError(.storage, error.message)
+        case nil: throw TandemError(.disconnected, "the connection was lost")
+        }
+    }
+
+    /// Records that the daemon has accepted the model.
+    mutating func installedModel(at position: UInt64) {
+        machine?.installedModel(position: position)
+        followCursor()
+    }
+
+    /// Records an answer, or a chunk of one; returns whether a request in flight has its id.
+    mutating func receivedAnswer(_ message: DaemonMessage, id: UInt32) -> Bool {
+        let action = machine?.received(
+            answer: id, position: WireCoding.announcedPosition(message),
+            isLast: WireCoding.isLast(message))
+        followCursor()
+        return action == .complete || action == .partial
+    }
+
+    /// Records a push, which has to follow the cursor.
     ///
     /// After a gap, the connection is resumed at the cursor.
-    func checkPush(from previous: UInt64, to position: UInt64) throws(TandemError) {
-        guard phase == .ready || phase == .installing, let cursor = session?.position else {
-            throw TandemError(.storage, "the daemon sent a push before its welcome")
-        }
-        guard previous == cursor, position > previous else {
+    mutating func receivedPush(
+        from previous: UInt64, to position: UInt64
+    ) throws(TandemError) {
+        switch machine?.received(push: previous, position: position) {
+        case .deliver: break
+        case .gap(let cursor, _):
             throw TandemError(
                 .storage, "transactions are missing: \(position) follows \(previous), not \(cursor)"
             )
+        case .ignore, nil:
+            throw TandemError(.storage, "the daemon sent a push before its welcome")
         }
+    }
+
+    /// Whether the greeting is unfinished, so that the socket has to be closed at its deadline.
+    mutating func greetingTimedOut() -> Bool { machine?.handshakeTimedOut() == .close }
+
+    /// Moves the session's position to the cursor, after an answer or a processed push.
+    mutating func followCursor() {
+        guard let machine, session != nil else { return }
+        session?.position = machine.cursor
     }
 
     /// Removes transactions that every context has merged.
     ///
     /// A context without a position may still need all of them.
     mutating func dropMerged() {
-        ring.drop(through: links.lazy.map(\.merged).min() ?? 0)
+        ring.drop(through: receivers.lazy.map(\.merged).min() ?? 0)
     }
 
-    /// Moves the cursor forward to a position that an answer announced.
-    mutating func announce(_ position: UInt64) {
-        if let session, position > session.position { self.session?.position = position }
-    }
 }
 
 extension ClientMessage {
@@ -272,44 +329,4 @@ extension ClientMessage {
         default: return self
         }
     }
-}
-
-/// The object numbers that this process may give to new objects.
-struct LeasedNumbers: Sendable {
-    /// Whether a lease was requested and has not arrived.
-    var isAsking = false
-    private var blocks: [Range<ObjectNumber>] = []
-    private var epoch: UInt32 = 0
-    private var lastCount: UInt32 = 0
-    private static let (fewest, most): (UInt32, UInt32) = (64, 4_096)
-
-    /// The size of the next lease, at least 64 and at most 4,096.
-    ///
-    /// It doubles with each lease, so that a process that creates one object does not lease
-    /// thousands of numbers.
-    var nextCount: UInt32 { min(Self.most, max(Self.fewest, lastCount &* 2)) }
-
-    /// Whether another lease should be requested.
-    var isLow: Bool { remaining < Int(min(lastCount, Self.most)) / 2 }
-
-    /// Adds a block; blocks of another epoch become void.
-    mutating func add(_ lease: Lease) {
-        isAsking = false
-        if lease.epoch != epoch { blocks.removeAll() }
-        epoch = lease.epoch
-        lastCount = min(lease.count, Self.most)
-        let (end, overflow) = lease.first.addingReportingOverflow(UInt64(lease.count))
-        if !overflow, lease.count > 0 { blocks.append(lease.first..<end) }
-    }
-
-    /// Removes and returns the next number, or returns nil if a lease has to be requested first.
-    mutating func next() -> ObjectNumber? {
-        guard let block = blocks.first else { return nil }
-        let rest = block.dropFirst()
-        if rest.isEmpty { blocks.removeFirst() } else { blocks[0] = rest }
-        return block.lowerBound
-    }
-
-    /// The number of unused numbers.
-    var remaining: Int { blocks.reduce(0) { $0 + $1.count } }
 }

@@ -69,7 +69,7 @@ final class ConnectionThread {
     private func connect() throws -> Socket {
         do {
             let socket = try connection.transport.connect()
-            connection.state.withLock { $0.absentSince = nil }
+            connection.state.withLock { $0.trouble.absentSince = nil }
             return socket
         } catch let error as TandemError where error.code == .denied && hasBeenConnected {
             // A new daemon's socket may get its mode a moment later, so a client that was connected
@@ -77,7 +77,9 @@ final class ConnectionThread {
             throw TandemError(.disconnected, error.message)
         } catch {
             let now = connection.clock.monotonicNanoseconds
-            connection.state.withLock { $0.absentSince = $0.absentSince ?? now }
+            connection.state.withLock { state in
+                state.trouble.absentSince = state.trouble.absentSince ?? now
+            }
             throw error
         }
     }
@@ -86,11 +88,11 @@ final class ConnectionThread {
         var events: [Poller.Event] = []
         let greetingEnds = connection.deadline(after: connection.limits.connectMilliseconds)
         while !isClosed {
-            inbound.setWaitsForRoom(connection.state.withLock { !$0.outbox.isEmpty })
+            inbound.setWaitsForRoom(connection.state.withLock { !$0.io.outbox.isEmpty })
             try poller.wait(timeoutMilliseconds: connection.timeout(), into: &events)
             for event in events {
                 if event.token == 0 { wake.clear() }
-                if event.isWritable { connection.state.withLock { $0.flush() } }
+                if event.isWritable { connection.state.withLock { $0.io.flush() } }
                 // A caller that reads the end of the stream wakes this thread, which then detects
                 // it as well.
                 guard event.token == 0 || event.isReadable else { continue }
@@ -98,7 +100,8 @@ final class ConnectionThread {
             }
             connection.state.withLock { $0.dispatchQueue() }
             connection.expire()
-            if !connection.isReady, connection.clock.monotonicNanoseconds >= greetingEnds {
+            let isLate = connection.clock.monotonicNanoseconds >= greetingEnds
+            if isLate, connection.state.withLock({ $0.greetingTimedOut() }) {
                 throw TandemError(.timeout, connection.noAnswer)
             }
         }

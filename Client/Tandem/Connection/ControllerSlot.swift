@@ -10,9 +10,9 @@ final class ControllerSlot: Sendable {
     init(_ connection: Connection) throws(TandemError) {
         self.connection = connection
         try connection.state.withLock { state throws(TandemError) in
-            let limit = state.daemonLimits.controllers
-            state.openControllers += 1
-            guard state.openControllers > limit else { return }
+            let limit = state.daemon.limits.controllers
+            state.daemon.openControllers += 1
+            guard state.daemon.openControllers > limit else { return }
             throw TandemError(
                 .limitExceeded,
                 "\(limit) controllers of this container are open; release one. The daemon's "
@@ -20,5 +20,5 @@ final class ControllerSlot: Sendable {
         }
     }
 
-    deinit { connection.state.withLock { $0.openControllers -= 1 } }
+    deinit { connection.state.withLock { $0.daemon.openControllers -= 1 } }
 }

@@ -5,6 +5,8 @@ import TandemWire
 /// Stored in an array, because there is usually only one.
 struct InFlightRequests: Sendable {
     private var items: [(id: UInt32, request: PendingRequest)] = []
+    /// The position of the last answer assembled from chunks, since the last loss.
+    private(set) var assembledAt: UInt64 = 0
 
     var count: Int { items.count }
 
@@ -69,6 +71,7 @@ struct InFlightRequests: Sendable {
             throw TandemError(.storage, "the daemon sent a chunk that belongs to no answer")
         }
         guard !part.hasMore, let answer = items[index].request.assembled else { return .incomplete }
+        assembledAt = answer.position
         return .assembled(answer)
     }
 
@@ -103,7 +106,7 @@ struct InFlightRequests: Sendable {
 
     /// Removes and returns all requests.
     mutating func removeAll() -> [PendingRequest] {
-        defer { items.removeAll() }
+        defer { self = InFlightRequests() }
         return items.map(\.request)
     }
 }

@@ -3,12 +3,6 @@ import TandemWire
 
 /// The connection's use of the wire format.
 enum WireCoding {
-    /// Returns the number of requests that may be in flight; one is reserved for installing a
-    /// model.
-    static func requestsInFlight(_ limits: SessionLimits) -> Int {
-        max(1, limits.requestsInFlight - 1)
-    }
-
     static func encode(
         _ message: ClientMessage, id: UInt32, _ limits: SessionLimits, into bytes: inout [UInt8]
     ) throws(TandemError) {
@@ -44,6 +38,15 @@ enum WireCoding {
             case nil: []
             }
         default: []
+        }
+    }
+
+    /// Returns whether a message ends the answer to its request.
+    static func isLast(_ message: DaemonMessage) -> Bool {
+        switch message {
+        case .fetched(let head): !head.hasMore
+        case .part(let part): !part.hasMore
+        default: true
         }
     }
 

@@ -58,23 +58,3 @@ public struct JournalConsumer: Sendable {
         return removed.acknowledged != nil
     }
 }
-
-extension PersistentContainer {
-    /// Registers a consumer of the journal, or finds the existing one with that name.
-    ///
-    /// A new or expired consumer begins at `position`, or at the journal's end if it is nil. To
-    /// continue a fetch, pass the position of its context: the journal's end is later if others
-    /// save meanwhile. The registration is durable on return.
-    ///
-    /// Throws `denied` without the role writer or for another user's consumer, `limitExceeded`,
-    /// `historyExpired` if the position is no longer kept, `readOnly`, and `usage` if the name is
-    /// invalid.
-    public func consumer(
-        named name: String, at position: Position? = nil
-    ) async throws -> JournalConsumer {
-        _ = try await connection.sessionAsync()
-        let request = ConsumerRequest(name: name, action: .register(at: position))
-        let start = try acknowledged(await connection.answerAsync(.consumer(request)))
-        return JournalConsumer(name: name, acknowledged: start, container: self)
-    }
-}

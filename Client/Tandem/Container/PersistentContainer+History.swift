@@ -1,17 +1,7 @@
 public import TandemModel
 import TandemWire
 
-/// A page of the journal: consecutive transactions up to a position.
-public struct HistoryPage: Sendable {
-    /// The transactions in order.
-    public var transactions: [EncodedTransaction]
-    /// The position up to which the page covers the journal.
-    public var position: Position
-    /// Whether the page reaches the end; if false, request the next page after ``position``.
-    public var isComplete: Bool
-}
-
-/// Reading the journal; the calls block unless they are async.
+/// The journal's history, and the consumers that follow it.
 extension PersistentContainer {
     /// The last durable position.
     public func end() throws -> Position { try wait(for: 0, timeout: 10) }
@@ -96,4 +86,84 @@ extension PersistentContainer {
             transactions: answer.transactions, position: session.position(answer.position),
             isComplete: answer.isComplete)
     }
+
+    /// Registers a consumer of the journal, or finds the existing one with that name.
+    ///
+    /// A new or expired consumer begins at `position`, or at the journal's end if it is nil. To
+    /// continue a fetch, pass the position of its context: the journal's end is later if others
+    /// save meanwhile. The registration is durable on return.
+    ///
+    /// Throws `denied` without the role writer or for another user's consumer, `limitExceeded`,
+    /// `historyExpired` if the position is no longer kept, `readOnly`, and `usage` if the name is
+    /// invalid.
+    public func consumer(
+        named name: String, at position: Position? = nil
+    ) async throws -> JournalConsumer {
+        _ = try await connection.sessionAsync()
+        let request = ConsumerRequest(name: name, action: .register(at: position))
+        let start = try acknowledged(await connection.answerAsync(.consumer(request)))
+        return JournalConsumer(name: name, acknowledged: start, container: self)
+    }
+
+    /// Registers a consumer at a position, or at the end for nil; blocks until that is durable.
+    ///
+    /// Returns the position that the consumer has acknowledged. An existing consumer keeps its
+    /// position unless it is expired.
+    package func registerConsumer(_ name: String, at position: Position?) throws -> Position {
+        try acknowledged(by: ConsumerRequest(name: name, action: .register(at: position)))
+    }
+
+    /// Acknowledges the journal up to a position for a consumer; blocks.
+    ///
+    /// Returns the acknowledged position.
+    package func acknowledge(_ position: Position, asConsumer name: String) throws -> Position {
+        try acknowledged(by: ConsumerRequest(name: name, action: .acknowledge(position)))
+    }
+
+    /// Moves a consumer to a position, possibly backwards, or to the end for nil.
+    ///
+    /// Blocks until that is durable. Returns the acknowledged position.
+    package func resetConsumer(_ name: String, to position: Position?) throws -> Position {
+        try acknowledged(by: ConsumerRequest(name: name, action: .reset(to: position)))
+    }
+
+    /// Removes a consumer; blocks until that is durable.
+    ///
+    /// Returns false if there is none.
+    package func removeConsumer(_ name: String) throws -> Bool {
+        try answer(to: ConsumerRequest(name: name, action: .remove)).acknowledged != nil
+    }
+
+    private func acknowledged(by request: ConsumerRequest) throws -> Position {
+        try acknowledged(connection.answer(.consumer(request)))
+    }
+
+    /// Returns the acknowledged position in a consumer's answer.
+    func acknowledged(_ answer: Result<DaemonMessage, TandemError>) throws -> Position {
+        guard case .consumer(let answer) = try answer.get(), let number = answer.acknowledged,
+            let session = connection.knownSession
+        else { throw PersistentContainer.noConsumerAnswer }
+        return session.position(number)
+    }
+
+    static var noConsumerAnswer: TandemError {
+        TandemError.unexpectedAnswer("the consumer")
+    }
+
+    private func answer(to request: ConsumerRequest) throws -> ConsumerAnswer {
+        guard case .consumer(let answer) = try connection.answer(.consumer(request)).get() else {
+            throw PersistentContainer.noConsumerAnswer
+        }
+        return answer
+    }
+}
+
+/// A page of the journal: consecutive transactions up to a position.
+public struct HistoryPage: Sendable {
+    /// The transactions in order.
+    public var transactions: [EncodedTransaction]
+    /// The position up to which the page covers the journal.
+    public var position: Position
+    /// Whether the page reaches the end; if false, request the next page after ``position``.
+    public var isComplete: Bool
 }

@@ -176,3 +176,59 @@ public final class PersistentContainer: Sendable {
         return text
     }
 }
+
+extension PersistentContainer {
+    /// The directory for lists with a ``FetchedResultsController/cacheName``; nil disables caching.
+    ///
+    /// The default is a directory of this program below `$XDG_CACHE_HOME/tandem`, or else below
+    /// `~/.cache/tandem`. It is nil without a home directory, as in a service. Programs that share
+    /// a directory share the cache names. Set it before creating the first list.
+    public var cacheDirectory: String? {
+        get { core.cacheDirectory }
+        set { core.cacheDirectory = newValue }
+    }
+
+    /// Deletes a cached list, or all lists in ``cacheDirectory`` if `name` is nil.
+    ///
+    /// This is never necessary, because an outdated cache is not used. Open lists keep their
+    /// content and their name. Throws `storage` if a file can't be removed.
+    public func deleteCache(named name: String?) throws(TandemError) {
+        guard let path = cacheDirectory else { return }
+        do throws(IOError) {
+            try SectionCacheDirectory(path).delete(name)
+        } catch {
+            throw TandemError(.storage, "the cache cannot be removed: \(error)")
+        }
+    }
+
+    /// Creates a container whose model is declared by classes, which also represent its objects.
+    ///
+    /// If a class has a property that its entity lacks, every use of the container throws
+    /// `unknownProperty`, or `usage` if the type differs. To check this, an object of each class is
+    /// created that belongs to no context.
+    ///
+    ///     let container = PersistentContainer(
+    ///         entities: [Team.self, Player.self], author: "worldcup")
+    /// - Parameters:
+    ///   - types: The classes, each with the entity that it declares.
+    ///   - socket: The path of the socket; nil derives it from `name`, see ``TandemPaths``.
+    ///   - name: The daemon's name.
+    ///   - author: The author that the journal records for this process; `uid:pid` if nil.
+    ///   - transport: Another way to reach the daemon; `socket` and `name` are ignored then.
+    ///   - limits: The limits and timeouts.
+    public convenience init(
+        entities types: [any ManagedEntity.Type], socket: String? = nil, name: String = "default",
+        author: String? = nil, transport: Transport? = nil, limits: ClientLimits = ClientLimits()
+    ) {
+        self.init(
+            model: Model(entities: types.map { $0.entity }), socket: socket, name: name,
+            author: author, transport: transport, limits: limits)
+        for type in types { core.register(type, isEarly: true) }
+        guard let declared = connection.compiledModel else { return }
+        do {
+            try core.checkClasses(declared)
+        } catch {
+            connection.fail(error)
+        }
+    }
+}

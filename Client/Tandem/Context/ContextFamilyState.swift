@@ -1,11 +1,11 @@
 import TandemModel
 
-/// The position, pin and pause state that a root context shares with its descendants.
+/// The state that a root context shares with its descendants: position, pin, lists and observers.
 final class ContextFamilyState {
     /// The connection's log and model as known to the context, or nil before its first use.
-    var session: ServerState? { didSet { repositionCount += 1 } }
+    private(set) var session: ServerState? { didSet { repositionCount += 1 } }
     /// The position up to which everything is merged.
-    var merged: UInt64 = 0 {
+    private(set) var merged: UInt64 = 0 {
         didSet {
             link.merged = merged
             guard merged != oldValue else { return }
@@ -24,18 +24,64 @@ final class ContextFamilyState {
     var pin: Pin?
     /// The last position whose saves were reported; a context that moves back and forth reports
     /// each save once.
-    var told: UInt64 = 0
+    private(set) var told: UInt64 = 0
     /// The number of property reads that are loading data.
-    var loads = 0
+    private(set) var loads = 0
     /// The changes to notify observers of when the current merge is complete; nil outside of a
     /// merge.
     private var notices: [ObserverNotice]?
     /// The changes that were recorded while a property was being loaded; observers are notified
     /// afterwards.
     private var unreported: [ObserverNotice] = []
-    private let link: ContextLink
+    let participants = MergeParticipants()
+    let mergeDeferral: MergeDeferral
+    /// The payloads of merged saves.
+    let payloads: PayloadHub
+    let link: ContextLink
 
-    init(_ link: ContextLink) { self.link = link }
+    init(_ link: ContextLink, _ limits: ClientLimits) {
+        self.link = link
+        mergeDeferral = MergeDeferral(link)
+        payloads = PayloadHub(limits)
+    }
+
+    // MARK: Position
+
+    /// Begins at a position of a session.
+    func enter(_ session: ServerState, at position: UInt64) {
+        self.session = session
+        merged = position
+    }
+
+    /// Marks everything up to a position as merged; does nothing for an earlier position.
+    func advance(to position: UInt64) {
+        guard let session, position >= merged else { return }
+        merged = position
+        if position > session.position { self.session?.position = position }
+    }
+
+    /// Moves to a position, which may be an earlier one.
+    func move(to position: UInt64) { merged = position }
+
+    /// Returns the family to the stream of a connection, of which it needs nothing earlier.
+    func join(_ stream: ServerState) { session?.generation = stream.generation }
+
+    /// Leaves the connection's stream, so that the next merge restarts the family.
+    func leaveStream() { session?.generation = -1 }
+
+    /// Marks the saves up to a position as reported; in another log the count begins anew.
+    func markTold(through position: UInt64, isOtherLog: Bool) {
+        told = isOtherLog ? position : max(told, position)
+    }
+
+    /// Runs `body`, which loads data for a property that is being read.
+    func withLoad(_ body: () -> Void) {
+        loads += 1
+        defer { loads -= 1 }
+        body()
+    }
+
+    // MARK: Notices
 
     /// Defers notices until ``drainNotices()``, because observers that read would see half a merge.
     func holdNotices() { notices = notices ?? [] }
@@ -65,7 +111,9 @@ final class ContextFamilyState {
         guard loads == 0 else { return }
         let all = unreported
         unreported = []
-        for notice in all { notice.context?.notifyObservers(of: notice.number, notice.slots) }
+        for notice in all {
+            notice.context?.reporter.notifyObservers(of: notice.number, notice.slots)
+        }
     }
 }
 
@@ -75,16 +123,4 @@ struct ObserverNotice {
     let number: ObjectNumber
     /// The properties that changed; nil for all of them.
     let slots: PropertyMask?
-}
-
-extension ManagedObjectContext {
-    var session: ServerState? {
-        get { familyState.session }
-        set { familyState.session = newValue }
-    }
-
-    var merged: UInt64 {
-        get { familyState.merged }
-        set { familyState.merged = newValue }
-    }
 }

@@ -11,7 +11,7 @@ struct ContextReader: GraphReader {
     var includesEdits = false
 
     func row(of object: ObjectReference) -> RowLookup {
-        guard let record = context.known(object) else { return .unknown }
+        guard let record = context.graph.known(object) else { return .unknown }
         if record.isGone || (includesEdits && record.isDeleted) { return .missing }
         if includesEdits {
             let version = context.session?.model.version ?? 0
@@ -24,8 +24,8 @@ struct ContextReader: GraphReader {
     func members(
         of object: ObjectReference, _ relationship: CompiledRelationship, slot: Int
     ) -> [ObjectReference]? {
-        guard let record = context.known(object) else { return nil }
-        if includesEdits { return context.members(of: record, slot).map { $0.sorted() } }
+        guard let record = context.graph.known(object) else { return nil }
+        if includesEdits { return context.graph.members(of: record, slot).map { $0.sorted() } }
         return record.members[slot].map { $0.sorted() }
     }
 
@@ -35,8 +35,8 @@ struct ContextReader: GraphReader {
     /// same way.
     func content(of text: TextReference) -> [UInt8]? {
         guard includesEdits else { return nil }
-        if let read = context.root.blobs[text.blob] { return read }
-        let edited = context.lineage.flatMap(\.edited.objects)
+        if let read = context.loader.cachedContent(of: text.blob) { return read }
+        let edited = context.lineage.flatMap(\.editor.editedObjects)
         let pending = edited.lazy.flatMap { $0.record.pending.values.map(\.value) }
         for case .string(let edited) in pending where edited.utf8.count == text.length {
             let content = Array(edited.utf8)

@@ -5,7 +5,7 @@ import TandemWire
 ///
 /// Each operation of a context is a single async function, which receives this value. The blocking
 /// form of the operation runs the same function on the calling thread
-/// (``ManagedObjectContext/blocking(_:)``): with ``Waiting/blocking`` the methods of this type
+/// (``ContextPart/blocking(_:)``): with ``Waiting/blocking`` the methods of this type
 /// block the thread instead of suspending the function.
 struct DaemonCalls {
     enum Waiting {
@@ -111,13 +111,13 @@ struct DaemonCalls {
     }
 }
 
-extension ManagedObjectContext {
+extension ContextPart {
     /// Runs an operation on the calling thread, which blocks while the operation waits.
     func blocking<Output>(
         willUseAnswer: ((ClientMessage) throws -> Void)? = nil,
         _ operation: (DaemonCalls) async throws -> Output
     ) throws -> Output {
-        try CallingThreadExecutor.run(isolatedTo: link.actor) {
+        try CallingThreadExecutor.run(isolatedTo: family.link.actor) {
             try await operation(
                 DaemonCalls(connection, .blocking, willUseAnswer: willUseAnswer))
         }

@@ -68,18 +68,7 @@ struct DebugLog: Sendable {
     }
 }
 
-extension ManagedObjectContext {
-    /// Traces a merge.
-    func trace(_ group: MergedGroup, since start: UInt64) {
-        guard let debug, debug.traces(.merge) else { return }
-        let parts = [
-            ("position", "\(group.to)"), ("after", "\(group.from)"),
-            ("transactions", "\(group.transactions.count)"), ("objects", "\(group.changes.count)"),
-            ("listeners", "\(participants.count { $0.value != nil })"),
-        ]
-        debug.trace(.merge, name, since: start, parts + (group.isRestart ? [("anew", "yes")] : []))
-    }
-
+extension ContextPart {
     /// Runs an operation, and traces whether it succeeds or fails if its topic is traced.
     func traced<Output>(
         _ topic: DebugLog.Topic, _ fields: (Output) -> [(String, String)],
@@ -90,10 +79,10 @@ extension ManagedObjectContext {
         do {
             let output = try await operation()
             let position = session.map { _ in [("position", "\(merged)")] } ?? []
-            debug.trace(topic, name, since: start, position + fields(output))
+            debug.trace(topic, context.name, since: start, position + fields(output))
             return output
         } catch {
-            debug.trace(topic, name, since: start, [("error", "\(error)")])
+            debug.trace(topic, context.name, since: start, [("error", "\(error)")])
             throw error
         }
     }
@@ -108,7 +97,7 @@ extension ManagedObjectContext {
         let answer = try await calls.answer(to: message, into: parts)
         if let debug, let start, debug.traces(.fetch) {
             let position = [("position", "\(merged)")]
-            debug.trace(.fetch, name, since: start, position + message.traceFields(answer))
+            debug.trace(.fetch, context.name, since: start, position + message.traceFields(answer))
         }
         return answer
     }

@@ -28,13 +28,3 @@ struct DroppedEdits {
                 + "save again to save the other edits")
     }
 }
-
-extension ManagedObjectContext {
-    /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
-    /// others.
-    func checkDroppedEdits() throws(TandemError) {
-        guard let error = droppedEdits.error else { return }
-        droppedEdits = DroppedEdits()
-        throw error
-    }
-}

@@ -13,12 +13,19 @@ final class InFlightSave {
     let sentAt: UInt64
     /// Whether the id was generated for this save, so that no other save can have the same one.
     let hasOwnID: Bool
-    /// Whether the outcome is unknown, so that the save has to be retried before the next one.
-    var isUnknown = false
-    /// Whether its transaction was merged.
-    var isMerged = false
-    /// Whether the outcomes of its inserts are known as well, so that only the answer is missing.
-    var isSettled = false
+    /// How far the save has come.
+    private var stage = Stage.sent
+
+    private enum Stage {
+        /// The answer is awaited.
+        case sent
+        /// The save may have happened; it has to be retried before the next one.
+        case unknown
+        /// The transaction was merged; the outcomes of the inserts are missing.
+        case merged(isUnknown: Bool)
+        /// The outcomes of the inserts are known as well; only the answer is missing.
+        case settled
+    }
 
     init(
         request: SaveRequest, records: [ObjectRecord], model: CompiledModel, sentAt: UInt64,
@@ -29,6 +36,52 @@ final class InFlightSave {
         self.model = model
         self.sentAt = sentAt
         self.hasOwnID = hasOwnID
+    }
+
+    /// Whether the outcome is unknown, so that the save has to be retried before the next one.
+    var isUnknown: Bool {
+        switch stage {
+        case .unknown, .merged(isUnknown: true): true
+        case .sent, .merged, .settled: false
+        }
+    }
+
+    /// Whether the transaction was merged.
+    var isMerged: Bool {
+        switch stage {
+        case .merged, .settled: true
+        case .sent, .unknown: false
+        }
+    }
+
+    /// Whether the outcomes of the inserts are known as well.
+    var isSettled: Bool { if case .settled = stage { true } else { false } }
+
+    /// Marks the outcome as unknown; a retry names the position when the save was first sent.
+    func markUnknown() {
+        assert(!isSettled, "The outcome of a settled save is known.")
+        stage = isMerged ? .merged(isUnknown: true) : .unknown
+        request.firstSentAt = sentAt
+    }
+
+    /// Marks a save as one that has not happened and is sent again.
+    func markSentAgain() { stage = isMerged ? .merged(isUnknown: false) : .sent }
+
+    /// Marks the transaction as merged.
+    func markMerged() {
+        assert(!isMerged, "A transaction is merged once.")
+        stage = .merged(isUnknown: isUnknown)
+    }
+
+    /// Marks the outcomes of the inserts as known.
+    func markSettled() {
+        assert(isMerged, "The outcomes come from the merged transaction or with the answer.")
+        stage = .settled
+    }
+
+    /// Replaces records by those of another model or entity.
+    func replaceRecords(_ replacement: (ObjectRecord) -> ObjectRecord) {
+        records = records.map(replacement)
     }
 
     /// Returns whether a transaction is that of this save.

@@ -15,8 +15,7 @@ final class Pin {
     init(_ connection: Connection) {
         self.connection = connection
         lease = connection.state.withLock { state in
-            state.lastPin += 1
-            return state.lastPin
+            state.pins.next()
         }
     }
 
@@ -37,7 +36,7 @@ final class Pin {
         }
         held = position
         halfTime = start &+ min(answer.seconds, UInt64(UInt32.max)) &* 500_000_000
-        connection.state.withLock { $0.pins[lease] = position }
+        connection.state.withLock { $0.pins.hold(lease, at: position) }
     }
 
     /// Moves the lease to a position, and renews it if half of its time has passed.
@@ -50,7 +49,7 @@ final class Pin {
 extension Connection {
     fileprivate func releasePin(_ lease: UInt32) {
         let isReady = state.withLock { state in
-            state.pins.removeValue(forKey: lease) != nil && state.phase == .ready
+            state.pins.release(lease) && state.phase == .ready
         }
         // The loss of a connection ends its pins.
         if isReady { _ = submit(.pin(PinRequest(lease: lease, position: 0))) }
@@ -60,7 +59,7 @@ extension Connection {
 extension ConnectionState {
     /// The requests that restore all pins on a new connection; if one fails, its pin has ended.
     var repeatedPins: [PendingRequest] {
-        pins.sorted { $0.key < $1.key }.map { lease, position in
+        pins.positions.sorted { $0.key < $1.key }.map { lease, position in
             PendingRequest(
                 message: .pin(PinRequest(lease: lease, position: position)), reply: ReplyPromise(),
                 deadline: 0)

@@ -35,39 +35,3 @@ struct UnseenDeletions {
         return edited.sorted()
     }
 }
-
-extension ManagedObjectContext {
-    /// Records that others deleted an object, if this was merged while a property was being read.
-    func recordDeletion(of record: ObjectRecord) {
-        guard familyState.loads > 0 else { return }
-        let root = root
-        if root.unseenDeletions.isEmpty {
-            root.postpone { [weak root] in root?.unseenDeletions.endJob() }
-        }
-        root.unseenDeletions.insert(record.reference.number)
-    }
-
-    /// Drops an edit of an object whose deletion is unseen; returns whether it did.
-    func discardsEdit(of record: ObjectRecord) -> Bool {
-        guard record.isGone, root.unseenDeletions.contains(record.reference.number) else {
-            return false
-        }
-        unseenDeletions.drop(record.id)
-        return true
-    }
-
-    /// Throws `conflict` under the policy `error` if edits were dropped; reports them only once.
-    func checkUnseenDeletions(_ policy: MergePolicy?) throws(TandemError) {
-        let dropped = unseenDeletions.drainDropped()
-        guard !dropped.isEmpty, policy ?? mergePolicy == .error else { return }
-        let names = dropped.map(\.description).joined(separator: ", ")
-        var error = TandemError(
-            .conflict,
-            "others deleted \(names) while this context edited it; these edits were dropped and nothing "
-                + "was saved; save again to save the other edits")
-        error.conflicts = dropped.compactMap { session?.model.reference(to: $0) }.map {
-            MergeConflict(object: $0, baseVersion: 0, theirs: nil, theirsVersion: 0)
-        }
-        throw error
-    }
-}

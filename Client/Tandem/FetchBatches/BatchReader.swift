@@ -38,7 +38,7 @@ final class BatchReader {
         self.asked = asked
         reader = ManagedObjectContext(
             core: asked.core, name: asked.name, mergesAutomatically: false,
-            actor: asked.root.link.actor)
+            actor: asked.family.link.actor)
     }
 
     deinit { end() }
@@ -58,18 +58,18 @@ final class BatchReader {
     }
 
     /// Returns the object of a reference in a returned batch.
-    func object(_ reference: ObjectReference) -> ManagedObject { reader.object(reference) }
+    func object(_ reference: ObjectReference) -> ManagedObject { reader.graph.object(reference) }
 
     /// Returns the printable id of a reference in a returned batch.
-    func id(_ reference: ObjectReference) -> ObjectID { reader.record(reference).id }
+    func id(_ reference: ObjectReference) -> ObjectID { reader.graph.record(reference).id }
 
     /// Ends the loop and releases the pin and the window; objects in use keep their context.
     private func end() {
         guard !isOver else { return }
         isOver = true
         window = []
-        reader.leavePin()
-        asked.root.keepForObjects(reader)
+        reader.pins.leavePin()
+        asked.root.graph.keepForObjects(reader)
     }
 
     // MARK: Operations
@@ -97,14 +97,14 @@ final class BatchReader {
         guard position == nil else { return }
         let session = try await reader.connectedSession(calls)
         if let wanted = plan.position ?? asked.pinnedPosition {
-            _ = try await reader.wait(for: wanted, session, calls)
-            reader.merged = wanted.number
+            _ = try await reader.pins.wait(for: wanted, session, calls)
+            reader.family.move(to: wanted.number)
         }
-        position = try await reader.pin(nil, calls).number
+        position = try await reader.pins.pin(nil, calls).number
     }
 
     private func renewPin(_ calls: DaemonCalls) async throws {
-        guard let pin = reader.familyState.pin, reader.merged == position else {
+        guard let pin = reader.family.pin, reader.merged == position else {
             throw TandemError(
                 .usage,
                 "the context of the loop's objects moved to another position, by a save or by unpin(), before "
@@ -125,7 +125,7 @@ final class BatchReader {
             return
         }
         (part.offset, part.limit) = (offset, most)
-        let answer = try await reader.fetched(part, kind: .references, calls)
+        let answer = try await reader.fetches.fetched(part, kind: .references, calls)
         (window, given) = (answer.references, 0)
         listed += answer.references.count
         isListed = answer.references.count < most
@@ -134,41 +134,14 @@ final class BatchReader {
     /// Returns the next batch of the window, and releases unused objects of the last one.
     private func loadBatch(_ calls: DaemonCalls) async throws -> [ObjectReference] {
         let batch = Array(window[given..<min(given + plan.size, window.count)])
-        reader.sweepAt = 0
-        reader.sweep()
+        reader.graph.sweepNow()
         if plan.loadsRows {
-            try await reader.load(batch, prefetching: plan.keyPaths, calls)
-            for reference in batch where reader.record(reference).isFault {
+            try await reader.prefetcher.load(batch, prefetching: plan.keyPaths, calls)
+            for reference in batch where reader.graph.record(reference).isFault {
                 throw TandemError(.storage, "the daemon sent no row of object \(reference.number)")
             }
         }
         given += batch.count
         return batch
-    }
-}
-
-extension ManagedObjectContext {
-    /// Releases the pin without moving the context, so that the next read restarts at the end.
-    ///
-    /// The read has to restart because the stream lacks transactions of entities that the session
-    /// subscribed to only while it read at the pin.
-    fileprivate func leavePin() {
-        guard familyState.pin != nil else { return }
-        familyState.pin = nil
-        familyState.session?.generation = -1
-    }
-
-    /// Retains a context while its objects are in use, because they have no values without it.
-    ///
-    /// This context releases it when it is itself released.
-    fileprivate func keepForObjects(_ other: ManagedObjectContext) {
-        keptForObjects.append(other)
-        dropUnused()
-    }
-
-    /// Releases the retained contexts that have no objects in use.
-    func dropUnused() {
-        guard !keptForObjects.isEmpty else { return }
-        keptForObjects.removeAll { other in !other.records.contains { $0.object != nil } }
     }
 }

@@ -25,12 +25,12 @@ struct PendingOverlay {
         let isOwn = !compiled.predicateUsesRelated && !compiled.usesToMany
         let movesOthers = compiled.keysUseRelated && isOwn && request.limit == nil
         let watched = movesOthers ? ResultsPlan.watched(compiled) : [:]
-        for record in context.lineage.flatMap(\.editedRecords)
+        for record in context.lineage.flatMap(\.editor.editedRecords)
         where ResultsPlan.concerns(record, watched) { related.insert(record.reference.number) }
         self.related = related
-        for record in context.lineage.flatMap(\.editedRecords)
+        for record in context.lineage.flatMap(\.editor.editedRecords)
         where record.hasEdits && compiled.includes(tag: record.reference.tag) {
-            edited[record.reference.number] = context.record(record.reference)
+            edited[record.reference.number] = context.graph.record(record.reference)
         }
         self.edited = edited.values.sorted { $0.reference < $1.reference }
     }
@@ -138,7 +138,7 @@ struct PendingOverlay {
         var change = 0
         for record in edited {
             // Child contexts have no rows.
-            if let row = root.records[record.reference.number]?.row {
+            if let row = root.graph[record.reference.number]?.row {
                 guard let matched = request.matches(record.reference, row, stored) else {
                     return nil
                 }
@@ -158,7 +158,7 @@ struct PendingOverlay {
     /// Returns a record with its sort key in the store.
     private func stored(_ record: ObjectRecord) -> Placed {
         let reader = ContextReader(context: context.root)
-        let row = context.root.records[record.reference.number]?.row
+        let row = context.root.graph[record.reference.number]?.row
         let key = row.flatMap { request.sortKey(record.reference, $0, reader) }
         return Placed(key: key, record: record)
     }

@@ -8,7 +8,7 @@ import TandemModel
 /// whose rows were not visited, because the code that read an earlier row moved the context.
 @usableFromInline
 final class FoundRows {
-    private var picked: ManagedObjectContext.Picked
+    private var picked: FetchSelection
     private let context: ManagedObjectContext
     private let parts: ChunkReader?
     /// The objects that still have to be loaded, in order, after the visited ones.
@@ -19,7 +19,7 @@ final class FoundRows {
     @usableFromInline private(set) var isBroken = false
 
     init(
-        _ picked: ManagedObjectContext.Picked, _ context: ManagedObjectContext,
+        _ picked: FetchSelection, _ context: ManagedObjectContext,
         _ parts: ChunkReader? = nil
     ) {
         (self.picked, self.context, self.parts) = (picked, context, parts)
@@ -75,21 +75,21 @@ final class FoundRows {
                 return
             }
             let reference = answer.reference(at: index)
-            if context.records[reference.number] != nil {
-                try context.adopt(answer.objects[index])
-                context.dropDoubtfulEdits()
+            if context.graph[reference.number] != nil {
+                try context.graph.adopt(answer.objects[index])
+                context.failures.dropDoubtfulEdits()
                 guard isWanted(answer.type(of: reference)) else { continue }
-                let object = context.records[reference.number]?.object
+                let object = context.graph[reference.number]?.object
                 body(object.map { .object($0) } ?? .row(answer, index))
                 continue
             }
             if latest?.entity.tag != reference.tag {
-                let entity = try context.entity(of: reference)
+                let entity = try context.graph.entity(of: reference)
                 latest = (entity, isWanted(answer.type(of: reference)))
             }
             guard let (entity, isWanted) = latest else { continue }
             guard answer.objects.withRow(at: index, { $2.isValid(for: entity) }) else {
-                throw ManagedObjectContext.unreadable(reference, entity)
+                throw ObjectGraph.unreadable(reference, entity)
             }
             guard isWanted else { continue }
             answer.visit(index)
@@ -114,4 +114,10 @@ final class FoundRows {
             return false
         }
     }
+}
+
+/// What a fetch selects: rows where they can be read in place, otherwise objects.
+enum FetchSelection {
+    case objects([ManagedObject])
+    case rows(RowsAnswer)
 }

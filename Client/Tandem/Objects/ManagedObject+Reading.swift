@@ -65,8 +65,8 @@ extension ManagedObject {
         guard let context = managedObjectContext,
             context.session?.model.entity(tagged: reference.tag) != nil
         else { return nil }
-        let target = context.record(reference)
-        return target.isDeleted ? nil : context.object(of: target)
+        let target = context.graph.record(reference)
+        return target.isDeleted ? nil : context.graph.object(of: target)
     }
 }
 

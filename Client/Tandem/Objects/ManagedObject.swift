@@ -30,8 +30,8 @@ open class ManagedObject: Observable {
     /// Insert or fetch objects instead.
     public required init(binding: ObjectBinding) {
         managedObjectContext = binding.context
-        properties = binding.context?.propertyCache ?? PropertyCache()
-        observed = binding.context?.observed
+        properties = binding.context?.graph.propertyCache ?? PropertyCache()
+        observed = binding.context?.reporter.observed
         record = binding.record
     }
 
@@ -119,14 +119,14 @@ open class ManagedObject: Observable {
         get {
             let value = storedValue(slot(property))
             guard let blob = value.outside, let context = managedObjectContext else { return value }
-            return context.content(of: blob, property, of: record).map(value.whole) ?? .null
+            return context.loader.content(of: blob, property, of: record).map(value.whole) ?? .null
         }
         set {
             precondition(
                 property.accepts(newValue),
                 "\(entityName).\(property.name) cannot hold \(newValue).")
             if let target = newValue.reference { check(target, property) }
-            editableContext?.set(newValue, slot(property), of: record)
+            editableContext?.editor.set(newValue, slot(property), of: record)
         }
     }
 
@@ -167,7 +167,7 @@ open class ManagedObject: Observable {
         guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
             return []
         }
-        return Set((context.members(of: record, slot) ?? []).map { context.object($0) })
+        return Set((context.graph.members(of: record, slot) ?? []).map { context.graph.object($0) })
     }
 
     /// Returns the targets of a to-many relationship in order; may block to load them.
@@ -177,7 +177,9 @@ open class ManagedObject: Observable {
         guard let context = managedObjectContext, let slot = loadedMembers(relationship) else {
             return []
         }
-        return (context.membersInOrder(of: record, slot) ?? []).map { context.object($0) }
+        return (context.graph.membersInOrder(of: record, slot) ?? []).map {
+            context.graph.object($0)
+        }
     }
 
     /// Loads the members of a relationship and returns its slot.
@@ -185,15 +187,15 @@ open class ManagedObject: Observable {
         guard let context = managedObjectContext else { return nil }
         let wanted = toMany(relationship).slot
         access(wanted)
-        if record.isUnreadable { context.loadAgain(record) }
+        if record.isUnreadable { context.loader.loadAgain(record) }
         if record.members(wanted) == nil {
-            context.fire {
-                try await $0.load([], members: [(record.reference, wanted)], $1)
+            context.loader.fire {
+                try await $0.loader.load([], members: [(record.reference, wanted)], $1)
             }
         }
         // Loading may have replaced the model.
         guard let slot = record.entity.slot(of: relationship) else { return nil }
-        if record.members(slot) == nil { context.recordFailedRead(slot, of: record) }
+        if record.members(slot) == nil { context.failures.recordFailedRead(slot, of: record) }
         return slot
     }
 
@@ -206,7 +208,7 @@ open class ManagedObject: Observable {
         guard canLead(to: member), let context = editableContext else { return }
         check(member.record.reference, property)
         guard property.relationship?.isOrdered == true else {
-            return context.add(member.record, to: property.slot, of: record)
+            return context.editor.add(member.record, to: property.slot, of: record)
         }
         let members = orderedObjects(relationship)
         if !members.contains(member) { setOrderedObjects(members + [member], for: relationship) }
@@ -241,7 +243,7 @@ open class ManagedObject: Observable {
         let members = members.filter { canLead(to: $0) }
         for member in members { check(member.record.reference, property) }
         guard let context = editableContext, let slot = loadedMembers(relationship) else { return }
-        context.setMembers(members.map(\.record), slot, of: record)
+        context.editor.setMembers(members.map(\.record), slot, of: record)
     }
 
     /// Removes an object from a to-many relationship, and updates the inverse.
@@ -249,7 +251,7 @@ open class ManagedObject: Observable {
         let property = toMany(relationship)
         checkContext(of: member)
         check(member.record.reference, property)
-        editableContext?.remove(member.record, from: property.slot, of: record)
+        editableContext?.editor.remove(member.record, from: property.slot, of: record)
     }
 
     /// Returns the value of a slot; a value too long for a row is returned as its reference.
@@ -259,14 +261,14 @@ open class ManagedObject: Observable {
         let name = record.entity.properties[slot].name
         guard let context = managedObjectContext else { return record.value(slot) ?? .null }
         if record.isUnreadable {
-            context.loadAgain(record)
+            context.loader.loadAgain(record)
         } else {
-            context.fire { try await $0.load($0.faultBatch(record), $1) }
+            context.loader.fire { try await $0.loader.load($0.loader.faultBatch(record), $1) }
         }
         // Loading may have replaced the model.
         guard let slot = record.entity.slot(of: name) else { return .null }
         if let value = record.value(slot) { return shown(value) }
-        context.recordFailedRead(slot, of: record)
+        context.failures.recordFailedRead(slot, of: record)
         return .null
     }
 
@@ -285,16 +287,16 @@ open class ManagedObject: Observable {
         // Reading the value may have replaced the model.
         guard let context = managedObjectContext, let slot = record.entity.slot(of: name),
             let value = record.committedValue(slot), !value.isNull, record.value(slot) == value,
-            value.outside.map({ context.root.blobs[$0] != nil }) ?? true
+            value.outside.map({ context.loader.cachedContent(of: $0) != nil }) ?? true
         else { return nil }
-        context.recordUnknownValue(value, slot, of: record, type)
+        context.failures.recordUnknownValue(value, slot, of: record, type)
         return record.entity.defaults[slot]
     }
 
     /// Returns a value without a reference to a deleted object, as if all deletions were saved.
     private func shown(_ value: Value) -> Value {
         guard let target = value.reference, let context = managedObjectContext,
-            context.known(target)?.isDeleted == true
+            context.graph.known(target)?.isDeleted == true
         else { return value }
         return .null
     }
@@ -325,7 +327,7 @@ open class ManagedObject: Observable {
         }
         guard record.isDeleted else { return context }
         precondition(
-            context.discardsEdit(of: record),
+            context.failures.discardsEdit(of: record),
             "\(id) was deleted, so an edit would be lost; check isDeleted first.")
         return nil
     }
@@ -337,7 +339,7 @@ open class ManagedObject: Observable {
         checkContext(of: object)
         guard object.record.isDeleted else { return true }
         precondition(
-            managedObjectContext?.discardsEdit(of: object.record) == true,
+            managedObjectContext?.failures.discardsEdit(of: object.record) == true,
             "\(object.id) was deleted, so nothing can refer to it; check isDeleted first.")
         return false
     }
@@ -370,13 +372,15 @@ open class ManagedObject: Observable {
     }
 
     /// Notifies observers that all properties have changed.
-    func notifyObservers() { managedObjectContext?.notifyObservers(of: record.reference.number) }
+    func notifyObservers() {
+        managedObjectContext?.reporter.notifyObservers(of: record.reference.number)
+    }
 
     /// Binds this object to another record.
     func rebind(to record: ObjectRecord) {
         let former = self.record.reference.number
         self.record = record
-        managedObjectContext?.notifyObservers(of: former)
+        managedObjectContext?.reporter.notifyObservers(of: former)
         if record.reference.number != former { notifyObservers() }
     }
 }
@@ -387,22 +391,4 @@ extension ManagedObject: Hashable, Identifiable {
 
     /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-}
-
-extension ManagedObjectContext {
-    /// Loads data for a property read; an error is kept for the next throwing call.
-    ///
-    /// If the load causes a merge, observers of objects and of declared lists are notified after
-    /// the reading code is done.
-    func fire(_ load: (ManagedObjectContext, DaemonCalls) async throws -> Void) {
-        familyState.loads += 1
-        defer { familyState.loads -= 1 }
-        do {
-            try blocking { try await load(self, $0) }
-        } catch let error as TandemError {
-            if faultFailure == nil { faultFailure = error }
-        } catch {
-            faultFailure = TandemError(.storage, "\(error)")
-        }
-    }
 }

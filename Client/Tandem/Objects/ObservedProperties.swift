@@ -158,29 +158,3 @@ final class ObservedProperties: Observable, Sendable {
     /// A placeholder whose key paths identify properties to the registrar.
     subscript(key: Key) -> Bool { false }
 }
-
-extension ManagedObjectContext {
-    /// Whether a change of an object has to be reported here or to child contexts.
-    func hasObservers(of number: ObjectNumber) -> Bool {
-        !children.isEmpty || observed.contains(number)
-    }
-
-    /// The objects with observed properties, here and in child contexts.
-    var observedNumbers: Set<ObjectNumber> {
-        children.reduce(into: Set(observed.numbers)) { numbers, child in
-            numbers.formUnion(child.value?.observedNumbers ?? [])
-        }
-    }
-
-    /// Notifies observers that properties of an object have changed, here and in child contexts.
-    ///
-    /// Nil means all properties. During a merge the notification is deferred until the merge is
-    /// complete.
-    func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
-        guard hasObservers(of: number) else { return }
-        if familyState.keeps(ObserverNotice(context: self, number: number, slots: slots)) { return }
-        observed.willChange(number, slots)
-        observed.didChange(number, slots)
-        notifyChildren(of: number, slots)
-    }
-}

@@ -9,7 +9,7 @@ import TandemModel
 final class RowsAnswer {
     let context: ManagedObjectContext
     // Parts of the context, which are quicker to retain than the context with its weak references.
-    private let familyState: ContextFamilyState
+    private let family: ContextFamilyState
     private let records: RecordTable
     private let observed: ObservedProperties
     let properties: PropertyCache
@@ -28,22 +28,23 @@ final class RowsAnswer {
     private var visitedAdditions = 0
 
     init(
-        _ context: ManagedObjectContext, _ objects: StoredObjects, _ model: CompiledModel,
-        repositionCount: Int, count: Int
+        _ context: ManagedObjectContext, _ records: RecordTable, _ objects: StoredObjects,
+        _ model: CompiledModel, repositionCount: Int, count: Int
     ) {
         (self.context, self.objects, self.model) = (context, objects, model)
-        (familyState, records) = (context.familyState, context.records)
-        (observed, properties) = (context.observed, context.propertyCache)
+        (family, self.records) = (context.family, records)
+        (observed, properties) = (context.reporter.observed, context.graph.propertyCache)
         (self.repositionCount, self.count) = (repositionCount, count)
     }
 
     /// Returns the answer with the rows of its next chunk.
     func chunk(_ objects: StoredObjects) -> RowsAnswer {
-        RowsAnswer(context, objects, model, repositionCount: repositionCount, count: count)
+        RowsAnswer(
+            context, records, objects, model, repositionCount: repositionCount, count: count)
     }
 
     /// Whether the rows are as of the context's position and model.
-    var isCurrent: Bool { familyState.repositionCount == repositionCount }
+    var isCurrent: Bool { family.repositionCount == repositionCount }
 
     /// Marks a row as one whose object has no record, so that its reads need no look-up.
     func visit(_ index: Int) { (visited, visitedAdditions) = (index, records.additions) }
@@ -83,8 +84,8 @@ final class RowsAnswer {
     func object(at index: Int) -> ManagedObject {
         let stored = objects[index]
         if isCurrent, records[stored.object.number]?.row == nil {
-            context.adopt(checked: stored)
-            context.dropDoubtfulEdits()
+            context.graph.adopt(checked: stored)
+            context.failures.dropDoubtfulEdits()
         }
         return object(stored.object)
     }
@@ -93,8 +94,8 @@ final class RowsAnswer {
     ///
     /// If the current model lacks the object's entity, the result is a deleted object.
     func object(_ reference: ObjectReference) -> ManagedObject {
-        if isCurrent { return context.object(reference) }
-        if let now = try? translation.reference(reference) { return context.object(now) }
+        if isCurrent { return context.graph.object(reference) }
+        if let now = try? translation.reference(reference) { return context.graph.object(now) }
         guard let entity = model.entity(tagged: reference.tag) else {
             preconditionFailure("References are checked against the model when they are received.")
         }
@@ -110,7 +111,7 @@ final class RowsAnswer {
         let translation = translation
         var found: [ManagedObject] = []
         for index in objects.indices[start...] {
-            found.append(context.object(try translation.reference(reference(at: index))))
+            found.append(context.graph.object(try translation.reference(reference(at: index))))
         }
         return found
     }

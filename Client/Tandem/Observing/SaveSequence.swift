@@ -79,37 +79,6 @@ extension PersistentContainer {
     }
 }
 
-extension ManagedObjectContext {
-    /// The payloads of the saves that this context merges, its own included.
-    ///
-    /// Saves merged before the sequence was created are not included. A sequence can be iterated
-    /// once. It throws `limitExceeded` if the iteration lags too far, and `historyExpired` if the
-    /// context had to restart and skipped some saves.
-    public var didSave: SaveSequence { saves() }
-
-    /// Returns the merged saves that change objects of an entity or its subentities, or of an
-    /// author.
-    public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
-        saves(SaveFilter(entity: entity, predicate: nil, author: author))
-    }
-
-    /// Returns the merged saves that change objects that match a predicate before or after the
-    /// save.
-    ///
-    /// The predicate is evaluated as in ``PersistentContainer/saves(of:where:by:)``.
-    public func saves(
-        of entity: String, where predicate: ObjectPredicate, by author: String? = nil
-    ) -> SaveSequence {
-        saves(SaveFilter(entity: entity, predicate: predicate, author: author))
-    }
-
-    private func saves(_ filter: SaveFilter) -> SaveSequence {
-        // Saves that are merged before the loop begins are buffered for it.
-        let stream = payloads.saves()
-        return SaveSequence(listen: { stream }, filter: filter)
-    }
-}
-
 /// Selects saves by entity, predicate and author.
 struct SaveFilter: Sendable {
     let entity: String?

@@ -90,7 +90,7 @@ struct EditOverlay {
         let lineage = context.lineage
         var found: [ObjectNumber: OverlayEntry] = [:]
         for level in lineage {
-            for record in level.editedRecords where found[record.reference.number] == nil {
+            for record in level.editor.editedRecords where found[record.reference.number] == nil {
                 found[record.reference.number] = edits(record.reference.number, plan, lineage)
             }
         }
@@ -105,12 +105,12 @@ struct EditOverlay {
         guard isEnabled else { return nil }
         var layers: [ObjectRecord] = []
         for level in lineage.reversed() {
-            guard let record = level.records[number], record.hasEdits else { continue }
+            guard let record = level.graph[number], record.hasEdits else { continue }
             layers.append(record)
         }
         guard let reference = layers.last?.reference, plan.compiled.includes(tag: reference.tag)
         else { return nil }
-        return OverlayEntry(context.record(reference), layers: layers)
+        return OverlayEntry(context.graph.record(reference), layers: layers)
     }
 
     /// Returns the stored row of an object, or nil if it is not known or does not match.
@@ -130,13 +130,13 @@ struct EditOverlay {
         if record.isDeleted { return nil }
         let (compiled, object) = (plan.compiled, record.reference)
         guard let row = record.currentRow(modelVersion: compiled.model.version) else {
-            context.root.loadSoon([object])
+            context.root.listUpdater.loadSoon([object])
             entry.isPlaced = false
             return isShown ? shown : entry.stored
         }
         let reader = ContextReader(context: context, includesEdits: true)
         let (reached, unknown) = compiled.reached(behind: row, reader)
-        context.root.loadSoon(unknown)
+        context.root.listUpdater.loadSoon(unknown)
         entry.reached = reached.map(\.number)
         entry.isPlaced = unknown.isEmpty
         if plan.placesByRelated { entry.shows = compiled.refreshValues(object, row, reader) }
@@ -184,7 +184,7 @@ struct EditOverlay {
         if isStaleWhole {
             candidates.formUnion(entries.keys)
             for level in lineage {
-                candidates.formUnion(level.editedRecords.lazy.map(\.reference.number))
+                candidates.formUnion(level.editor.editedRecords.lazy.map(\.reference.number))
             }
         }
         candidates.formUnion(updateRelated(plan, lineage, links, &causes))
@@ -250,7 +250,7 @@ struct EditOverlay {
     /// Returns the edited objects on which the placement of other rows may depend.
     func relatedEdits(_ plan: ResultsPlan) -> Set<ObjectNumber> {
         guard isEnabled, plan.placesByRelated else { return [] }
-        let edited = context.lineage.lazy.flatMap(\.editedRecords)
+        let edited = context.lineage.lazy.flatMap(\.editor.editedRecords)
         return Set(edited.filter { ResultsPlan.concerns($0, plan.watched) }.map(\.reference.number))
     }
 
@@ -268,7 +268,7 @@ struct EditOverlay {
             if touched.isEmpty { return [] }
             for number in touched.lazy.map(\.number) {
                 let isEdited = lineage.contains {
-                    $0.records[number].map { ResultsPlan.concerns($0, plan.watched) } ?? false
+                    $0.graph[number].map { ResultsPlan.concerns($0, plan.watched) } ?? false
                 }
                 if isEnabled, isEdited { related.insert(number) } else { related.remove(number) }
             }
@@ -289,7 +289,7 @@ struct EditOverlay {
         by row: ResultRow?, _ related: Set<ObjectNumber>, _ plan: ResultsPlan
     ) -> OverlayEntry? {
         guard let row, !related.isEmpty, plan.placesByRelated else { return nil }
-        let record = context.record(ObjectReference(tag: row.entityTag, number: row.number))
+        let record = context.graph.record(ObjectReference(tag: row.entityTag, number: row.number))
         guard let row = record.currentRow(modelVersion: plan.compiled.model.version) else {
             return nil
         }

@@ -75,7 +75,7 @@ public final class FetchedResultsController {
         set {
             guard newValue != includesPendingChanges else { return }
             follower.list.overlay.isEnabled = newValue
-            context.stepOverlays()
+            context.listUpdater.stepOverlays()
         }
     }
     /// The delegate, which is notified of changes; it is referenced weakly.
@@ -209,7 +209,7 @@ public final class FetchedResultsController {
 
     /// All objects in order; the row of each is loaded when it is first read.
     public var fetchedObjects: [ManagedObject] {
-        visible.references(in: 0..<numberOfObjects).map { context.object($0) }
+        visible.references(in: 0..<numberOfObjects).map { context.graph.object($0) }
     }
 
     /// The number of objects in the shown list.
@@ -227,7 +227,7 @@ public final class FetchedResultsController {
     /// Returns the object at an index path of the current list or an earlier one.
     func object(at path: ResultsIndexPath, of list: SectionedList) -> ManagedObject {
         let identity = list.identity(at: path)
-        return context.object(ObjectReference(tag: identity.tag, number: identity.number))
+        return context.graph.object(ObjectReference(tag: identity.tag, number: identity.number))
     }
 
     /// Returns the index path of an object, or nil if it is not in the list.

@@ -111,7 +111,7 @@ final class FollowedList {
         let examined = overlay.lay(over: &edits, plan, group, rows, links, &shown.causes)
         sums?.note(edits, examined, stored, plan.compiled.model, reader)
         if !edits.isEmpty { apply(edits, plan) }
-        if needsRefill(plan) { source.fillSoon() }
+        if needsRefill(plan) { source.listUpdater.fillSoon() }
     }
 
     private func apply(_ edits: ListEdits, _ plan: ResultsPlan) {
@@ -148,8 +148,8 @@ final class FollowedList {
                 tag: collector.edits.upserted[at].entityTag, number: number)
             let own = origin < 0 ? nil : group.changes[origin].row
             guard let bytes = own ?? collector.reader.row(of: reference).row else { continue }
-            if !source.holds(number) {
-                source.hold(reference, bytes, version: versions[number])
+            if !source.graph.holds(number) {
+                source.graph.hold(reference, bytes, version: versions[number])
             }
             if !isRelatedChanged, origin >= 0, group.changes[origin].kind == .update,
                 links?.staysLinked(number, group.changes[origin].changed) ?? true
@@ -159,11 +159,11 @@ final class FollowedList {
             links?.note(number, bytes, source, collector.reader, versions)
         }
         // Rows that changed without moving keep their links.
-        for number in collector.edits.unmoved where !source.holds(number) {
+        for number in collector.edits.unmoved where !source.graph.holds(number) {
             guard let change = collector.reader.changes[number], let row = change.row else {
                 continue
             }
-            source.hold(change.object, row, version: versions[number])
+            source.graph.hold(change.object, row, version: versions[number])
         }
     }
 
@@ -263,7 +263,7 @@ final class FollowedList {
     private func mayShowOthers(_ object: StoredObject, _ collector: RowChangeCollector) -> Bool {
         let (plan, reference) = (collector.plan, object.object)
         guard let lastShownValues else {
-            let isLooked = source.records[reference.number]?.members.isEmpty == false
+            let isLooked = source.graph[reference.number]?.members.isEmpty == false
             return isLooked || !plan.compiled.refreshKeyPaths.isEmpty
         }
         let values = plan.compiled.refreshValues(reference, object.row, collector.reader)

@@ -18,7 +18,7 @@ struct LastShownValues {
         model = plan.compiled.model
         let reader = ContextReader(context: context)
         for row in rows {
-            guard let record = context.records[row.number] else { continue }
+            guard let record = context.graph[row.number] else { continue }
             if !record.members.isEmpty { looked.insert(row.number) }
             guard !plan.compiled.refreshKeyPaths.isEmpty, let row = record.row else { continue }
             values[record.reference.number] =

@@ -37,7 +37,7 @@ final class ListFollower: ListParticipant {
         if phase.plan == nil, !plan.isWindow, sums.isEmpty, source.pinnedPosition == nil {
             cached = list.cache.load(plan, in: session, source)
         }
-        source.add(list: self)
+        source.participants.add(list: self)
         opening = .pending(cached.map { followed($0, plan) } ?? plan, sums)
         answer = nil
         if let cached {
@@ -55,13 +55,13 @@ final class ListFollower: ListParticipant {
     /// Merges until the fetch is applied or refused; other callers may merge in between.
     private func mergeUntilOpen(_ calls: DaemonCalls) async throws {
         for _ in 0..<source.core.limits.readAttempts {
-            try await source.merge(through: source.merged, calls)
+            try await source.merger.merge(through: source.merged, calls)
             switch opening {
             case .none: return
             case .pending: continue
             case .failed(let error):
                 // The old list may have missed changes meanwhile; this merge fetches it again.
-                try await source.merge(through: source.merged, calls)
+                try await source.merger.merge(through: source.merged, calls)
                 throw error
             }
         }
@@ -97,7 +97,7 @@ final class ListFollower: ListParticipant {
             let answer = BufferedAnswer(cached: found, verdicts, related, plan)
         else { return }
         self.answer = answer
-        try await source.merge(through: verdicts.position, calls)
+        try await source.merger.merge(through: verdicts.position, calls)
     }
 
     /// Writes the list to its cache, if enough rows changed since the last time.

@@ -103,7 +103,7 @@ extension ManagedObject {
     }
 }
 
-extension ManagedObjectContext {
+extension ContextPart {
     /// Throws `usage` if objects of the entity, existing or future ones, are not of this class.
     fileprivate func checkClass<Object: ManagedEntity>(_ type: Object.Type) throws(TandemError) {
         guard let model = session?.model, let entity = model.entity(named: Object.entity.name)
@@ -116,7 +116,7 @@ extension ManagedObjectContext {
                 .usage, "objects of \(entity.name) have the class \(other), not \(type)")
         }
         guard core.hasLateClasses else { return }
-        for record in records where entity.includes(record.reference.tag) {
+        for record in graph where entity.includes(record.reference.tag) {
             guard let object = record.object, !(object is Object) else { continue }
             throw TandemError(
                 .usage,

@@ -160,13 +160,13 @@ struct ResultsLinks {
                 links[at].append(LinkTable.Link(row: number, object: end.object.number))
                 guard seen.insert(end.object.number).inserted else { continue }
                 end.hold(context, versions)
-                _ = context.record(end.object)
+                _ = context.graph.record(end.object)
             }
         }
         for at in nodes.indices {
             nodes[at].links = LinkTable(links[at])
             links[at] = []
-            for object in nodes[at].links.objects { context.records[object]?.pins += 1 }
+            for object in nodes[at].links.objects { context.graph[object]?.pins += 1 }
         }
     }
 
@@ -182,32 +182,32 @@ struct ResultsLinks {
             let end = follow(at, from: row, &reached, reader)
             end?.hold(context, versions)
             let step = nodes[at].links.set(number, to: end?.object.number)
-            if step.isFirst, let end { context.record(end.object).pins += 1 }
-            if let object = step.released { context.records[object]?.unpin() }
+            if step.isFirst, let end { context.graph.record(end.object).pins += 1 }
+            if let object = step.released { context.graph[object]?.unpin() }
         }
     }
 
     /// Removes a row that left the list.
     mutating func forget(_ number: ObjectNumber, _ context: ManagedObjectContext) {
-        if pinned.remove(number) != nil { context.records[number]?.unpin() }
+        if pinned.remove(number) != nil { context.graph[number]?.unpin() }
         for at in nodes.indices {
             let step = nodes[at].links.set(number, to: nil)
-            if let object = step.released { context.records[object]?.unpin() }
+            if let object = step.released { context.graph[object]?.unpin() }
         }
     }
 
     /// Removes all rows.
     mutating func forgetAll(_ context: ManagedObjectContext) {
         for node in nodes {
-            for object in node.objects { context.records[object]?.unpin() }
+            for object in node.objects { context.graph[object]?.unpin() }
         }
-        for number in pinned { context.records[number]?.unpin() }
+        for number in pinned { context.graph[number]?.unpin() }
         nodes = []
         pinned = []
     }
 
     private mutating func pin(_ number: ObjectNumber, _ context: ManagedObjectContext) {
-        if pinsRows, pinned.insert(number).inserted { context.records[number]?.pins += 1 }
+        if pinsRows, pinned.insert(number).inserted { context.graph[number]?.pins += 1 }
     }
 
     // MARK: Following hops
@@ -231,7 +231,7 @@ struct ResultsLinks {
         /// Stores the object's row in the context.
         func hold(_ context: ManagedObjectContext, _ versions: RowVersions) {
             if case .row(let row) = found {
-                context.hold(object, row, version: versions[object.number])
+                context.graph.hold(object, row, version: versions[object.number])
             }
         }
     }
@@ -272,7 +272,7 @@ extension ResultsLinks {
                     continue
                 }
                 if places[number] == nil {
-                    guard let record = context.records[number] else { return nil }
+                    guard let record = context.graph[number] else { return nil }
                     kept.objects.append(record.reference)
                     places[number] = UInt32(kept.objects.count)
                 }
@@ -319,7 +319,7 @@ extension ResultsLinks {
         for object in objects {
             let pins = nodes.count { $0.isReached(object.number) }
             if pins == 0 { continue }
-            context.record(object).pins += pins
+            context.graph.record(object).pins += pins
             End(object: object, found: reader.row(of: object)).hold(context, versions)
         }
     }
@@ -327,19 +327,4 @@ extension ResultsLinks {
 
 extension ObjectRecord {
     fileprivate func unpin() { pins = max(0, pins - 1) }
-}
-
-extension ManagedObjectContext {
-    /// Whether the context has a row of the object.
-    func holds(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
-
-    /// Stores a row that is valid at the context's position, unless the context has one.
-    func hold(_ object: ObjectReference, _ row: Row, version: UInt64?) {
-        let record = record(object)
-        guard record.row == nil, let version else { return }
-        record.row = row
-        record.version = version
-        record.isMissing = false
-        didLoad(record)
-    }
 }

@@ -1,11 +1,6 @@
 import TandemResults
 
 extension SectionedFetchResults {
-    /// The list that is read; nil for literal values.
-    var list: SectionedList? { held ?? controller?.visible }
-
-    func access() { registrar.access(self, keyPath: \.revision) }
-
     /// Returns an element of the current content or of an earlier one.
     func element(
         at offset: Int, of content: ResultsContent<SectionIdentifier, Element>,
@@ -15,9 +10,7 @@ extension SectionedFetchResults {
         case (.values(let values, _), _): return values[offset]
         case (.store(let controller), let list?):
             let object = controller.object(at: list.path(atOffset: offset), of: list)
-            reads += 1
-            defer { reads -= 1 }
-            return definition.make(object)
+            return reading { definition.make(object) }
         default: preconditionFailure("The list is empty.")
         }
     }
@@ -49,12 +42,11 @@ extension SectionedFetchResults {
             let ranges =
                 controller.follower.plan?.sectionKeyPath == nil
                 ? (0..<list.count).map { $0..<($0 + 1) } : list.sections.map(\.range)
-            // Keeps the list unchanged while loading merges.
-            reads += 1
-            defer { reads -= 1 }
-            load(ranges.lazy.filter { !$0.isEmpty }.map(\.lowerBound), of: list, controller)
-            return definition.joined(ranges) {
-                identify(element(at: $0, of: shown.content, list))
+            return reading {
+                load(ranges.lazy.filter { !$0.isEmpty }.map(\.lowerBound), of: list, controller)
+                return definition.joined(ranges) {
+                    identify(element(at: $0, of: shown.content, list))
+                }
             }
         }
     }
@@ -66,11 +58,11 @@ extension SectionedFetchResults {
     ) {
         let context = controller.context
         var faults = offsets.flatMap { list.references(in: $0..<($0 + 1)) }
-            .filter { context.records[$0.number]?.isFault ?? true }[...]
+            .filter { context.graph[$0.number]?.isFault ?? true }[...]
         while !faults.isEmpty {
             let batch = faults.prefix(Swift.max(1, context.core.limits.faultBatch))
             faults = faults.dropFirst(batch.count)
-            context.fire { try await $0.load(Array(batch), $1) }
+            context.loader.fire { try await $0.loader.load(Array(batch), $1) }
         }
     }
 }

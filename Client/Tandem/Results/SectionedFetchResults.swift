@@ -29,21 +29,16 @@ public typealias FetchedResults<Element> = SectionedFetchResults<String, Element
 ///     }
 public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: Observable {
     let definition: ResultsDefinition<SectionIdentifier, Element>
-    let registrar = ObservationRegistrar()
-    var content = ResultsContent<SectionIdentifier, Element>.empty
-    var failure: TandemError?
-    var requested: ResultsRequest?
-    var origin: ResultsSource<Element>
+    private let registrar = ObservationRegistrar()
+    private(set) var content = ResultsContent<SectionIdentifier, Element>.empty
+    private var failure: TandemError?
+    private var requested: ResultsRequest?
+    private var origin: ResultsSource<Element>
     /// The number of times the list was published; observers depend on this property.
-    var revision = 0
+    private var revision = 0
     /// The number of elements being made; each may load values, and so merge.
-    var reads = 0
-    /// The list that is shown until all current reads have ended, if a merge changed it during a
-    /// read.
-    var held: SectionedList?
-    var unpublished: [ControllerChange] = []
-    var isUnpublished = false
-    var isPostponed = false
+    private var reads = 0
+    private var pending = PendingPublication()
 
     /// Whether observers are notified of updated elements, in addition to changes of membership and
     /// order.
@@ -58,14 +53,14 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
 
     /// The change that was published last; nil if several were published as one, or if the list was
     /// replaced.
-    public internal(set) var lastChange: ControllerChange?
+    public private(set) var lastChange: ControllerChange?
 
     /// A closure that is called after the list was published and observers were notified.
     ///
     /// `isFirst` is true for the first list, which needs no animation.
     public var onChange: ((_ isFirst: Bool) -> Void)?
 
-    var isFirst = true
+    private var isFirst = true
     /// The number of times that source or request were set.
     private var attempts = 0
 
@@ -145,7 +140,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         if case .store(let controller) = content { controller } else { nil }
     }
 
-    func open() {
+    private func open() {
         let attempt = begin()
         do {
             let controller = try makeController()
@@ -193,8 +188,7 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         old?.follower.list.outbox.observer = nil
         made?.follower.list.outbox.observer = self
         failure = nil
-        unpublished = []
-        held = nil
+        pending.reset()
         publish(nil)
     }
 
@@ -202,5 +196,67 @@ public final class SectionedFetchResults<SectionIdentifier: Hashable, Element>: 
         guard attempt == attempts else { return }
         failure = error as? TandemError ?? TandemError(.storage, "\(error)")
         publish(nil)
+    }
+
+    // MARK: Reading
+
+    /// The list that is read; nil for literal values.
+    var list: SectionedList? { pending.heldList ?? controller?.visible }
+
+    /// Registers a read of the list with the current observation, if there is one.
+    func access() { registrar.access(self, keyPath: \.revision) }
+
+    /// Keeps the shown list unchanged during `body`, which may load values and so merge.
+    func reading<Result>(_ body: () -> Result) -> Result {
+        reads += 1
+        defer { reads -= 1 }
+        return body()
+    }
+
+    // MARK: Publishing
+
+    private func publish(_ change: ControllerChange?) {
+        lastChange = change
+        let isFirst = isFirst
+        if case .empty = content {} else { self.isFirst = false }
+        registrar.withMutation(of: self, keyPath: \.revision) { revision += 1 }
+        onChange?(isFirst)
+    }
+
+    private func publishWhatChanged() {
+        guard let (changes, isWanted) = pending.take({ publishesUpdates || isRefresh($0) }) else {
+            return
+        }
+        if isWanted { publish(changes.count == 1 ? changes.first : nil) }
+    }
+}
+
+extension SectionedFetchResults: ResultsObserver {
+    /// Whether rows show other values through the key paths that the request declares for
+    /// refreshing.
+    private func isRefresh(_ change: ResultsChange) -> Bool {
+        guard let controller, !controller.relationshipKeyPathsForRefreshing.isEmpty else {
+            return false
+        }
+        return change.reasons.values.contains { $0.contains(.refreshPath) }
+    }
+
+    /// Whether an element is being made, or properties of an object are being loaded.
+    private var isBeingRead: Bool {
+        reads > 0 || controller.map { $0.context.family.loads > 0 } ?? false
+    }
+
+    var needsOldList: Bool { isBeingRead && pending.heldList == nil }
+
+    func note(_ change: ControllerChange, from old: SectionedList?) {
+        pending.record(change, from: isBeingRead ? old : nil)
+    }
+
+    func noteFailure() { pending.recordFailure() }
+
+    func deliver() {
+        if !isBeingRead { return publishWhatChanged() }
+        guard let controller, pending.schedule() else { return }
+        controller.context.root.reporter.postpone { [weak self] in self?.publishWhatChanged() }
     }
 }

@@ -14,6 +14,8 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         case connecting
         /// The hello was sent, and the welcome has not arrived.
         case awaitingWelcome
+        /// The daemon has no model yet; the client's model was sent, and its answer is awaited.
+        case installingModel
         /// Requests may be sent.
         case ready
         /// The connection has ended; create a new machine for a new connection.
@@ -70,9 +72,9 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     /// The action required by a timeout.
     public enum TimeoutAction: Hashable, Sendable {
-        /// Close the socket: the welcome did not arrive.
+        /// Close the socket: the welcome, or the answer to the model, did not arrive.
         case close
-        /// Do nothing: the welcome has arrived.
+        /// Do nothing: the connection is ready.
         case none
     }
 
@@ -93,6 +95,9 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
     /// The number of requests in flight.
     public var inFlightCount: Int { requests.count }
 
+    /// Whether another request may be sent: the connection is ready and below the limit.
+    public var hasRoom: Bool { state == .ready && !requests.isFull }
+
     // MARK: Handshake
 
     /// Records that the socket has connected.
@@ -101,36 +106,53 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
         case .connecting:
             state = .awaitingWelcome
             return .send(hello)
-        case .awaitingWelcome, .ready:
+        case .awaitingWelcome, .installingModel, .ready:
             preconditionFailure("A connection connects once.")
         case .closed: return .close
         }
     }
 
     /// Records the arrival of the welcome, which sets the cursor.
-    public mutating func received(_ welcome: Welcome) -> WelcomeAction {
+    ///
+    /// With `installsModel`, the owner now sends its model; the connection is ready after
+    /// ``installedModel(position:)``.
+    public mutating func received(
+        _ welcome: Welcome, installsModel: Bool = false
+    ) -> WelcomeAction {
         switch state {
         case .awaitingWelcome: break
-        case .connecting, .ready, .closed:
+        case .connecting, .installingModel, .ready, .closed:
             return violated("the daemon sent an unexpected welcome")
         }
         requests.limit = welcome.limits.requestsInFlight
         guard welcome.resumed else {
             cursor = welcome.position
-            state = .ready
+            state = installsModel ? .installingModel : .ready
             return .refresh
         }
         guard let resume = hello.resume, resume.log == welcome.log,
             resume.epoch == welcome.epoch, resume.number <= welcome.position
         else { return violated("the daemon resumed at another position than requested") }
-        state = .ready
+        state = installsModel ? .installingModel : .ready
         return .resume
+    }
+
+    /// Records that the daemon has accepted the model, in an answer that announces `position`.
+    public mutating func installedModel(position: UInt64) {
+        switch state {
+        case .installingModel:
+            cursor = max(cursor, position)
+            state = .ready
+        case .connecting, .awaitingWelcome, .ready:
+            preconditionFailure("A model is installed after a welcome without one.")
+        case .closed: break
+        }
     }
 
     /// Records that ``WireLimits/handshakeMilliseconds`` have passed since the connection began.
     public mutating func handshakeTimedOut() -> TimeoutAction {
         switch state {
-        case .connecting, .awaitingWelcome:
+        case .connecting, .awaitingWelcome, .installingModel:
             state = .closed
             return .close
         case .ready, .closed: return .none
@@ -182,7 +204,10 @@ public struct ClientConnectionStateMachine: Hashable, Sendable {
 
     /// Records the arrival of a push that announces `position` after `previous`.
     public mutating func received(push previous: UInt64, position: UInt64) -> PushAction {
-        guard case .ready = state else { return .ignore }
+        switch state {
+        case .ready, .installingModel: break
+        case .connecting, .awaitingWelcome, .closed: return .ignore
+        }
         guard previous == cursor, position > previous else {
             state = .closed
             return .gap(expected: cursor, got: previous)

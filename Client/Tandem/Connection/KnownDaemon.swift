@@ -1,0 +1,45 @@
+import TandemModel
+import TandemWire
+
+/// What the daemon has announced about itself.
+struct KnownDaemon: Sendable {
+    /// Whether the daemon is read-only.
+    var isReadOnly = false
+    /// The limits in the last welcome.
+    var limits = SessionLimits()
+    /// The number of open controllers, which the limits restrict.
+    var openControllers = 0
+}
+
+/// Why there is no connection.
+struct ConnectionTrouble: Sendable {
+    /// The time when the socket was first found without a daemon; nil while one listens.
+    ///
+    /// In nanoseconds of the monotonic clock.
+    var absentSince: UInt64?
+    /// The reason for the last loss, until the connection is ready again.
+    var lastError: TandemError?
+}
+
+/// The positions that contexts have pinned, by pin number.
+///
+/// After a reconnect, the pins are set again.
+struct PinnedPositions: Sendable {
+    private(set) var positions: [UInt32: UInt64] = [:]
+    private var last: UInt32 = 0
+
+    /// Returns an unused pin number.
+    mutating func next() -> UInt32 {
+        last += 1
+        return last
+    }
+
+    /// Records the position of a pin.
+    mutating func hold(_ lease: UInt32, at position: UInt64) { positions[lease] = position }
+
+    /// Forgets a pin; returns whether it was held.
+    mutating func release(_ lease: UInt32) -> Bool { positions.removeValue(forKey: lease) != nil }
+
+    /// Forgets all pins, because the daemon has another log or epoch.
+    mutating func releaseAll() { positions.removeAll() }
+}

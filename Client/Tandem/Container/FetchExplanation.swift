@@ -1,0 +1,24 @@
+import TandemModel
+public import TandemQuery
+import TandemWire
+
+/// The plan with which the daemon carried out a fetch, and the amount of data read.
+public struct FetchExplanation: Sendable {
+    /// The position at which the daemon read.
+    public let position: UInt64
+    /// The plan, as a tree in preorder: the parts of a step follow it, one deeper than the step.
+    public let steps: [FetchPlanStep]
+    /// The number of rows read to find the answer.
+    public let rowsRead: Int
+    /// The number of keys of indexes and links that were read.
+    public let keysRead: Int
+    /// The number of objects that the fetch returns; for a count, the count.
+    public let returned: Int
+    /// The kind of answer that was asked for.
+    public let output: FetchOutput
+    /// Whether the daemon's thread answered as soon as the request arrived.
+    ///
+    /// All other reads are queued for a checkpoint and a reader, which reads a snapshot. If the
+    /// disk is full, the daemon's thread carries out the queued reads as well.
+    public let isAnsweredAtOnce: Bool
+}

@@ -1,0 +1,130 @@
+import TandemModel
+import TandemWire
+
+/// Notifies observers of a context's objects and properties, and schedules work after the current
+/// job.
+final class ChangeReporter: StatefulPart {
+    /// The observed properties of the context's objects.
+    let observed = ObservedProperties()
+    /// The object changes that have not been reported yet.
+    private let changes = UnreportedChanges()
+    /// The work to do in the next scheduled job of the context.
+    private var postponed: [() -> Void] = []
+
+    // MARK: Properties
+
+    /// Whether a change of an object has to be reported here or to child contexts.
+    func hasObservers(of number: ObjectNumber) -> Bool {
+        !children.isEmpty || observed.contains(number)
+    }
+
+    /// The objects with observed properties, here and in child contexts.
+    var observedNumbers: Set<ObjectNumber> {
+        children.reduce(into: Set(observed.numbers)) { numbers, child in
+            numbers.formUnion(child.reporter.observedNumbers)
+        }
+    }
+
+    /// Notifies observers that properties of an object have changed, here and in child contexts.
+    ///
+    /// Nil means all properties. During a merge the notification is deferred until the merge is
+    /// complete.
+    func notifyObservers(of number: ObjectNumber, _ slots: PropertyMask? = nil) {
+        guard hasObservers(of: number) else { return }
+        if family.keeps(ObserverNotice(context: context, number: number, slots: slots)) { return }
+        observed.willChange(number, slots)
+        observed.didChange(number, slots)
+        notifyChildren(of: number, slots)
+    }
+
+    /// Notifies the observers of an object in child contexts, which show its values below their
+    /// edits.
+    func notifyChildren(of number: ObjectNumber, _ slots: PropertyMask?) {
+        for child in children {
+            if let record = child.graph[number] { child.reporter.touch(record, .refresh) }
+            child.reporter.notifyObservers(of: number, slots)
+        }
+    }
+
+    // MARK: Objects
+
+    /// Records that an object is about to change, also in child contexts, which show its values
+    /// below their edits.
+    func touch(_ record: ObjectRecord, _ reason: UnreportedChanges.Reason) {
+        for child in children {
+            guard let record = child.graph[record.reference.number] else { continue }
+            child.reporter.touch(record, .refresh)
+        }
+        listUpdater.didEdit(record.reference)
+        if changes.isHeard {
+            changes.touch(record, reason)
+            scheduleReport()
+        } else if !participants.isEmpty {
+            scheduleReport()
+        }
+    }
+
+    /// Records the changes of a merge before they are applied.
+    ///
+    /// `own` is the context's in-flight save, whose transaction may be part of the group.
+    func touch(_ group: MergedGroup, besides own: InFlightSave?) {
+        for child in children { child.reporter.touch(group, besides: own) }
+        guard changes.isHeard, let model = session?.model else { return }
+        let others = group.transactions.lazy.filter { own?.isMade(by: $0) != true }
+        let foreign = Set(others.flatMap(\.changes).map(\.object.number))
+        let edited = Set(own?.records.map(\.reference.number) ?? [])
+        for change in group.changes {
+            let number = change.object.number
+            // Changes made only by the own save were reported when they were edited, apart from
+            // values that the daemon added.
+            let isForeign = foreign.contains(number)
+            if !isForeign, edited.contains(number) { continue }
+            if let record = graph[number], record.object != nil {
+                changes.touch(record, .refresh)
+            }
+            if isForeign { changes.merge(change.kind, model.id(of: change.object)) }
+        }
+        if parent != nil, !changes.isEmpty { scheduleReport() }
+    }
+
+    /// Registers an observer of object changes.
+    func add(_ observation: ObjectsObservation) { changes.add(observation) }
+
+    /// Returns the object changes from now on.
+    func stream() -> AsyncThrowingStream<ObjectsChange, any Error> {
+        changes.stream(limit: core.limits.bufferedPayloads)
+    }
+
+    /// Applies edits to lists, and reports pending changes.
+    func processPendingChanges() {
+        listUpdater.stepOverlays()
+        guard changes.isHeard, !changes.isEmpty, !changes.isNotifying else { return }
+        let change = changes.drain(at: context.position)
+        if change.isEmpty { return }
+        changes.notify(change, limit: core.limits.bufferedPayloads)
+        if !changes.isEmpty { scheduleReport() }
+    }
+
+    /// Runs postponed work and reports pending changes, here and in child contexts.
+    func processScheduled() {
+        changes.isScheduled = false
+        let work = postponed
+        postponed = []
+        for work in work { work() }
+        processPendingChanges()
+        for child in children { child.reporter.processScheduled() }
+    }
+
+    /// Schedules work in a separate job on the context's actor.
+    func postpone(_ work: @escaping () -> Void) {
+        postponed.append(work)
+        scheduleReport()
+    }
+
+    /// Schedules a job that reports pending changes.
+    func scheduleReport() {
+        guard !changes.isScheduled else { return }
+        changes.isScheduled = true
+        family.link.signalChanges()
+    }
+}

@@ -1,0 +1,150 @@
+import TandemModel
+import TandemWire
+
+/// The save of a child context, which moves its edits into the parent.
+struct ChildSave: ContextPart {
+    let context: ManagedObjectContext
+
+    /// Moves all edits into the parent, or none; sends requests only for what validation reads.
+    func save(
+        _ options: SaveOptions, into parent: ManagedObjectContext, _ calls: DaemonCalls
+    ) async throws -> Position {
+        precondition(
+            options.saveID == nil && options.author == nil && options.contentHash == nil,
+            "A child context saves into its parent; give ids and authors to the save of the root context."
+        )
+        while true {
+            let before = try await connectedSession(calls)
+            reporter.processPendingChanges()
+            try editor.checkDroppedEdits()
+            let valid = try validator.validRecords()
+            // Reads during validation may have moved the context to another model.
+            guard session?.model === before.model else { continue }
+            // They may also have merged deletions, which end the edits of their objects.
+            let records = valid.filter { !$0.pending.isEmpty }
+            let conflicts = records.filter { $0.isInConflict && !$0.pending.isPredicted }
+            let policy = options.policy ?? context.mergePolicy
+            if policy == .error, !conflicts.isEmpty { throw self.error(conflicts, before) }
+            let parentSave = ParentSave(parent: parent, policy: policy)
+            parent.editor.undoGroup { parentSave.apply(records) }
+            forgetEdits(of: records)
+            return before.position(merged)
+        }
+    }
+
+    /// Removes the edits of records, so that the parent's values become visible.
+    private func forgetEdits(of records: [ObjectRecord]) {
+        editor.clearUndo()
+        for record in records {
+            editor.removeEdited(record)
+            if record.pending.kind == .insert {
+                record.base = parent?.graph.object(record.reference)
+            }
+            record.pending = Edits()
+            record.seen = SlotValues()
+            reporter.notifyObservers(of: record.reference.number)
+        }
+        listUpdater.didEndEdits(of: records)
+    }
+
+    private func error(_ conflicts: [ObjectRecord], _ session: ServerState) -> TandemError {
+        let names = conflicts.map { session.model.id(of: $0.reference).description }
+        var error = TandemError(
+            .conflict,
+            "the parent context changed \(names.joined(separator: ", ")) meanwhile; roll back, or choose a merge policy"
+        )
+        error.conflicts = conflicts.map { record in
+            let theirs = record.isGone ? nil : record.base?.record
+            return MergeConflict(
+                object: record.reference, baseVersion: record.rootVersion,
+                theirs: theirs?.currentRow(modelVersion: session.model.version),
+                theirsVersion: record.rootVersion)
+        }
+        return error
+    }
+}
+
+extension ObjectRecord {
+    /// Whether the parent has edited or deleted the object since it was first edited here.
+    fileprivate var isInConflict: Bool {
+        guard let base else { return false }
+        // Deletions on both sides do not conflict.
+        if base.record.isDeleted { return pending.kind != .delete }
+        return base.record.editedValues.contains { seen[$0.key] != $0.value }
+    }
+}
+
+/// Applies a child's edits to its parent, and resolves conflicts by a policy.
+private struct ParentSave {
+    let parent: ManagedObjectContext
+    let policy: MergePolicy
+
+    /// Applies the edits of records.
+    ///
+    /// New objects come first, because other objects may refer to them, and deletions last.
+    func apply(_ records: [ObjectRecord]) {
+        let news = records.filter { $0.pending.kind == .insert }
+        for record in news {
+            parent.editor.insert(childsObject: record.reference, record.entity)
+        }
+        let wanted = records.filter {
+            // The parent predicts the effects of delete rules itself.
+            $0.pending.kind != .insert && !$0.pending.isPredicted && isWanted($0)
+        }
+        let changed = (news + wanted).filter { $0.pending.kind != .delete }
+        for record in changed { change(record) }
+        // Ranks are set last, because only now all members exist.
+        for record in changed { placeMembers(of: record) }
+        for record in wanted where record.pending.kind == .delete {
+            parent.editor.delete(parent.graph.record(record.reference))
+        }
+    }
+
+    private func isWanted(_ record: ObjectRecord) -> Bool {
+        guard record.isInConflict else { return true }
+        switch policy {
+        case .error, .rollback: return false
+        case .storeTrump: return record.pending.kind != .delete && !record.isGone
+        case .objectTrump, .overwrite: return !record.isGone
+        }
+    }
+
+    private func change(_ record: ObjectRecord) {
+        let mine = parent.graph.record(record.reference)
+        // Setting a value also updates its folded texts in the parent.
+        for (slot, value) in record.sentValues {
+            if policy == .storeTrump, record.isOutdated(slot) { continue }
+            parent.editor.set(present(value), slot, of: mine)
+        }
+        for property in record.entity.properties {
+            // If one end is a to-one relationship, its value decides.
+            guard let relationship = property.relationship, relationship.toMany,
+                relationship.inverseToMany
+            else { continue }
+            for member in (record.pending.removed[property.slot] ?? []).sorted() {
+                parent.editor.remove(parent.graph.record(member), from: property.slot, of: mine)
+            }
+            for member in (record.pending.added[property.slot] ?? []).sorted()
+            where !parent.graph.record(member).isDeleted {
+                parent.editor.add(parent.graph.record(member), to: property.slot, of: mine)
+            }
+        }
+    }
+
+    private func placeMembers(of record: ObjectRecord) {
+        let mine = parent.graph.record(record.reference)
+        for (slot, places) in record.pending.ranks {
+            let members = parent.graph.members(of: mine, slot)
+            parent.editor.place(
+                places.filter { members?.contains($0.key) ?? true }, slot, of: mine)
+        }
+    }
+
+    /// Returns a value, or null for an object that the parent deleted meanwhile.
+    private func present(_ value: Value) -> Value {
+        guard let target = value.reference, parent.graph.record(target).isDeleted else {
+            return value
+        }
+        return .null
+    }
+}

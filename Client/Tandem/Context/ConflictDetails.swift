@@ -1,0 +1,13 @@
+public import TandemModel
+
+/// The base, local and stored values of an object for which a save was refused.
+public struct ConflictDetails: Hashable, Sendable {
+    /// The object.
+    public var object: ObjectID
+    /// The values on which the edits are based.
+    public var base: [String: Value]
+    /// The values including the edits.
+    public var ours: [String: Value]
+    /// The values in the store, or nil if the object was deleted there.
+    public var theirs: [String: Value]?
+}

@@ -1,0 +1,104 @@
+import TandemModel
+import TandemWire
+
+/// A part of a context, which has one job and reaches the other parts through the context.
+///
+/// Parts with state are classes whose stored properties are private (``StatefulPart``). Parts
+/// without state are values, made when an operation begins: they retain the context until it ends.
+/// A context is a part too, so that its public methods name the parts in the same way.
+protocol ContextPart {
+    var context: ManagedObjectContext { get }
+}
+
+/// A part that keeps state as long as its context lives.
+class StatefulPart: ContextPart {
+    private unowned var owner: ManagedObjectContext?
+
+    /// The context, which retains this part.
+    final var context: ManagedObjectContext {
+        guard let owner else { preconditionFailure("A part is attached when its context is made.") }
+        return owner
+    }
+
+    /// Sets the context, when it is made.
+    final func attach(to context: ManagedObjectContext) {
+        precondition(owner == nil, "A part belongs to one context.")
+        owner = context
+    }
+}
+
+// MARK: Parts with state
+
+extension ContextPart {
+    var family: ContextFamilyState { context.family }
+    var graph: ObjectGraph { context.graph }
+    var loader: ObjectLoader { context.loader }
+    var failures: ReadFailures { context.failures }
+    var editor: ObjectEditor { context.editor }
+    var reporter: ChangeReporter { context.reporter }
+    var listUpdater: ListUpdater { context.listUpdater }
+    var saving: SavePipeline { context.saving }
+}
+
+// MARK: Operations
+
+extension ContextPart {
+    var merger: MergeEngine { MergeEngine(context: context) }
+    var applier: MergeApplier { MergeApplier(context: context) }
+    var follower: PositionFollower { PositionFollower(context: context) }
+    var pins: PinMover { PinMover(context: context) }
+    var reads: PositionedReads { PositionedReads(context: context) }
+    var validator: EditValidator { EditValidator(context: context) }
+}
+
+// MARK: What all parts share
+
+extension ContextPart {
+    var core: ContainerCore { context.core }
+    var connection: Connection { context.core.connection }
+    var participants: MergeParticipants { context.family.participants }
+    var debug: DebugLog? { context.debug }
+    var parent: ManagedObjectContext? { context.parent }
+    var children: [ManagedObjectContext] { context.children }
+
+    /// The connection's log and model as known to the context, or nil before its first use.
+    var session: ServerState? { context.family.session }
+
+    /// The position up to which everything is merged.
+    var merged: UInt64 { context.family.merged }
+
+    /// The root context, which sends requests, merges, and saves into the store.
+    var root: ManagedObjectContext {
+        var root = context
+        while let parent = root.parent { root = parent }
+        return root
+    }
+
+    /// The context and its ancestors, the root last.
+    var lineage: [ManagedObjectContext] { [context] + (parent?.lineage ?? []) }
+}
+
+// MARK: Connecting
+
+extension ContextPart {
+    /// Makes sure that the context has a position, and returns it.
+    func connected(_ calls: DaemonCalls) async throws -> Position {
+        try await connectedSession(calls).position(merged)
+    }
+
+    /// Makes sure that the context has a position in the session, and returns the session.
+    func connectedSession(_ calls: DaemonCalls) async throws -> ServerState {
+        try failures.throwFault()
+        if let session {
+            try core.checkClasses(session.model)
+            return session
+        }
+        let found = try await calls.session()
+        try core.checkClasses(found.model)
+        _ = try await calls.journalEnd()
+        if let session { return session }
+        guard let now = connection.knownSession else { return found }
+        family.enter(now, at: now.position)
+        return now
+    }
+}

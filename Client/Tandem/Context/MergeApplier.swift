@@ -1,0 +1,195 @@
+import TandemModel
+import TandemWire
+
+/// Applies merged groups to the rows of a context, and lets its lists and observers follow.
+struct MergeApplier: ContextPart {
+    let context: ManagedObjectContext
+
+    /// Applies a group to the rows, lets all participants step, and then lets them deliver.
+    ///
+    /// `related` contains rows that were checked with ``checkRows(_:)``.
+    func apply(
+        _ group: MergedGroup, verdicts: [ObjectIdentifier: [Verdict]],
+        related: [StoredObject] = []
+    ) {
+        participants.deliver()
+        guard session != nil, group.to >= merged else { return }
+        let start = debug?.now ?? 0
+        reporter.touch(group, besides: saving.inFlight)
+        family.holdNotices()
+        family.advance(to: group.to)
+        saving.completeInFlight(from: group)
+        var touched: [ObserverNotice] = []
+        let changes = group.changes
+        for at in changes.indices {
+            let reference = changes[at].object
+            if reporter.hasObservers(of: reference.number) {
+                let isWhole = changes[at].kind == .insert || changes[at].kind == .delete
+                let slots = isWhole ? nil : changes[at].changed
+                touched.append(
+                    ObserverNotice(context: context, number: reference.number, slots: slots))
+            }
+            guard var record = graph[reference.number] else { continue }
+            if record.reference.tag != reference.tag {
+                graph.correct(reference)
+                guard let corrected = graph[reference.number] else { continue }
+                record = corrected
+            }
+            applyChanges(changes, at, into: record, version: group.versions[reference.number])
+            failures.didLoad(record)
+            let kind = changes[at].kind
+            // Undoing a deletion does not tell which members the object had.
+            if group.isBackward, kind == .insert { record.forgetMembers() }
+        }
+        for (number, version) in group.versions.others {
+            guard let record = graph[number], record.row != nil || record.version != 0 else {
+                continue
+            }
+            record.version = version
+        }
+        for stored in related { graph.adopt(checked: stored) }
+        failures.dropDoubtfulEdits()
+        finish(group, verdicts, touched)
+        trace(group, since: start)
+    }
+
+    private func finish(
+        _ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]],
+        _ touched: [ObserverNotice]
+    ) {
+        participants.step(group, verdicts)
+        // Published before observers are notified, because they may cause the next merge, whose
+        // saves have to follow these.
+        publishSaves(of: group)
+        family.markTold(through: group.to, isOtherLog: group.isOtherLog)
+        family.notify(family.drainNotices() + touched)
+        if family.hasUnreportedNotices { reporter.postpone { [family] in family.notify([]) } }
+        reporter.processPendingChanges()
+        participants.deliver()
+    }
+
+    /// Publishes the saves of a group that were not reported before.
+    private func publishSaves(of group: MergedGroup) {
+        let payloads = family.payloads
+        guard let session, payloads.hasListeners else { return }
+        payloads.describe { session.position($0) }
+        for transaction in group.transactions where transaction.position > family.told {
+            payloads.publish(transaction, session.model)
+        }
+    }
+
+    /// Applies the change at index `at` to a record.
+    ///
+    /// The parameter is the whole array, because a copy of the change would retain its contents.
+    private func applyChanges(
+        _ changes: [Change], _ at: Int, into record: ObjectRecord, version: UInt64?
+    ) {
+        switch changes[at].kind {
+        case .insert:
+            record.row = changes[at].row
+            record.version = version ?? merged
+            record.isMissing = false
+            record.ranks.removeAll()
+            for slot in record.entity.toManySlots { record.members[slot] = [] }
+        case .update:
+            // The connection subscribes to every pushed entity, so the row stays as current as one
+            // that was read.
+            record.row = changes[at].row
+            if let version { record.version = version }
+        case .touch: break
+        case .delete:
+            editor.forgetUndo(of: record)
+            // Child contexts are notified while the object still exists.
+            for child in children { child.editor.discardEdits(of: changes[at].object.number) }
+            record.fault()
+            record.isMissing = true
+            failures.recordDeletion(of: record)
+            editor.removeEdited(record)
+            record.pending = Edits()
+            return
+        }
+        if !record.members.isEmpty { applyLinks(changes[at], into: record) }
+    }
+
+    /// Applies added and removed members to the relationships whose members are held.
+    ///
+    /// The members of a changed relationship are dropped if the change does not list its links.
+    private func applyLinks(_ change: Change, into record: ObjectRecord) {
+        let toMany = record.members.keys.filter { change.changed.contains($0) }
+        for slot in toMany where !change.links.contains(where: { $0.slot == slot }) {
+            guard change.kind != .insert else { continue }
+            record.members[slot] = nil
+            record.ranks[slot] = nil
+        }
+        for link in change.links where record.members[link.slot] != nil {
+            if link.isAdded {
+                record.members[link.slot]?.insert(link.target)
+            } else {
+                record.members[link.slot]?.remove(link.target)
+            }
+            guard let rank = link.rank else { continue }
+            record.ranks[link.slot, default: [:]][link.target] = link.isAdded ? rank : nil
+        }
+    }
+
+    /// Restarts the context at a position of the session: drops all loaded data and keeps the
+    /// edits.
+    func restart(in now: ServerState, at position: UInt64) {
+        participants.deliver()
+        let start = debug?.now ?? 0
+        participants.forEachList { $0.noteLoss() }
+        let from = merged
+        let isOtherLog = !pins.isHere(now)
+        let missed = missed(now, at: position)
+        if missed?.left(after: isOtherLog ? 0 : family.told) != nil {
+            family.payloads.interrupt()
+        }
+        for record in graph where record.object != nil { reporter.touch(record, .invalidation) }
+        let before = session?.model
+        family.holdNotices()
+        family.enter(now, at: position)
+        if let before, before !== now.model {
+            graph.rebind(ModelTranslation(from: before, to: now.model))
+        }
+        for record in graph { record.fault(at: merged) }
+        graph.removeAll(where: \.isIdle)
+        var group = MergedGroup(restartFrom: from, at: merged, missed: missed)
+        group.isOtherLog = isOtherLog
+        finish(
+            group, [:],
+            reporter.observedNumbers.map {
+                ObserverNotice(context: context, number: $0, slots: nil)
+            })
+        trace(group, since: start)
+    }
+
+    /// Returns the saves that a restart at a position skips, or nil if it skips none.
+    ///
+    /// The installation of a model does not count as a save.
+    private func missed(_ now: ServerState, at position: UInt64) -> SaveGap? {
+        guard let session else { return nil }
+        let all = SaveGap(after: session.position(merged), through: now.position(position))
+        if pins.isHere(now), position <= merged { return nil }
+        // The ring does not have all transactions after the session's position yet.
+        guard session.generation == now.generation, position <= now.position,
+            case .transactions(let skipped) = connection.recent(
+                after: merged, through: position, generation: now.generation)
+        else { return all }
+        let isSave = { (content: Transaction.Content) in
+            if case .model = content { false } else { true }
+        }
+        return skipped.contains { isSave($0.content) } ? all : nil
+    }
+
+    /// Traces a merge.
+    private func trace(_ group: MergedGroup, since start: UInt64) {
+        guard let debug, debug.traces(.merge) else { return }
+        let parts = [
+            ("position", "\(group.to)"), ("after", "\(group.from)"),
+            ("transactions", "\(group.transactions.count)"), ("objects", "\(group.changes.count)"),
+            ("listeners", "\(participants.all.count)"),
+        ]
+        let anew = group.isRestart ? [("anew", "yes")] : []
+        debug.trace(.merge, context.name, since: start, parts + anew)
+    }
+}

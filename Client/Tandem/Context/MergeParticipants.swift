@@ -1,0 +1,88 @@
+import TandemWire
+
+/// The lists and observers of a context family, which step with every merge; all are referenced
+/// weakly.
+final class MergeParticipants {
+    /// A weak reference to a participant.
+    private struct Reference {
+        weak var value: (any MergeParticipant)?
+        /// The same participant, if it is a list.
+        weak var list: (any ListParticipant)?
+    }
+
+    private var references: [Reference] = []
+    /// Participants that have stepped but have not delivered yet.
+    private var undelivered: [any MergeParticipant] = []
+
+    /// Whether nothing was registered, or all of it was removed.
+    var isEmpty: Bool { references.isEmpty }
+
+    /// All participants that still exist.
+    var all: [any MergeParticipant] { references.compactMap(\.value) }
+
+    /// The participants that are lists.
+    var lists: [any ListParticipant] { references.compactMap(\.list) }
+
+    /// Whether any participant exists, or has a delivery outstanding.
+    var isAnyoneThere: Bool {
+        !undelivered.isEmpty || references.contains { $0.value != nil }
+    }
+
+    /// Whether a list waits for a fetch.
+    var isAnyoneWaiting: Bool { references.contains { $0.list?.isWaiting ?? false } }
+
+    /// Whether a list has not applied the latest edits.
+    var isAnyOverlayStale: Bool { references.contains { $0.list?.isOverlayStale == true } }
+
+    /// Registers an observer.
+    func add(_ observer: any MergeParticipant) { add(Reference(value: observer)) }
+
+    /// Registers a list.
+    func add(list: any ListParticipant) { add(Reference(value: list, list: list)) }
+
+    private func add(_ new: Reference) {
+        references.removeAll { $0.value == nil || $0.value === new.value }
+        references.append(new)
+    }
+
+    func remove(_ participant: any MergeParticipant) {
+        references.removeAll { $0.value == nil || $0.value === participant }
+        undelivered.removeAll { $0 === participant }
+    }
+
+    /// Calls `body` for every list.
+    func forEachList(_ body: (any ListParticipant) -> Void) {
+        for reference in references {
+            if let list = reference.list { body(list) }
+        }
+    }
+
+    // MARK: Stepping
+
+    /// Lets all participants step over a group; they deliver with the next ``deliver()``.
+    func step(_ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]]) {
+        assert(undelivered.isEmpty, "A merge begins after the delivery of the one before.")
+        let all = all
+        for participant in all { participant.step(group, verdicts[ObjectIdentifier(participant)]) }
+        undelivered = all
+    }
+
+    /// Lets lists apply the latest edits, and deliver the changes.
+    func stepOverlays() {
+        guard isAnyOverlayStale else { return }
+        let stale = lists.filter(\.isOverlayStale)
+        if stale.isEmpty { return }
+        // Pending deliveries refer to the lists as they are before this update.
+        deliver()
+        let stepped: [any MergeParticipant] = stale.filter { $0.stepOverlay() }
+        undelivered += stepped.filter { new in !undelivered.contains { $0 === new } }
+        deliver()
+    }
+
+    /// Calls `deliver()` of all participants that stepped.
+    ///
+    /// A nested merge first completes the delivery of the merge around it.
+    func deliver() {
+        while !undelivered.isEmpty { undelivered.removeFirst().deliver() }
+    }
+}

@@ -1,0 +1,518 @@
+import TandemModel
+import TandemWire
+
+/// The pending edits of a context: which objects have some, and how each edit changes both ends of
+/// a relationship.
+final class ObjectEditor: StatefulPart {
+    /// Objects with pending edits; they are retained until the edits are saved or dropped.
+    private let edited = EditedObjects()
+    private let undoStack: UndoStack
+    /// Edits that were dropped because the current model has no property for them; the next save
+    /// reports them.
+    private var droppedEdits = DroppedEdits()
+
+    init(_ limits: ClientLimits) { undoStack = UndoStack(limit: limits.undoSteps) }
+
+    // MARK: Edited objects
+
+    /// The objects with pending edits, in the order of their first edits.
+    var editedObjects: [ManagedObject] { edited.objects }
+
+    /// The number of objects with pending edits.
+    var editedCount: Int { edited.count }
+
+    /// Whether an object has pending edits.
+    var hasPendingEdits: Bool { !edited.isEmpty }
+
+    /// Whether there are edits to save, or dropped edits that the next save reports.
+    var hasChanges: Bool {
+        !droppedEdits.isEmpty || edited.objects.contains { !$0.record.pending.isEmpty }
+    }
+
+    /// Calls `body` for each object with pending edits; changes made meanwhile are not visited.
+    func forEachEdited(_ body: (ManagedObject) throws -> Void) rethrows {
+        try edited.forEach(body)
+    }
+
+    /// Adds an object whose record has got pending edits.
+    func addEdited(_ object: ManagedObject) {
+        assert(!object.record.pending.isEmpty, "Only objects with pending edits are added.")
+        edited.add(object)
+    }
+
+    /// Removes the object of a record that is about to lose its pending edits.
+    func removeEdited(_ record: ObjectRecord) { edited.remove(record) }
+
+    /// Returns the objects with pending edits of a kind.
+    func pending(_ kind: Edits.Kind) -> [ManagedObject] {
+        edited.objects.filter { $0.record.pending.kind == kind && !$0.record.pending.isEmpty }
+    }
+
+    /// Whether this context or an ancestor has edits.
+    var hasEdits: Bool {
+        !edited.isEmpty || saving.inFlight != nil || parent?.editor.hasEdits ?? false
+    }
+
+    /// The records whose edits do not exist in the layer below.
+    var editedRecords: [ObjectRecord] {
+        edited.objects.map(\.record) + (saving.inFlight?.records ?? [])
+    }
+
+    /// Records the names of edited properties that do not exist in `place`.
+    func noteDropped(_ names: Set<String>, in place: String) {
+        droppedEdits.record(names, in: place)
+    }
+
+    /// Records the dropped edits of a save that did not happen.
+    func noteDropped(_ lost: DroppedEdits) { droppedEdits.merge(lost) }
+
+    /// Throws `schemaMismatch` if edits were dropped; only once, so that the next save can save the
+    /// others.
+    func checkDroppedEdits() throws(TandemError) {
+        guard let error = droppedEdits.error else { return }
+        droppedEdits = DroppedEdits()
+        throw error
+    }
+
+    // MARK: Values and links
+
+    /// Changes the pending edits of a record, in one slot or as a whole.
+    ///
+    /// Maintains the undo stack and the list of edited objects, and notifies observers.
+    func edit(_ record: ObjectRecord, _ slot: Int? = nil, _ change: (inout Edits) -> Void) {
+        let object = graph.object(of: record)
+        let slots = slot.map { PropertyMask(CollectionOfOne($0)) }
+        reporter.touch(record, .edit)
+        undoStack.register(record)
+        reporter.observed.willChange(record.reference.number, slots)
+        switch record.pending.edit(change) {
+        case .none: break
+        case .first:
+            record.pending.serial = edited.nextSerial()
+            edited.add(object)
+            record.recordSeen()
+        case .gone:
+            edited.remove(record)
+            record.pending.serial = 0
+        }
+        // Observers that were notified of the imminent change may have made lists read the object.
+        listUpdater.didEdit(record.reference)
+        reporter.observed.didChange(record.reference.number, slots)
+        reporter.notifyChildren(of: record.reference.number, slots)
+    }
+
+    /// Sets a value, and mirrors the edit of a to-one relationship at its other ends.
+    ///
+    /// A deleted object accepts no edits.
+    func set(_ value: Value, _ slot: Int, of record: ObjectRecord) {
+        guard !record.isGone else { return }
+        // Setting the stored value again removes the edit.
+        let isBack =
+            record.isBased && record.inFlight.values[slot] == nil
+            && record.committedValue(slot) == value.inRow
+        let edited = isBack ? nil : value
+        undoStack.begin()
+        defer { undoStack.end() }
+        guard let relationship = record.entity.properties[slot].relationship else {
+            edit(record, slot) { $0.values[slot] = edited }
+            return setFolded(from: value, slot, of: record)
+        }
+        unlink(record, slot, relationship)
+        edit(record, slot) { $0.values[slot] = edited }
+        if let target = value.reference { link(record, to: target, relationship) }
+    }
+
+    /// Removes the edit of a value, even if the value below it is not loaded.
+    func unset(_ slot: Int, of record: ObjectRecord) {
+        if let below = record.committedValue(slot) { return set(below, slot, of: record) }
+        if let relationship = record.entity.properties[slot].relationship {
+            unlink(record, slot, relationship)
+        }
+        edit(record, slot) { $0.values[slot] = nil }
+    }
+
+    /// Removes a record from the other end of its to-one relationship.
+    private func unlink(_ record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship) {
+        guard let old = record.value(slot)?.reference, let other = graph.known(old) else { return }
+        let inverse = relationship.inverseSlot
+        if relationship.inverseToMany {
+            lose(record, from: inverse, of: other)
+        } else if other.value(inverse)?.reference?.number == record.reference.number {
+            edit(other, inverse) { $0.values[inverse] = .null }
+        }
+    }
+
+    /// Adds a record to the other end of its to-one relationship.
+    private func link(
+        _ record: ObjectRecord, to target: ObjectReference, _ relationship: CompiledRelationship
+    ) {
+        let other = graph.record(target)
+        let inverse = relationship.inverseSlot
+        if relationship.inverseToMany {
+            return gain(record, to: inverse, of: other)
+        }
+        let slot = other.entity.properties[inverse].relationship?.inverseSlot ?? 0
+        if let rival = other.value(inverse)?.reference, rival.number != record.reference.number,
+            let loser = graph.known(rival)
+        {
+            edit(loser, slot) { $0.values[slot] = .null }
+        }
+        edit(other, inverse) { $0.values[inverse] = .reference(record.reference) }
+    }
+
+    /// Adds a member to a to-many relationship, at both ends.
+    func add(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
+        guard let relationship = record.entity.properties[slot].relationship else { return }
+        if !relationship.inverseToMany {
+            return set(.reference(record.reference), relationship.inverseSlot, of: member)
+        }
+        if graph.members(of: record, slot)?.contains(member.reference) == true { return }
+        undoStack.begin()
+        defer { undoStack.end() }
+        gain(member, to: slot, of: record)
+        gain(record, to: relationship.inverseSlot, of: member)
+    }
+
+    /// Removes a member from a to-many relationship, at both ends.
+    func remove(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
+        guard let relationship = record.entity.properties[slot].relationship else { return }
+        if let known = graph.members(of: record, slot), !known.contains(member.reference) { return }
+        undoStack.begin()
+        defer { undoStack.end() }
+        if relationship.inverseToMany {
+            lose(member, from: slot, of: record)
+            lose(record, from: relationship.inverseSlot, of: member)
+        } else {
+            set(.null, relationship.inverseSlot, of: member)
+        }
+    }
+
+    private func gain(_ member: ObjectRecord, to slot: Int, of record: ObjectRecord) {
+        let below = record.membersInFlight(slot)
+        edit(record, slot) { $0.add(member.reference, to: slot, below: below) }
+    }
+
+    private func lose(_ member: ObjectRecord, from slot: Int, of record: ObjectRecord) {
+        let below = record.membersInFlight(slot)
+        edit(record, slot) { $0.remove(member.reference, from: slot, below: below) }
+    }
+
+    /// Removes all references to an object that was never saved and will not be.
+    func unlinkAll(_ record: ObjectRecord) {
+        for property in record.entity.properties {
+            guard let relationship = property.relationship else { continue }
+            if !relationship.toMany {
+                set(.null, property.slot, of: record)
+                continue
+            }
+            for member in graph.members(of: record, property.slot) ?? [] {
+                guard let other = graph.known(member) else { continue }
+                remove(other, from: property.slot, of: record)
+            }
+        }
+    }
+
+    /// Updates the folded texts of a value that was set.
+    private func setFolded(from value: Value, _ source: Int, of record: ObjectRecord) {
+        for derivation in record.entity.derivations
+        where derivation.kind == .folded && derivation.source == source {
+            set(CompiledDerivation.folded(value), derivation.slot, of: record)
+        }
+    }
+
+    /// Replaces the members of an ordered relationship, with the fewest edits that produce the
+    /// order.
+    ///
+    /// A member that occurs twice keeps its first place. Deleted objects are left out.
+    func setMembers(_ wanted: [ObjectRecord], _ slot: Int, of record: ObjectRecord) {
+        guard !record.isGone else { return }
+        undoStack.begin()
+        defer { undoStack.end() }
+        let before = graph.members(of: record, slot) ?? []
+        let news = Set(wanted.map(\.reference))
+        for member in before.subtracting(news).sorted() {
+            remove(graph.record(member), from: slot, of: record)
+        }
+        for member in wanted where !before.contains(member.reference) {
+            add(member, to: slot, of: record)
+        }
+        arrange(wanted.map(\.reference), slot, of: record)
+    }
+
+    /// Gives new ranks to the members that need one for the order.
+    private func arrange(_ wanted: [ObjectReference], _ slot: Int, of record: ObjectRecord) {
+        var left = graph.members(of: record, slot) ?? []
+        let order = wanted.filter { left.remove($0) != nil }
+        place(
+            RankPlan(order.map { graph.places(of: $0, in: record, slot) }).changed, slot, of: record
+        )
+    }
+
+    /// Sets ranks of members of an ordered relationship.
+    func place(_ places: [ObjectReference: Rank], _ slot: Int, of record: ObjectRecord) {
+        guard !record.isGone, !places.isEmpty else { return }
+        edit(record, slot) { $0.place(places, in: slot) }
+    }
+
+    // MARK: Inserting and deleting
+
+    /// Creates an object of an entity.
+    func insert(_ name: String, _ calls: DaemonCalls) async throws -> ManagedObject {
+        while true {
+            let model = try await connectedSession(calls).model
+            guard let entity = model.entity(named: name) else { throw model.unknownEntity(name) }
+            if let number = connection.nextNumber() { return insert(entity, number) }
+            try await calls.leaseNumbers()
+        }
+    }
+
+    private func insert(_ entity: CompiledEntity, _ number: ObjectNumber) -> ManagedObject {
+        let record = graph.newRecord(ObjectReference(tag: entity.tag, number: number), entity)
+        // Undoing the insert restores this state, in which the object does not exist.
+        record.isMissing = true
+        edit(record) { edits in
+            edits.kind = .insert
+            for (slot, value) in entity.defaults.enumerated() where !value.isNull {
+                edits.values[slot] = value
+            }
+            for derivation in entity.derivations where derivation.kind == .folded {
+                let value = CompiledDerivation.folded(entity.defaults[derivation.source])
+                if !value.isNull { edits.values[derivation.slot] = value }
+            }
+        }
+        record.isMissing = false
+        return graph.object(of: record)
+    }
+
+    /// Creates a record for an object that a child context inserted, with its derived values.
+    func insert(childsObject reference: ObjectReference, _ entity: CompiledEntity) {
+        let new = graph.newRecord(reference, entity)
+        // Undoing the insert restores this state, in which the object does not exist.
+        new.isMissing = true
+        edit(new) { edits in
+            edits.kind = .insert
+            for slot in entity.derived where !entity.defaults[slot].isNull {
+                edits.values[slot] = entity.defaults[slot]
+            }
+        }
+        new.isMissing = false
+    }
+
+    /// Marks an object for deletion, with the effects of delete rules; discards a new object.
+    func delete(_ record: ObjectRecord) {
+        undoStack.begin()
+        defer { undoStack.end() }
+        if record.pending.isPredicted { return edit(record) { $0.isPredicted = false } }
+        guard !record.isDeleted else { return }
+        var waiting = cascaded(by: record)
+        delete(record, isPredicted: false)
+        while let next = waiting.popLast() {
+            guard !next.record.isDeleted else { continue }
+            let more = cascaded(by: next.record)
+            delete(next.record, isPredicted: next.isStored)
+            waiting += more
+        }
+    }
+
+    private func delete(_ record: ObjectRecord, isPredicted: Bool) {
+        let others = allEnds(of: record)
+        if record.pending.kind == .insert {
+            unlinkAll(record)
+            undoStack.register(record)
+            discard(record)
+            record.isMissing = true
+        } else {
+            edit(record) { edits in
+                edits = Edits()
+                edits.kind = .delete
+                edits.isPredicted = isPredicted
+            }
+        }
+        notifyEnds(others)
+    }
+
+    /// Notifies observers of the objects related to an object that appears or disappears.
+    func notifyEnds(of record: ObjectRecord) { notifyEnds(allEnds(of: record)) }
+
+    private func notifyEnds(_ ends: [(reference: ObjectReference, slot: Int)]) {
+        for (end, slot) in ends {
+            reporter.notifyObservers(of: end.number, PropertyMask(CollectionOfOne(slot)))
+        }
+    }
+
+    /// Returns the loaded objects at the other ends of all relationships, each with the slot of the
+    /// inverse.
+    private func allEnds(of record: ObjectRecord) -> [(reference: ObjectReference, slot: Int)] {
+        record.entity.properties.flatMap { property in
+            property.relationship.map { relationship in
+                graph.destinations(of: record, property.slot, relationship).map {
+                    ($0, relationship.inverseSlot)
+                }
+            } ?? []
+        }
+    }
+
+    /// Returns the loaded objects that a deletion cascades to.
+    ///
+    /// `isStored` is true if the store has the link, so that the daemon will find it.
+    private func cascaded(by record: ObjectRecord) -> [(record: ObjectRecord, isStored: Bool)] {
+        record.entity.properties.flatMap { property -> [(record: ObjectRecord, isStored: Bool)] in
+            guard let relationship = property.relationship, relationship.deleteRule == .cascade
+            else { return [] }
+            let (slot, stored) = (property.slot, record.membersBelow(property.slot))
+            return graph.destinations(of: record, slot, relationship).map { end in
+                let isStored =
+                    relationship.toMany
+                    ? stored?.contains(end) == true
+                    : record.committedValue(slot)?.reference == end
+                return (graph.record(end), isStored)
+            }
+        }
+    }
+
+    /// Drops the pending edits of a record.
+    func discard(_ record: ObjectRecord) {
+        reporter.touch(record, .refresh)
+        edited.remove(record)
+        failures.forgetUnknown(of: record)
+        let wasDeleted = record.pending.kind == .delete
+        record.pending = Edits()
+        reporter.notifyObservers(of: record.reference.number)
+        if wasDeleted { notifyEnds(of: record) }
+    }
+
+    /// Drops all pending edits.
+    func rollback() {
+        undoStack.clear()
+        droppedEdits = DroppedEdits()
+        failures.forgetDropped()
+        for object in edited.objects {
+            let record = object.record
+            reporter.touch(record, .refresh)
+            if record.pending.kind == .insert { record.isMissing = true }
+            discard(record)
+        }
+        edited.removeAll()
+    }
+
+    // MARK: Changes by others
+
+    /// Drops the edits of an object that others deleted.
+    func discardEdits(of number: ObjectNumber) {
+        if let record = graph[number] {
+            undoStack.forget(record)
+            discard(record)
+        }
+        for child in children { child.editor.discardEdits(of: number) }
+    }
+
+    /// Applies the outcome of an insert whose new object was replaced by an existing one or
+    /// discarded.
+    func follow(_ lost: ObjectReference, to outcome: ObjectReference?) {
+        if let record = graph[lost.number] {
+            undoStack.forget(record)
+            edited.remove(record)
+            if let outcome {
+                let existing = graph.record(outcome)
+                if !existing.hasEdits { existing.seen = record.seen }
+                move(record, to: existing)
+            }
+            record.pending = Edits()
+            listUpdater.didEdit(lost)
+            reporter.notifyObservers(of: lost.number)
+        }
+        for child in children { child.editor.follow(lost, to: outcome) }
+    }
+
+    /// Drops the edit of a property, at both ends of a relationship.
+    func dropEdit(of slot: Int, _ record: ObjectRecord) {
+        guard record.entity.properties[slot].isToMany else { return unset(slot, of: record) }
+        let members = { (edits: [Int: Set<ObjectReference>]) in (edits[slot] ?? []).sorted() }
+        let inverse = record.entity.properties[slot].relationship
+        for member in members(record.pending.added) + members(record.pending.removed) {
+            let other = graph.record(member)
+            if let inverse, !inverse.inverseToMany {
+                unset(inverse.inverseSlot, of: other)
+            } else if record.pending.added[slot]?.contains(member) == true {
+                remove(other, from: slot, of: record)
+            } else {
+                add(other, to: slot, of: record)
+            }
+        }
+        edit(record, slot) { edits in
+            edits.added[slot] = nil
+            edits.removed[slot] = nil
+            edits.ranks[slot] = nil
+        }
+    }
+
+    /// Replaces a new object by an existing one, including in edits made while the save was in
+    /// flight.
+    func move(_ lost: ObjectRecord, to existing: ObjectRecord) {
+        let (old, new) = (lost.reference, existing.reference)
+        graph.remove(lost)
+        if let object = lost.object {
+            if existing.object == nil { existing.object = object }
+            object.rebind(to: existing)
+        }
+        if !lost.pending.isEmpty {
+            let serial = lost.pending.serial
+            existing.pending = existing.pending.under(lost.pending)
+            if existing.pending.serial == 0 { existing.pending.serial = serial }
+            edited.add(graph.object(of: existing))
+        }
+        for object in edited.objects {
+            object.record.pending.replace(old, by: new)
+            listUpdater.didEdit(object.record.reference)
+        }
+        undoStack.replace(old, by: new)
+        listUpdater.didEdit(new)
+    }
+
+    // MARK: Undo
+
+    /// Whether edits can be undone.
+    var allowsUndo: Bool {
+        get { undoStack.isEnabled }
+        set {
+            if !newValue { undoStack.clear() }
+            undoStack.isEnabled = newValue
+        }
+    }
+
+    var canUndo: Bool { undoStack.canUndo }
+
+    var canRedo: Bool { undoStack.canRedo }
+
+    /// Makes all edits in `body` one step.
+    func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {
+        undoStack.begin()
+        defer { undoStack.end() }
+        return try body()
+    }
+
+    /// Discards all steps.
+    func clearUndo() { undoStack.clear() }
+
+    /// Discards the steps of an object that no longer exists.
+    func forgetUndo(of record: ObjectRecord) { undoStack.forget(record) }
+
+    /// Undoes or redoes the last step; does nothing if there is none.
+    func exchange(isUndo: Bool) {
+        guard let group = undoStack.pop(isUndo: isUndo) else { return }
+        var counterpart: [UndoStack.Entry] = []
+        for entry in group.reversed() {
+            let record = entry.record
+            counterpart.append(UndoStack.Entry(record))
+            edited.remove(record)
+            reporter.touch(record, .edit)
+            record.pending = entry.edits
+            record.isMissing = entry.isMissing
+            let object = graph.object(of: record)
+            if !record.pending.isEmpty { edited.add(object) }
+            reporter.notifyObservers(of: record.reference.number)
+            notifyEnds(of: record)
+        }
+        undoStack.push(counterpart, isUndo: isUndo)
+    }
+}

@@ -1,0 +1,415 @@
+import TandemModel
+import TandemWire
+
+/// The records and objects of a context: one record for each object that the context knows.
+///
+/// Objects are unique: as long as an object is retained, the graph returns the same one.
+final class ObjectGraph: StatefulPart {
+    private let records = RecordTable()
+    /// The number of records at which unused ones are removed next.
+    private var sweepAt: Int
+    /// Contexts of finished loops over batches whose objects are still in use.
+    private var keptForObjects: [ManagedObjectContext] = []
+    /// The places of properties by name, shared by the context's objects.
+    let propertyCache = PropertyCache()
+
+    init(_ limits: ClientLimits) { sweepAt = limits.cachedRows }
+
+    /// The record of a number, or nil if this context has none.
+    subscript(number: ObjectNumber) -> ObjectRecord? { records[number] }
+
+    /// The number of records.
+    var count: Int { records.count }
+
+    /// Removes unused records.
+    func removeAll(where isUseless: (ObjectRecord) -> Bool) { records.removeAll(where: isUseless) }
+
+    /// Removes a record whose object another record takes over.
+    func remove(_ record: ObjectRecord) {
+        assert(
+            records[record.reference.number] === record, "Only records of the graph are removed.")
+        records[record.reference.number] = nil
+    }
+
+    /// Returns an answer whose rows are read in place where this graph has no records.
+    func answer(_ rows: StoredObjects, _ model: CompiledModel, count: Int) -> RowsAnswer {
+        RowsAnswer(
+            context, records, rows, model, repositionCount: family.repositionCount, count: count)
+    }
+
+    // MARK: Objects
+
+    func reference(_ id: ObjectID, _ session: ServerState) throws(TandemError) -> ObjectReference {
+        guard let reference = session.model.reference(to: id) else {
+            throw session.model.unknownEntity(id.entity)
+        }
+        return reference
+    }
+
+    /// Returns the object of a reference; it is unique as long as it is retained.
+    func object(_ reference: ObjectReference) -> ManagedObject { object(of: record(reference)) }
+
+    /// Returns the objects of adopted rows, in the same order.
+    func objects(of rows: StoredObjects) -> [ManagedObject] {
+        rows.withRows { lent in rows.indices.map { object(lent[$0].object) } }
+    }
+
+    func object(of record: ObjectRecord) -> ManagedObject {
+        if let object = record.object { return object }
+        let type = core.type(for: record.entity, in: session?.model)
+        // The class's initialiser may read other rows, and so release unused records.
+        record.pins += 1
+        let object = type.init(binding: ObjectBinding(context: context, record: record))
+        record.pins -= 1
+        record.object = object
+        if record.isFault { loader.noteFault(record.reference) }
+        return object
+    }
+
+    /// Returns the record of a reference; creates it if needed.
+    func record(_ reference: ObjectReference) -> ObjectRecord {
+        if let record = records[reference.number] { return record }
+        guard let entity = session?.model.entity(tagged: reference.tag) else {
+            preconditionFailure("References are checked against the model when they are received.")
+        }
+        let record = ObjectRecord(reference, entity)
+        record.base = parent?.graph.object(reference)
+        records[reference.number] = record
+        return record
+    }
+
+    /// Returns the record of an object that is new in this context; creates it if needed.
+    func newRecord(_ reference: ObjectReference, _ entity: CompiledEntity) -> ObjectRecord {
+        let record = records[reference.number] ?? ObjectRecord(reference, entity)
+        record.base = nil
+        records[reference.number] = record
+        return record
+    }
+
+    /// Returns the record of a reference if this context or an ancestor has one.
+    func known(_ reference: ObjectReference) -> ObjectRecord? {
+        if let record = records[reference.number] { return record }
+        guard let parent, parent.graph.known(reference) != nil else { return nil }
+        return record(reference)
+    }
+
+    /// Whether the context has a row of the object.
+    func holds(_ number: ObjectNumber) -> Bool { records[number]?.row != nil }
+
+    /// Stores a row that is valid at the context's position, unless the context has one.
+    func hold(_ object: ObjectReference, _ row: Row, version: UInt64?) {
+        let record = record(object)
+        guard record.row == nil, let version else { return }
+        record.row = row
+        record.version = version
+        record.isMissing = false
+        failures.didLoad(record)
+    }
+
+    // MARK: Removing
+
+    /// Removes unused records if there are many; their rows can be requested again.
+    ///
+    /// Called before a request is sent, never while an answer is being adopted: new records are not
+    /// in use yet.
+    func sweep() {
+        if records.count >= sweepAt { sweepNow() }
+    }
+
+    /// Removes unused records, however few there are.
+    func sweepNow() {
+        dropUnused()
+        records.removeAll(where: \.isIdle)
+        sweepAt = Swift.max(core.limits.cachedRows, records.count * 2)
+    }
+
+    /// Retains a context while its objects are in use, because they have no values without it.
+    ///
+    /// This context releases it when it is itself released.
+    func keepForObjects(_ other: ManagedObjectContext) {
+        keptForObjects.append(other)
+        dropUnused()
+    }
+
+    /// The number of retained contexts.
+    var keptCount: Int { keptForObjects.count }
+
+    /// Releases the retained contexts that have no objects in use.
+    func dropUnused() {
+        guard !keptForObjects.isEmpty else { return }
+        keptForObjects.removeAll { other in !other.graph.contains { $0.object != nil } }
+    }
+
+    // MARK: Refreshing
+
+    /// Turns an object into a fault, and drops its edits unless they are kept.
+    func refresh(_ record: ObjectRecord, keepsEdits: Bool) {
+        if record.isInserted { return }
+        reporter.touch(record, .refresh)
+        if !keepsEdits {
+            editor.forgetUndo(of: record)
+            editor.discard(record)
+        }
+        record.fault(at: merged)
+        reporter.notifyObservers(of: record.reference.number)
+        if record.isUnreadable { loader.loadAgain(record) }
+    }
+
+    /// Turns all objects into faults, and keeps their edits.
+    func refreshAll() {
+        for record in records where !record.isInserted && !record.isMissing {
+            if record.object != nil { reporter.touch(record, .refresh) }
+            record.fault(at: merged)
+            reporter.notifyObservers(of: record.reference.number)
+        }
+    }
+
+    /// Discards all objects and edits.
+    func reset() {
+        for record in records where record.object != nil { reporter.touch(record, .invalidation) }
+        editor.rollback()
+        for record in records {
+            record.fault()
+            reporter.notifyObservers(of: record.reference.number)
+        }
+        records.removeAll { $0.object == nil && $0.pins <= 0 }
+    }
+
+    // MARK: Received rows and references
+
+    /// Adopts a row that was read at the context's position.
+    func adopt(_ stored: StoredObject) throws(TandemError) {
+        _ = try entity(of: stored.object)
+        guard let record = recordToUpdate(with: stored) else { return }
+        guard stored.row.isValid(for: record.entity) else {
+            throw Self.unreadable(stored.object, record.entity)
+        }
+        hold(stored, in: record)
+    }
+
+    /// Adopts a row that was read at the context's position and checked with ``checkRows(_:)``.
+    func adopt(checked stored: StoredObject) {
+        if let record = recordToUpdate(with: stored) { hold(stored, in: record) }
+    }
+
+    /// Returns the record that a stored row updates, or nil if the record has a later row.
+    private func recordToUpdate(with stored: StoredObject) -> ObjectRecord? {
+        correct(stored.object)
+        let record = record(stored.object)
+        return record.row == nil || stored.version >= record.version ? record : nil
+    }
+
+    private func hold(_ stored: StoredObject, in record: ObjectRecord) {
+        record.row = stored.row
+        record.version = stored.version
+        record.isMissing = false
+        failures.didLoad(record)
+    }
+
+    /// Returns the error for a received row that is not a row of its entity.
+    static func unreadable(_ object: ObjectReference, _ entity: CompiledEntity) -> TandemError {
+        TandemError(.storage, "the row of \(entity.name)/\(object.number) cannot be read")
+    }
+
+    /// Checks received rows against the model.
+    func checkRows(_ rows: [StoredObject]) throws(TandemError) {
+        for stored in rows {
+            let entity = try entity(of: stored.object)
+            guard stored.row.isValid(for: entity) else {
+                throw Self.unreadable(stored.object, entity)
+            }
+        }
+    }
+
+    /// Checks received references against the model.
+    func check(_ references: [ObjectReference]) throws(TandemError) {
+        for reference in references { _ = try entity(of: reference) }
+    }
+
+    /// Returns the entity of a received reference; throws `storage` if the model does not have it.
+    func entity(of reference: ObjectReference) throws(TandemError) -> CompiledEntity {
+        if let entity = session?.model.entity(tagged: reference.tag) { return entity }
+        throw TandemError(
+            .storage, "the model lacks the entity of object \(reference.number)")
+    }
+
+    // MARK: Members
+
+    /// Returns the members of a to-many relationship, or nil if they have to be loaded first.
+    ///
+    /// The result includes the edits of both ends.
+    func members(of record: ObjectRecord, _ slot: Int) -> Set<ObjectReference>? {
+        guard let relationship = record.entity.properties[slot].relationship,
+            let below = record.membersBelow(slot)
+        else { return nil }
+        if relationship.inverseToMany {
+            return record.members(slot)?.filter { records[$0.number]?.isDeleted != true }
+        }
+        let added = [record.inFlight, record.pending].compactMap { $0.added[slot] }
+        return added.reduce(below) { $0.union($1) }.filter { member in
+            guard let other = records[member.number] else { return below.contains(member) }
+            if other.isDeleted { return false }
+            // The edit of the to-one end decides; the edit at this end may be only mirrored.
+            guard let value = other.editedValues[relationship.inverseSlot] else {
+                return below.contains(member)
+            }
+            return value.reference?.number == record.reference.number
+        }
+    }
+
+    /// Returns the members of a to-many relationship in order, or nil if they have to be loaded
+    /// first.
+    ///
+    /// The result includes the edits of both ends. Members without a rank come last; members of an
+    /// unordered relationship are sorted by number.
+    func membersInOrder(of record: ObjectRecord, _ slot: Int) -> [ObjectReference]? {
+        members(of: record, slot).map { members in
+            members.map { places(of: $0, in: record, slot) }.sorted(by: RankPlan.isBefore)
+                .map(\.member)
+        }
+    }
+
+    /// Returns the place of a member in the order.
+    func places(
+        of member: ObjectReference, in record: ObjectRecord, _ slot: Int
+    ) -> RankPlan.Place {
+        (member, rank(of: member, in: record, slot))
+    }
+
+    /// Returns the rank of a member, or nil if it was added without one.
+    private func rank(
+        of member: ObjectReference, in record: ObjectRecord, _ slot: Int
+    ) -> Rank? {
+        guard record.entity.properties[slot].relationship?.isOrdered == true else { return nil }
+        for edits in [record.pending, record.inFlight] {
+            if let rank = edits.ranks[slot]?[member] { return rank }
+            if edits.added[slot]?.contains(member) == true { return nil }
+        }
+        guard let base = record.base else { return record.ranks[slot]?[member] }
+        return base.managedObjectContext?.graph.rank(of: member, in: base.record, slot)
+    }
+
+    /// Returns the loaded objects at the other end of a relationship.
+    func destinations(
+        of record: ObjectRecord, _ slot: Int, _ relationship: CompiledRelationship
+    ) -> [ObjectReference] {
+        if relationship.toMany {
+            // If the members are not loaded, at least those added here are known.
+            let added = record.inFlight.applied(to: [], slot)
+            let known = members(of: record, slot) ?? record.pending.applied(to: added, slot)
+            return known.sorted()
+        }
+        return record.value(slot)?.reference.map { [$0] } ?? []
+    }
+
+    // MARK: Other entities and models
+
+    /// Replaces a record that was created under the name of another entity.
+    func correct(_ reference: ObjectReference) {
+        guard let wrong = records[reference.number], wrong.reference.tag != reference.tag else {
+            return
+        }
+        records[reference.number] = nil
+        editor.forgetUndo(of: wrong)
+        if !wrong.isIdle, let model = session?.model {
+            let right = record(reference)
+            let place = "\(right.id), which was mistaken for \(wrong.id)"
+            replace(wrong, by: right, ModelTranslation(from: model, to: model), in: place)
+            saving.inFlight?.replaceRecords { $0 === wrong ? right : $0 }
+        }
+        listUpdater.didEdit(reference)
+        for child in children { child.graph.correct(reference) }
+    }
+
+    /// Moves the records that have objects or edits to another model.
+    ///
+    /// Entities and properties are matched by their names and their former names.
+    func rebind(_ translation: ModelTranslation) {
+        let place = translation.subject
+        editor.clearUndo()
+        // Edited objects are retained until all records have moved, because their deinitialisers
+        // may run arbitrary code.
+        let held = editor.editedObjects
+        for old in records {
+            let number = old.reference.number
+            records[number] = nil
+            if old.isIdle {
+                old.isMissing = true
+            } else if let entity = translation.entity(old.entity) {
+                let reference = ObjectReference(tag: entity.tag, number: number)
+                let record = ObjectRecord(reference, entity)
+                record.isMissing = old.isMissing
+                record.version = old.version
+                record.base = old.base
+                records[number] = record
+                replace(old, by: record, translation, in: place)
+            } else {
+                discardRemoved(old, in: place)
+            }
+        }
+        // The in-flight save has to refer to the new records.
+        saving.inFlight?.replaceRecords { records[$0.reference.number] ?? $0 }
+        for child in children { child.graph.rebind(translation) }
+        withExtendedLifetime(held) {}
+    }
+
+    /// Replaces a record by one of another entity or model, which takes over its object and edits.
+    ///
+    /// Edits that do not exist in `place` are recorded as dropped.
+    private func replace(
+        _ old: ObjectRecord, by record: ObjectRecord, _ translation: ModelTranslation,
+        in place: String
+    ) {
+        editor.removeEdited(old)
+        failures.move(old, to: record, translation)
+        let lost = record.adopt(old, translation)
+        editor.noteDropped(lost.pending, in: place)
+        saving.inFlight?.lost.record(lost.inFlight, in: place)
+        if !record.pending.isEmpty { editor.addEdited(object(of: record)) }
+    }
+
+    /// Discards a record whose entity was removed with all its objects.
+    ///
+    /// The edits are recorded as dropped, unless they delete the object.
+    private func discardRemoved(_ old: ObjectRecord, in place: String) {
+        let name: Set = [old.entity.name]
+        if !old.pending.isEmpty, old.pending.kind != .delete {
+            editor.noteDropped(name, in: place)
+        }
+        if !old.inFlight.isEmpty, old.inFlight.kind != .delete {
+            saving.inFlight?.lost.record(name, in: place)
+        }
+        editor.removeEdited(old)
+        old.pending = Edits()
+        old.fault()
+        old.isMissing = true
+        failures.recordDeletion(of: old)
+        reporter.notifyObservers(of: old.reference.number)
+    }
+}
+
+extension ObjectGraph: Sequence {
+    var underestimatedCount: Int { count }
+
+    /// Iterates over the records in no particular order; changes meanwhile are not seen.
+    func makeIterator() -> RecordTable.Iterator { records.makeIterator() }
+}
+
+extension ObjectRecord {
+    /// Takes over the object and edits of a record of another entity or model, matched by property
+    /// name.
+    ///
+    /// Returns the names of the edited properties that do not exist in this record's entity.
+    fileprivate func adopt(
+        _ old: ObjectRecord, _ translation: ModelTranslation
+    ) -> (pending: Set<String>, inFlight: Set<String>) {
+        let moved = [old.pending, old.inFlight, Edits(values: old.seen)].map {
+            translation.edits($0, of: old.entity, in: entity)
+        }
+        (pending, inFlight, seen) = (moved[0].edits, moved[1].edits, moved[2].edits.values)
+        pins = old.pins
+        object = old.object
+        old.object?.rebind(to: self)
+        return (moved[0].lost, moved[1].lost)
+    }
+}

@@ -1,0 +1,97 @@
+import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Creates a new object of an entity; its id is final.
+    ///
+    /// Blocks only on the first use of the container and when the leased numbers are used up.
+    /// Throws `unknownEntity`, or `disconnected` if there was no connection yet.
+    public func insert(_ entity: String) throws -> ManagedObject {
+        try blocking { try await editor.insert(entity, $0) }
+    }
+
+    /// Creates a new object of a class.
+    public func insert<Object: ManagedEntity>(_ type: Object.Type) throws -> Object {
+        core.learn(type)
+        let object = try insert(type.entity.name)
+        guard let typed = object as? Object else {
+            throw TandemError(
+                .usage, "the entity \(type.entity.name) belongs to another class than \(type)")
+        }
+        return typed
+    }
+
+    /// Marks an object for deletion by the next save; a new object is discarded at once.
+    ///
+    /// The effects of delete rules are shown at once, as far as the context has loaded the objects.
+    /// To-one relationships to the object become null, and to-many relationships lose it. With the
+    /// rule `cascade`, loaded objects at the other end are marked as well, and so on from there.
+    ///
+    /// The daemon decides at the save: it also deletes related objects that the context has not
+    /// loaded, and keeps those that others have moved elsewhere in the meantime. With the rule
+    /// `deny` it refuses the save with `deleteDenied` (see ``ManagedObject/validateForDelete()``).
+    /// Undo reverts all of this.
+    public func delete(_ object: ManagedObject) {
+        precondition(
+            object.managedObjectContext === self,
+            "\(object.id) belongs to another context; delete it there.")
+        editor.delete(object.record)
+    }
+
+    /// Drops all pending edits: new objects disappear, and values return to the merged state.
+    public func rollback() {
+        editor.rollback()
+    }
+
+    /// Creates a child context for editing, which saves into this context and runs on its actor.
+    ///
+    /// The child shows the content of this context, including unsaved edits, with its own edits on
+    /// top. Merges and edits of this context appear in the child at once.
+    /// ``save(policy:saveID:author:contentHash:)`` of the child moves its edits into this context,
+    /// as one step of ``undo()``, and writes nothing to the store. Releasing the child drops its
+    /// edits. Child contexts can have children.
+    ///
+    ///     let form = context.makeChild(name: "form")
+    ///     let team = try form.existingObject(with: id)
+    ///     team["name"] = .string("Cameroon")     // visible only in `form`
+    ///     try form.save()                        // visible in `context`
+    ///     try context.save()                     // visible in all contexts
+    ///
+    /// - Parameter name: A name for messages; the journal lists saves under the name of the root
+    ///   context.
+    /// - Returns: A context without edits and with the same merge policy; it retains this context.
+    public func makeChild(name: String) -> ManagedObjectContext {
+        ManagedObjectContext(child: name, of: self)
+    }
+
+    // MARK: Undo
+
+    /// Whether edits can be undone; off by default.
+    ///
+    /// Setting it to false discards all steps.
+    public var allowsUndo: Bool {
+        get { editor.allowsUndo }
+        set { editor.allowsUndo = newValue }
+    }
+
+    /// Whether there is a step to undo.
+    public var canUndo: Bool { editor.canUndo }
+
+    /// Whether there is a step to redo.
+    public var canRedo: Bool { editor.canRedo }
+
+    /// Makes all edits in `body` one step of ``undo()``; groups may be nested.
+    ///
+    /// Outside of a group, every call is a separate step.
+    public func undoGroup<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try editor.undoGroup(body)
+    }
+
+    /// Undoes the last step; does nothing if there is none.
+    ///
+    /// Saves, rollbacks and resets discard all steps. Merged changes by others are not undone.
+    public func undo() { editor.exchange(isUndo: true) }
+
+    /// Redoes the step that was undone last; does nothing if there is none.
+    public func redo() { editor.exchange(isUndo: false) }
+}

@@ -1,0 +1,246 @@
+public import FoundationEssentials
+public import TandemModel
+public import TandemQuery
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Returns values of the matching objects, in order; blocks.
+    ///
+    /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
+    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read in
+    /// place, without objects.
+    ///
+    /// If making a value moves the context, for example because a save is merged, the remaining
+    /// values are as of the new position. Objects deleted by then have no values. A fetched array
+    /// of objects would keep them as deleted objects (``ManagedObject/isDeleted``).
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
+        sort: [String] = [], limit: Int? = nil
+    ) throws -> [Row] {
+        try fetchValues(
+            type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
+    }
+
+    /// Returns values of the matching objects, in order.
+    ///
+    /// Throws the errors of ``fetch(_:where:_:sort:limit:)``, and the error of a value that could
+    /// not be loaded. Costs far less than a fetch: rows that the context does not hold are read in
+    /// place, without objects. If making a value moves the context, the remaining values are as of
+    /// the new position, and objects deleted by then have no values.
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where format: String? = nil, _ arguments: [PredicateArgument] = [],
+        sort: [String] = [], limit: Int? = nil
+    ) async throws -> [Row] {
+        try await fetchValues(
+            type, for: FetchRequest(Row.Object.entity.name, format, arguments, sort, limit))
+    }
+
+    /// Returns values of a request's objects, in order; blocks.
+    ///
+    /// Throws the errors of ``fetch(_:prefetching:includesPendingChanges:)``, and the error of a
+    /// value that could not be loaded. Objects of another class than the values' are left out.
+    ///
+    ///     let request = FetchRequest(entity: "Team", sort: ["-wins"], limit: 20, offset: 40)
+    ///     let page = try context.fetchValues(TeamRow.self, for: request)
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, for request: FetchRequest
+    ) throws -> [Row] {
+        var (found, values): (FoundRows, [Row]?)
+        var attempt = 1
+        repeat {
+            found = try foundValues(Row.Object.self, request, attempt)
+            values = try self.values(Row.self, of: found)
+            attempt += 1
+        } while values == nil
+        var rows = values ?? []
+        try loadRest(of: found).forEach {
+            if let object = $0 as? Row.Object { rows.append(Row(RowReader(object))) }
+        }
+        try throwFaultFailure()
+        return rows
+    }
+
+    /// Returns values of a request's objects, in order.
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, for request: FetchRequest
+    ) async throws -> [Row] {
+        let found = try await foundValues(Row.Object.self, request)
+        var rows = try values(Row.self, of: found) ?? []
+        for object in try await loadRest(of: found) {
+            if let object = object as? Row.Object { rows.append(Row(RowReader(object))) }
+        }
+        try throwFaultFailure()
+        return rows
+    }
+
+    /// Returns the values of the rows that can be visited in place.
+    ///
+    /// The values are created directly in the array's storage. Returns nil if the connection was
+    /// lost before the last chunk; fetch again then.
+    @inlinable
+    func values<Row: ObjectValue>(_ type: Row.Type, of found: FoundRows) throws -> [Row]? {
+        var rows: [Row] = []
+        rows.reserveCapacity(found.expectedCount)
+        repeat {
+            try rows.append(addingCapacity: found.count) { span in
+                try found.forEach(where: { $0 is Row.Object.Type }) { source in
+                    span.append(Row(RowReader(source)))
+                }
+            }
+        } while try found.takeNext()
+        return found.isBroken ? nil : rows
+    }
+
+    /// Returns the results of a request; blocks until the first chunk arrives.
+    ///
+    /// Throws `disconnected` if the connection was lost in the middle of too many answers.
+    @usableFromInline
+    func foundValues(
+        _ type: any ManagedEntity.Type, _ request: FetchRequest, _ attempt: Int
+    ) throws -> FoundRows {
+        guard attempt <= core.limits.readAttempts else {
+            throw TandemError(
+                .disconnected,
+                "the connection was lost during \(attempt - 1) answers; fetch again")
+        }
+        core.learn(type)
+        failures.forgetValueFailure()
+        let parts = ChunkReader()
+        return FoundRows(
+            try blocking { try await fetches.picked(request, into: parts, $0) }, self, parts)
+    }
+
+    /// Returns the results of a request.
+    @usableFromInline
+    func foundValues(
+        _ type: any ManagedEntity.Type, _ request: FetchRequest
+    ) async throws -> FoundRows {
+        core.learn(type)
+        failures.forgetValueFailure()
+        return FoundRows(
+            try await cancellable { try await fetches.picked(request, $0) }, self)
+    }
+
+    /// Returns the objects that could not be visited, loaded; blocks.
+    @usableFromInline
+    func loadRest(of found: FoundRows) throws -> [ManagedObject] {
+        try blocking { try await loader.load(found.rest.map(\.record.reference), $0) }
+        return found.left
+    }
+
+    /// Returns the objects that could not be visited, loaded.
+    @usableFromInline
+    func loadRest(of found: FoundRows) async throws -> [ManagedObject] {
+        try await cancellable { try await loader.load(found.rest.map(\.record.reference), $0) }
+        return found.left
+    }
+
+    @usableFromInline
+    func throwFaultFailure() throws {
+        try failures.throwValueFailure()
+    }
+
+    /// Returns values of the objects that match a typed predicate, in order; blocks.
+    ///
+    /// Errors and cost are those of ``fetchValues(_:for:)``. Also throws `usage` for a key path
+    /// that names no property.
+    ///
+    ///     let rows = try context.fetchValues(TeamRow.self, where: \.wins > 3, sort: ["-wins"])
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) throws -> [Row] {
+        try fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    /// Returns values of the objects that match a typed predicate, in order.
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: TypedPredicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) async throws -> [Row] {
+        try await fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    /// Returns values of the objects that match a Foundation predicate, in order; blocks.
+    ///
+    /// Errors and cost are those of ``fetchValues(_:for:)``. Also throws the errors of
+    /// ``TandemQuery/ObjectPredicate/init(_:)``.
+    ///
+    ///     let rows = try context.fetchValues(TeamRow.self, where: #Predicate { $0.wins > 3 })
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) throws -> [Row] {
+        try fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    /// Returns values of the objects that match a Foundation predicate, in order.
+    @inlinable
+    public func fetchValues<Row: ObjectValue>(
+        _ type: Row.Type, where predicate: Predicate<Row.Object>, sort: [SortKey] = [],
+        limit: Int? = nil
+    ) async throws -> [Row] {
+        try await fetchValues(
+            type,
+            for: FetchRequest(Row.Object.self, where: predicate, sort: sort, limit: limit))
+    }
+
+    // MARK: Columns
+
+    /// Returns values of the objects that a request selects, or aggregates of groups, by column
+    /// name; blocks.
+    ///
+    ///     let zones = try context.fetchDictionaries(
+    ///         FetchRequest(entity: "Team", sort: ["-@sum.wins"]),
+    ///         FetchColumns(["zone", "@count", "@sum.wins"], groupBy: ["zone"]))
+    ///     zones.first?["@sum.wins"]
+    ///
+    /// Groups can be filtered by their aggregates:
+    /// `having: try ObjectPredicate(format: "@count > 3")`. The daemon computes the result from
+    /// saved data: pending edits are ignored, and the context does not subscribe to the entities. A
+    /// value that is too long for its row is returned as a reference
+    /// (`PersistentContainer.text(of:)`). Throws the errors of other fetches, and `usage` for
+    /// invalid columns. Cost: the daemon reads every matching object.
+    public func fetchDictionaries(
+        _ request: FetchRequest, _ columns: FetchColumns
+    ) throws -> [[String: Value]] {
+        try blocking { try await fetches.values(request, columns, $0) }
+    }
+
+    /// Returns values of the objects that a request selects, or aggregates of groups, by column
+    /// name.
+    public func fetchDictionaries(
+        _ request: FetchRequest, _ columns: FetchColumns
+    ) async throws -> [[String: Value]] {
+        try await cancellable { try await fetches.values(request, columns, $0) }
+    }
+
+    /// Returns values or aggregates at an earlier position; blocks.
+    ///
+    /// Throws the errors of ``fetch(_:at:members:)``.
+    public func fetchDictionaries(
+        _ request: FetchRequest, _ columns: FetchColumns, at position: Position
+    ) throws -> [[String: Value]] {
+        try blocking { try await pastReads.values(request, columns, at: position, $0) }
+    }
+
+    /// Returns values or aggregates at an earlier position.
+    public func fetchDictionaries(
+        _ request: FetchRequest, _ columns: FetchColumns, at position: Position
+    ) async throws -> [[String: Value]] {
+        try await cancellable { try await pastReads.values(request, columns, at: position, $0) }
+    }
+}

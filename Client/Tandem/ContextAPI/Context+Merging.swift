@@ -1,0 +1,149 @@
+public import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Whether the last automatic merge failed, in which case the context may show an older
+    /// position.
+    ///
+    /// The next successful merge resets the value to false. Fetches and saves merge first and throw
+    /// the error; ``PersistentContainer/connectionEvents`` reports each failure.
+    public var isStale: Bool { family.isStale }
+
+    /// Stops automatic merging; the context stays at its position until the next request.
+    public func pause() { family.isPaused = true }
+
+    /// Merges up to the end of the journal as one change, and resumes automatic merging; blocks.
+    @discardableResult
+    public func resume() throws -> Position { try blocking { try await follower.resume($0) } }
+
+    /// Merges up to the end of the journal as one change, and resumes automatic merging.
+    @discardableResult
+    public func resume() async throws -> Position {
+        try await follower.resume(suspendingCalls)
+    }
+
+    /// Waits until everything up to a position is merged; blocks.
+    ///
+    /// Works in every mode. Throws `timeout` if the journal does not reach the position within
+    /// `timeout` seconds, and `historyExpired` for a position of another log or epoch.
+    @discardableResult
+    public func reach(_ position: Position, timeout: Double = 10) throws -> Position {
+        try blocking { try await follower.reach(position, timeout, $0) }
+    }
+
+    /// Waits until everything up to a position is merged.
+    @discardableResult
+    public func reach(
+        _ position: Position, timeout: Double = 10
+    ) async throws -> Position {
+        try await follower.reach(position, timeout, suspendingCalls)
+    }
+
+    /// Merges up to the save of another context that a ``SavePayload`` describes; blocks.
+    ///
+    /// Updated objects are refreshed, inserted ones can be fetched and enter lists, and deleted
+    /// ones are removed. Unsaved edits stay on top. A context has a single position, so all earlier
+    /// saves are merged as well, in order, whether or not they were reported. Saves that are
+    /// already merged are not merged again. Throws `historyExpired` for a payload of another log or
+    /// epoch.
+    ///
+    ///     for try await payload in container.didSave where payload.author != "me" {
+    ///         try await context.mergeChanges(fromContextDidSave: payload)
+    ///     }
+    @discardableResult
+    public func mergeChanges(fromContextDidSave payload: SavePayload) throws -> Position {
+        try blocking { try await follower.mergeByHand(payload.position, $0) }
+    }
+
+    /// Merges up to a save of another context.
+    @discardableResult
+    public func mergeChanges(
+        fromContextDidSave payload: SavePayload
+    ) async throws -> Position {
+        try await follower.mergeByHand(payload.position, suspendingCalls)
+    }
+
+    /// Merges up to a save of another process into several contexts, given only its position;
+    /// blocks.
+    ///
+    /// A position can be sent as text, in a message, a file or an argument. The contexts are merged
+    /// one after another; the first failure ends the call. See
+    /// ``mergeChanges(fromContextDidSave:)``.
+    public static func mergeChanges(
+        fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
+    ) throws {
+        for context in contexts {
+            _ = try context.blocking { try await context.follower.mergeByHand(position, $0) }
+        }
+    }
+
+    /// Merges up to a save of another process into several contexts, one after another.
+    public static func mergeChanges(
+        fromRemoteContextSave position: Position, into contexts: [ManagedObjectContext]
+    ) async throws {
+        for context in contexts {
+            _ = try await context.follower.mergeByHand(position, context.suspendingCalls)
+        }
+    }
+
+    // MARK: Pins
+
+    /// The position of the pin, or nil if the context is not pinned.
+    public var pinnedPosition: Position? { family.pin == nil ? nil : position }
+
+    /// Keeps the context, its children and its lists at a position until it is moved; blocks.
+    ///
+    /// All later reads, by fetches, counts, lists and faults, return the state at that position,
+    /// whatever others save. Nothing is merged automatically. The context moves, as one change of
+    /// every list, with
+    ///
+    /// - another pin,
+    /// - ``unpin()``,
+    /// - a request for a later position: ``reach(_:timeout:)`` or merging by hand,
+    /// - a save, after which it is pinned at the position of the save.
+    ///
+    /// Conflicts are detected by version, as in contexts without a pin.
+    ///
+    ///     try context.pin()                  // at its present position
+    ///     let report = try makeReport(context)
+    ///     try context.unpin()
+    ///
+    /// The daemon keeps the required history for a limited time. The pin ends if it is not moved
+    /// for `limits.pinSeconds`, if the journal is trimmed during a loss of the connection, or if
+    /// the journal exceeds its cap. Reads then throw `historyExpired` until the context is pinned
+    /// again or unpinned. Cost: for every read the daemon undoes everything that was saved since.
+    ///
+    /// - Parameter position: The position; nil for the context's present one. An earlier position
+    ///   shows the state of that time.
+    /// - Returns: The context's position.
+    /// - Throws: One of these errors; the context then stays as it was:
+    ///   - `historyExpired` if the state at the position is no longer available; the message names
+    ///     the oldest readable position.
+    ///   - `limitExceeded` for too many pins, or if more was saved since than the daemon undoes.
+    ///   - `timeout` for a position after the journal's end.
+    ///   - `usage` for an earlier position if there are unsaved edits.
+    @discardableResult
+    public func pin(at position: Position? = nil) throws -> Position {
+        try blocking { try await pins.pin(position, $0) }
+    }
+
+    /// Keeps the context, its children and its lists at a position until it is moved.
+    @discardableResult
+    public func pin(at position: Position? = nil) async throws -> Position {
+        try await pins.pin(position, suspendingCalls)
+    }
+
+    /// Moves the context to the end of the journal as one change, and ends the pin; blocks.
+    ///
+    /// A context that merges automatically does so again.
+    @discardableResult
+    public func unpin() throws -> Position { try blocking { try await pins.unpin($0) } }
+
+    /// Moves the context to the end of the journal as one change, and ends the pin.
+    ///
+    /// A context that merges automatically does so again.
+    @discardableResult
+    public func unpin() async throws -> Position {
+        try await pins.unpin(suspendingCalls)
+    }
+}

@@ -1,0 +1,188 @@
+public import TandemModel
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Returns the object with an id, as a fault if it is not loaded; sends no request for it.
+    ///
+    /// Throws `unknownEntity` if the model does not have the id's entity. The object may not exist;
+    /// see ``existingObject(with:)``.
+    public func object(with id: ObjectID) throws -> ManagedObject {
+        let session = try blocking { try await connectedSession($0) }
+        return graph.object(try graph.reference(id, session))
+    }
+
+    /// Returns the loaded object with an id; blocks if it has to be loaded first.
+    ///
+    /// Throws `unknownObject` if there is none.
+    public func existingObject(with id: ObjectID) throws -> ManagedObject {
+        try blocking { try await loader.existing(id, $0) }
+    }
+
+    /// Returns the object with an id after loading it.
+    ///
+    /// Throws `unknownObject` if there is none.
+    public func existingObject(
+        with id: ObjectID
+    ) async throws -> ManagedObject {
+        try await cancellable { try await loader.existing(id, $0) }
+    }
+
+    /// Returns the object of a typed id, as a fault if it isn't held; sends no request.
+    ///
+    /// Throws `unknownEntity` if the model lacks the id's entity, and `usage` if the id is of
+    /// another class.
+    public func object<Object>(with id: TypedID<Object>) throws -> Object {
+        core.learn(Object.self)
+        return try typed(try object(with: id.id))
+    }
+
+    /// Returns the loaded object of a typed id; blocks if it isn't held.
+    ///
+    /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
+    public func existingObject<Object>(with id: TypedID<Object>) throws -> Object {
+        core.learn(Object.self)
+        return try typed(try existingObject(with: id.id))
+    }
+
+    /// Returns the loaded object of a typed id.
+    ///
+    /// Throws `unknownObject` if there is none, and `usage` if the id is of another class.
+    public func existingObject<Object>(
+        with id: TypedID<Object>
+    ) async throws -> Object {
+        core.learn(Object.self)
+        return try typed(try await existingObject(with: id.id))
+    }
+
+    private func typed<Object: ManagedEntity>(_ object: ManagedObject) throws -> Object {
+        guard let typed = object as? Object else {
+            throw TandemError(.usage, "\(object.id) is not of the entity \(Object.entity.name)")
+        }
+        return typed
+    }
+
+    // MARK: Loading
+
+    /// Loads faults with one request; blocks.
+    public func load(_ objects: some Sequence<ManagedObject>) throws {
+        try blocking { try await loader.load(objects.map(\.record.reference), $0) }
+    }
+
+    /// Loads faults with one request.
+    public func load(_ objects: [ManagedObject]) async throws {
+        try await cancellable { try await loader.load(objects.map(\.record.reference), $0) }
+    }
+
+    /// Loads objects and the objects that key paths reach from them; blocks.
+    ///
+    ///     try context.load(teams, prefetching: ["league", "players.club"])
+    ///
+    /// Sends one request for each step of the longest path, regardless of the number of objects and
+    /// paths. A request loads rows of related objects, and members with their rows. Data that is
+    /// already loaded is not requested. Without prefetching, each step of each object is a request
+    /// when it is first read. Loaded data that is not in use may be removed again
+    /// (`limits.cachedRows`). Throws `unknownProperty` for a key path that contains anything but
+    /// relationships, and the errors of reads.
+    public func load(
+        _ objects: some Sequence<ManagedObject>, prefetching keyPaths: [String]
+    ) throws {
+        try blocking {
+            try await prefetcher.load(objects.map(\.record.reference), prefetching: keyPaths, $0)
+        }
+    }
+
+    /// Loads objects and the objects that key paths reach from them.
+    public func load(
+        _ objects: [ManagedObject], prefetching keyPaths: [String]
+    ) async throws {
+        try await cancellable {
+            try await prefetcher.load(objects.map(\.record.reference), prefetching: keyPaths, $0)
+        }
+    }
+
+    /// Loads the members of a relationship of several objects with one request; blocks.
+    package func loadMembers(
+        of objects: [ManagedObject], _ relationship: String
+    ) throws {
+        let lists = objects.compactMap { object in
+            object.record.entity.slot(of: relationship).map { (object.record.reference, $0) }
+        }
+        try blocking { try await loader.load([], members: lists, $0) }
+    }
+
+    /// Loads the members of a loaded object as of the context's own position; blocks.
+    ///
+    /// Other reads first merge up to the position of their answer. A caller that prepares a save
+    /// based on the state it has seen must avoid that. The save would otherwise be based on the
+    /// merged state, and lists would report the merge and the save separately. If the object is not
+    /// loaded, or the journal does not reach back to the position, nothing is loaded. Cost: none
+    /// for members that are loaded; otherwise one request, for which the daemon undoes everything
+    /// that was saved since.
+    package func loadMembersInPlace(_ relationship: String, of object: ManagedObject) throws {
+        guard let slot = object.entity.slot(of: relationship) else { return }
+        try blocking { try await loader.loadMembersInPlace(object.record, slot, $0) }
+    }
+
+    /// Returns a value with its content in place of a reference to the content; blocks.
+    package func withContent(_ value: Value) throws -> Value {
+        switch value {
+        case .blob(let blob): .data(try blocking { try await loader.content(of: blob, $0) })
+        case .longText(let text):
+            .string(
+                String(
+                    decoding: try blocking { try await loader.content(of: text.blob, $0) },
+                    as: UTF8.self))
+        default: value
+        }
+    }
+
+    // MARK: Registered objects
+
+    /// The objects that the context knows: those in use and those with unsaved edits.
+    ///
+    /// Objects deleted from the store are not included. Cost: linear in the number of records.
+    public var registeredObjects: Set<ManagedObject> {
+        Set(graph.lazy.filter { !$0.isMissing }.compactMap(\.object))
+    }
+
+    /// Returns the object with an id if the context knows it; sends no request and creates no
+    /// object.
+    ///
+    /// Also returns nil if the object was deleted from the store. ``object(with:)`` creates the
+    /// object if needed.
+    public func registeredObject(for id: ObjectID) -> ManagedObject? {
+        guard let record = graph[id.number], !record.isMissing,
+            let tag = session?.model.entity(named: id.entity)?.tag,
+            record.entity.ancestors.contains(tag)
+        else { return nil }
+        return record.object
+    }
+
+    /// Turns all objects into faults and keeps their edits, like ``refresh(_:mergeChanges:)`` with
+    /// true.
+    ///
+    /// The next read first merges up to the daemon's position, and loads at that position. New
+    /// objects and lists stay as they are.
+    public func refreshAllObjects() {
+        graph.refreshAll()
+    }
+
+    /// Turns an object into a fault; pending edits are kept if `mergeChanges` is true, and dropped
+    /// otherwise.
+    ///
+    /// If an earlier read of the object failed, the object is loaded at once, which may block; see
+    /// ``faultFailure``.
+    public func refresh(_ object: ManagedObject, mergeChanges: Bool) {
+        precondition(
+            object.managedObjectContext === self,
+            "\(object.id) belongs to another context; refresh it there.")
+        graph.refresh(object.record, keepsEdits: mergeChanges)
+    }
+
+    /// Discards all objects and edits.
+    ///
+    /// Objects that are still in use become faults without edits.
+    public func reset() {
+        graph.reset()
+    }
+}

@@ -1,0 +1,114 @@
+import TandemModel
+public import TandemQuery
+import TandemWire
+
+extension ManagedObjectContext {
+    /// Calls `handler` on the context's actor with changes to the context's objects while the
+    /// result is retained.
+    ///
+    /// Changes are reported when pending changes are processed:
+    ///
+    /// - at the end of every merge,
+    /// - before a save collects the edits,
+    /// - by ``processPendingChanges()``,
+    /// - otherwise in a separate job on the context's actor, which runs as soon as the editing job
+    ///   returns or suspends.
+    ///
+    /// Objects with merged changes are *refreshed*, objects edited here are *updated*. A save
+    /// reports nothing new, apart from values that the daemon added to it.
+    public func onObjectsDidChange(
+        _ handler: @escaping (ObjectsChange) -> Void
+    ) -> ObjectsObservation {
+        let observation = ObjectsObservation(handler)
+        reporter.add(observation)
+        return observation
+    }
+
+    /// The changes of the context's objects from now on; see ``onObjectsDidChange(_:)`` for when
+    /// they are reported.
+    ///
+    /// The sequence ends with the context. It throws `limitExceeded` if its iterator lags more than
+    /// ``ClientLimits/bufferedPayloads`` changes.
+    public var objectsDidChange: some AsyncSequence<ObjectsChange, any Error> {
+        reporter.stream()
+    }
+
+    /// Reports pending changes to the observers of the context's objects; does nothing if there are
+    /// none.
+    ///
+    /// Changes that the observers themselves make are reported in a later job, even if an observer
+    /// calls this method or saves.
+    public func processPendingChanges() {
+        reporter.processPendingChanges()
+    }
+
+    // MARK: Saves
+
+    /// The payloads of the saves that this context merges, its own included.
+    ///
+    /// Saves merged before the sequence was created are not included. A sequence can be iterated
+    /// once. It throws `limitExceeded` if the iteration lags too far, and `historyExpired` if the
+    /// context had to restart and skipped some saves.
+    public var didSave: SaveSequence { saves() }
+
+    /// Returns the merged saves that change objects of an entity or its subentities, or of an
+    /// author.
+    public func saves(of entity: String? = nil, by author: String? = nil) -> SaveSequence {
+        saves(SaveFilter(entity: entity, predicate: nil, author: author))
+    }
+
+    /// Returns the merged saves that change objects that match a predicate before or after the
+    /// save.
+    ///
+    /// The predicate is evaluated as in ``PersistentContainer/saves(of:where:by:)``.
+    public func saves(
+        of entity: String, where predicate: ObjectPredicate, by author: String? = nil
+    ) -> SaveSequence {
+        saves(SaveFilter(entity: entity, predicate: predicate, author: author))
+    }
+
+    private func saves(_ filter: SaveFilter) -> SaveSequence {
+        // Saves that are merged before the loop begins are buffered for it.
+        let stream = family.payloads.saves()
+        return SaveSequence(listen: { stream }, filter: filter)
+    }
+
+    /// Calls `handler` for every merged save that changes matching objects; blocks until the
+    /// observation begins.
+    ///
+    /// The predicate may read only an object's own attributes and to-one relationships; otherwise
+    /// `usage` is thrown. The observation begins after the context's position on return.
+    ///
+    /// The handler is called in journal order, before the merging call returns. Saves that are
+    /// merged together are reported one by one. The handler is also called if saves were missed,
+    /// because history expired or a new epoch began, and if the model no longer has what the
+    /// observer needs.
+    ///
+    /// If the context can't decide whether an object matches, the object is reported. This concerns
+    /// texts that are too long for their rows. It also concerns objects whose to-many relationships
+    /// alone changed, through the inverse, if the row is neither loaded nor part of the merged
+    /// saves. For such an object `before` and `after` are true, as for any matching object whose
+    /// row is unchanged.
+    public func observe(
+        _ entity: String, where predicate: ObjectPredicate? = nil,
+        _ handler: @escaping (ObserverEvent) -> Void
+    ) throws -> ContextObserver {
+        try blocking { try await root.observe(entity, predicate, handler, $0) }
+    }
+
+    private func observe(
+        _ entity: String, _ predicate: ObjectPredicate?,
+        _ handler: @escaping (ObserverEvent) -> Void, _ calls: DaemonCalls
+    ) async throws -> ContextObserver {
+        let session = try await connectedSession(calls)
+        let declaration = FetchRequest(entity: entity, predicate: predicate)
+        let request = try SaveMatcher(declaration, in: session.model).request
+        let following = try PersistentContainer.following([entity], session)
+        let _: ReadAnswer = try await reads.read(.read(following), calls) {
+            if case .objects(let answer) = $0 { answer } else { nil }
+        }
+        let observer = ContextObserver(self, request, handler)
+        participants.add(observer)
+        return observer
+    }
+}

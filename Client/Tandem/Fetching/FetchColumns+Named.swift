@@ -1,0 +1,24 @@
+import TandemModel
+import TandemQuery
+
+extension FetchColumns {
+    /// Throws `usage` for columns that the daemon could not decode.
+    func check() throws(TandemError) {
+        try checkLimits()
+        for column in columns where FetchColumn(column.description) != column {
+            throw TandemError(
+                .usage, "`\(column)` is not a column; give \(FetchColumn.form)")
+        }
+    }
+
+    /// Returns the values of each row by column name.
+    ///
+    /// Throws `storage` if the number of a row's values is not the number of columns.
+    func named(_ rows: [[Value]]) throws(TandemError) -> [[String: Value]] {
+        guard rows.allSatisfy({ $0.count == columns.count }) else {
+            throw TandemError.unexpectedAnswer("columns")
+        }
+        let names = columns.map(\.description)
+        return rows.map { Dictionary(zip(names, $0)) { first, _ in first } }
+    }
+}

@@ -1,0 +1,206 @@
+import TandemModel
+import TandemQuery
+import TandemWire
+
+/// Fetches of objects, ids, counts and columns at a context's position.
+struct FetchOperations: ContextPart {
+    let context: ManagedObjectContext
+
+    /// Returns the raw answer to a fetch at the context's position; controllers also open with it.
+    ///
+    /// If `adopts` is true, the context takes over the rows of the answer.
+    func fetched(
+        _ request: FetchRequest, kind: Fetch.Kind = .rows, related: [[String]] = [],
+        interests: [EntityTag] = [], columns: FetchColumns? = nil, adopts: Bool = true,
+        into parts: ChunkReader? = nil, _ calls: DaemonCalls
+    ) async throws -> FetchAnswer {
+        if let parent {
+            graph.sweep()
+            _ = try await connectedSession(calls)
+            return try await parent.fetches.fetched(
+                request, kind: kind, related: related, interests: interests, columns: columns,
+                calls)
+        }
+        try request.checkRange()
+        return try await traced(.fetch, { request.traceFields($0, kind) }) {
+            let session = try await connectedSession(calls)
+            let entity = try session.entity(of: request)
+            let family = request.includesSubentities ? entity.descendants : [entity.tag]
+            let isFollowed = kind != .count && kind != .columns
+            let wanted = !isFollowed ? [] : Set(family + interests + [entity.tag]).sorted()
+            let fetch = Fetch(
+                request: request, kind: kind, related: related, interests: wanted, at: 0,
+                columns: columns)
+            let answer: FetchAnswer = try await reads.read(.fetch(fetch), into: parts, calls) {
+                if case .fetched(let answer) = $0 { answer } else { nil }
+            }
+            if adopts { try adopt(answer) }
+            return answer
+        }
+    }
+
+    private func adopt(_ answer: FetchAnswer) throws {
+        try graph.check(answer.references)
+        for object in answer.related { try graph.adopt(object) }
+        for object in answer.objects { try graph.adopt(object) }
+        failures.dropDoubtfulEdits()
+    }
+
+    /// Returns the objects of a request, with those that key paths reach from them.
+    func fetchObjects(
+        _ request: FetchRequest, _ keyPaths: [String], _ includesPending: Bool,
+        _ calls: DaemonCalls
+    ) async throws -> [ManagedObject] {
+        let found = try await fetchObjects(
+            request, includesPending: includesPending, calls)
+        if !keyPaths.isEmpty {
+            try await prefetcher.load(found.map(\.record.reference), prefetching: keyPaths, calls)
+        }
+        return found
+    }
+
+    /// Returns the ids of the objects of a request.
+    func ids(
+        _ request: FetchRequest, _ includesPending: Bool, _ calls: DaemonCalls
+    ) async throws -> [ObjectID] {
+        let before = try await connectedSession(calls)
+        if includesPending, try editsAbove(request, before.model) != nil {
+            return try await fetchObjects(request, calls).map(\.id)
+        }
+        let answer = try await fetched(request, kind: .references, calls)
+        let model = (session ?? before).model
+        return answer.references.map { model.id(of: $0) }
+    }
+
+    private func fetchObjects(
+        _ request: FetchRequest, includesPending: Bool = true, attempt: Int = 1,
+        _ calls: DaemonCalls
+    ) async throws -> [ManagedObject] {
+        let model = try await connectedSession(calls).model
+        guard includesPending, let overlay = try editsAbove(request, model),
+            request.limit ?? 0 >= 0, request.offset >= 0
+        else { return graph.objects(of: try await fetched(request, calls).objects) }
+        let answer = try await fetched(
+            overlay.wideRequest, related: overlay.relatedPaths, interests: overlay.interests,
+            calls)
+        return try await applyEdits(request, answer, attempt, calls)
+    }
+
+    /// Returns what a request selects: rows if this is a root context without relevant edits,
+    /// otherwise objects.
+    ///
+    /// In a blocking call with a chunk reader, the rows of a chunked answer are not included: the
+    /// caller takes them from the reader.
+    func picked(
+        _ request: FetchRequest, into parts: ChunkReader? = nil, _ calls: DaemonCalls
+    ) async throws -> FetchSelection {
+        guard parent == nil else { return .objects(try await fetchObjects(request, calls)) }
+        let before = try await connectedSession(calls)
+        guard try editsAbove(request, before.model) == nil else {
+            return .objects(try await fetchObjects(request, calls))
+        }
+        let answer = try await fetched(request, adopts: false, into: parts, calls)
+        guard let model = session?.model else { return .objects([]) }
+        return .rows(graph.answer(answer.objects, model, count: Int(clamping: answer.count)))
+    }
+
+    /// Applies the edits to an answer, after loading the objects that this depends on.
+    private func applyEdits(
+        _ request: FetchRequest, _ answer: FetchAnswer, _ attempt: Int, _ calls: DaemonCalls
+    ) async throws -> [ManagedObject] {
+        // The merge up to the answer may have changed the edits, and even the model.
+        guard let session, let overlay = try editsAbove(request, session.model) else {
+            return try await fetchObjects(request, attempt: attempt + 1, calls)
+        }
+        let lacking = overlay.lacking
+        guard lacking.isEmpty else {
+            try reads.checkAttempt(attempt)
+            try await loader.load(lacking, calls)
+            if merged == answer.position {
+                return try await applyEdits(request, answer, attempt + 1, calls)
+            }
+            return try await fetchObjects(request, attempt: attempt + 1, calls)
+        }
+        let found = overlay.applied(to: answer.objects.map { graph.record($0.object) })
+        return found.map { graph.object(of: $0) }
+    }
+
+    /// Returns the edits that a fetch has to consider, or nil if there are none.
+    private func editsAbove(
+        _ request: FetchRequest, _ model: CompiledModel
+    ) throws(TandemError) -> PendingOverlay? {
+        guard editor.hasEdits else { return nil }
+        let overlay = try PendingOverlay(request, context, model)
+        return overlay.isEmpty ? nil : overlay
+    }
+
+    /// Returns the number of objects of a request.
+    func count(
+        _ request: FetchRequest, _ includesPending: Bool, _ calls: DaemonCalls
+    ) async throws -> Int {
+        let answer = try await fetched(request, kind: .count, calls)
+        let stored = Int(clamping: answer.count)
+        guard includesPending, let session,
+            let overlay = try editsAbove(request, session.model)
+        else { return request.clipped(stored) }
+        guard let change = overlay.countChange else {
+            return try await fetchObjects(request, calls).count
+        }
+        return request.clipped(stored + change)
+    }
+
+    // MARK: Columns
+
+    /// Returns values or aggregates by column name.
+    func values(
+        _ request: FetchRequest, _ columns: FetchColumns, _ calls: DaemonCalls
+    ) async throws -> [[String: Value]] {
+        try columns.check()
+        let answer = try await fetched(request, kind: .columns, columns: columns, calls)
+        return try columns.named(answer.values)
+    }
+}
+
+extension ContextPart {
+    var fetches: FetchOperations { FetchOperations(context: context) }
+}
+
+extension ServerState {
+    /// Returns the entity of a request; throws `unknownEntity` if the model does not have it.
+    func entity(of request: FetchRequest) throws(TandemError) -> CompiledEntity {
+        if let entity = model.entity(named: request.entity) { return entity }
+        throw model.unknownEntity(request.entity)
+    }
+}
+
+extension FetchRequest {
+    /// Throws `usage` if the limit or the offset is negative.
+    func checkRange() throws(TandemError) {
+        guard limit ?? 0 >= 0, offset >= 0 else {
+            throw TandemError(.usage, "limit and offset of a fetch must not be negative")
+        }
+    }
+
+    /// Returns the number of objects that offset and limit leave of a number of matches.
+    fileprivate func clipped(_ count: Int) -> Int { min(limit ?? .max, max(0, count - offset)) }
+
+    /// Creates a request from the arguments of a typed fetch.
+    ///
+    /// Throws if the predicate or a sort key can't be parsed.
+    @usableFromInline
+    init(
+        _ entity: String, _ format: String?, _ arguments: [PredicateArgument], _ sort: [String],
+        _ limit: Int?
+    ) throws {
+        let keys = try sort.map { text in
+            guard let key = SortKey(text) else {
+                throw TandemError(.usage, "`\(text)` is not a sort key; give \(SortKey.form)")
+            }
+            return key
+        }
+        let predicate = try format.map {
+            try ObjectPredicate(format: $0, arguments: arguments)
+        }
+        self.init(entity: entity, predicate: predicate, sort: keys, limit: limit)
+    }
+}

@@ -1,0 +1,122 @@
+import DequeModule
+public import TandemModel
+import TandemQuery
+import TandemWire
+
+/// The effect of one save on the objects of an observer.
+public struct ObservedSave: Sendable {
+    /// An object that matched before the save or matches after it.
+    public struct Update: Hashable, Sendable {
+        /// The object.
+        public var object: ObjectID
+        /// The names of the changed properties.
+        public var changed: [String]
+        /// Whether the object matched before the save.
+        public var before: Bool
+        /// Whether the object matches after the save.
+        public var after: Bool
+    }
+
+    /// The save.
+    public var payload: SavePayload
+    /// New objects that match.
+    public var inserted: [ObjectID] = []
+    /// Changed objects that match before or after the save.
+    public var updated: [Update] = []
+    /// Deleted objects that matched.
+    public var deleted: [ObjectID] = []
+
+    /// Whether there is nothing to report.
+    public var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+}
+
+/// An event of an observer.
+public enum ObserverEvent: Sendable {
+    /// A save that changed matching objects.
+    case saved(ObservedSave)
+    /// A gap of saves that can no longer be reported; the application should read its objects
+    /// again.
+    case missed(SaveGap)
+    /// The model no longer has what the observer needs; the error gives the reason.
+    ///
+    /// The observer receives no saves until a model has it again. Then it first receives the gap.
+    case failed(TandemError)
+}
+
+/// Reports every save that changes objects of an entity that match a predicate before or after it.
+///
+/// Use an observer if no list is needed. The observation ends when the observer is released, or
+/// with ``cancel()``.
+public final class ContextObserver {
+    private weak var context: ManagedObjectContext?
+    private var request: CompiledRequest?
+    /// The model that lacks what the observer needs, and the last position reported before it.
+    private var unfit: (model: CompiledModel, since: Position)?
+    private let declaration: FetchRequest
+    private let handler: (ObserverEvent) -> Void
+    private var undelivered: Deque<ObserverEvent> = []
+    /// The last reported position; a context that moves back and forth reports each save once.
+    private var last: UInt64
+
+    init(
+        _ context: ManagedObjectContext, _ request: CompiledRequest,
+        _ handler: @escaping (ObserverEvent) -> Void
+    ) {
+        self.context = context
+        self.request = request
+        self.handler = handler
+        declaration = request.request
+        last = context.merged
+    }
+
+    /// Ends the observation.
+    public func cancel() { context?.participants.remove(self) }
+}
+
+extension ContextObserver: MergeParticipant {
+    func step(_ group: MergedGroup, _ verdicts: [Verdict]?) {
+        guard let session = context?.session else { return }
+        let told = SaveGap(
+            after: group.missed?.after ?? session.position(last),
+            through: session.position(group.to))
+        if unfit == nil, let missed = group.missed?.left(after: group.isOtherLog ? 0 : last) {
+            undelivered.append(.missed(missed))
+        }
+        defer { last = group.isOtherLog ? group.to : max(last, group.to) }
+        fit(session.model, told)
+        guard let request else { return }
+        var rows = TouchedRows(group.transactions, request)
+        for transaction in group.transactions {
+            defer { rows.pass(transaction) }
+            guard transaction.position > last else { continue }
+            let payload = SavePayload(
+                transaction, session.model, session.position(transaction.position))
+            let observed = SaveMatcher(request).match(payload) {
+                // A touch leaves the row unchanged. If a later transaction of the group changes it,
+                // `rows` has the earlier version.
+                rows[$0] ?? context?.graph[$0.number]?.row
+            }
+            if !observed.isEmpty { undelivered.append(.saved(observed)) }
+        }
+    }
+
+    /// Compiles the request for another model, or reports once per model why that is impossible.
+    private func fit(_ model: CompiledModel, _ told: SaveGap) {
+        guard (unfit?.model ?? request?.model) !== model else { return }
+        do {
+            request = try SaveMatcher(declaration, in: model).request
+        } catch {
+            request = nil
+            unfit = (model, unfit?.since ?? told.after)
+            return undelivered.append(.failed(error))
+        }
+        if let unfit {
+            undelivered.append(.missed(SaveGap(after: unfit.since, through: told.through)))
+        }
+        unfit = nil
+    }
+
+    func deliver() {
+        while !undelivered.isEmpty { handler(undelivered.removeFirst()) }
+    }
+}

@@ -1,0 +1,61 @@
+import TandemResults
+
+/// What a list has not published yet, and the list to show until then.
+///
+/// While an element is being made, the list must not change under its reader. A merge meanwhile is
+/// therefore recorded, and the old list is shown until the reads have ended.
+struct PendingPublication {
+    /// The list that is shown until all current reads have ended, if a merge changed it during a
+    /// read.
+    private(set) var heldList: SectionedList?
+    private var changes: [ControllerChange] = []
+    private var hasFailure = false
+    /// Whether a job that publishes after the current one is scheduled.
+    private var isScheduled = false
+
+    /// Records a change of the list; `old` is the list before it, if it is being read.
+    mutating func record(_ change: ControllerChange, from old: SectionedList?) {
+        changes.append(change)
+        heldList = heldList ?? old
+    }
+
+    /// Records that the list's error changed.
+    mutating func recordFailure() { hasFailure = true }
+
+    /// Returns whether a job has to be scheduled, which publishes after the current reads.
+    mutating func schedule() -> Bool {
+        defer { isScheduled = true }
+        return !isScheduled
+    }
+
+    /// Forgets everything, because the list was replaced.
+    mutating func reset() {
+        let wasScheduled = isScheduled
+        self = PendingPublication()
+        isScheduled = wasScheduled
+    }
+
+    /// Removes and returns what has to be published; nil if there is nothing.
+    ///
+    /// `isOfInterest` is asked for changes that leave the order as it is.
+    mutating func take(
+        _ isOfInterest: (ResultsChange) -> Bool
+    ) -> (changes: [ControllerChange], isWanted: Bool)? {
+        defer { self = PendingPublication() }
+        guard hasFailure || !changes.isEmpty else { return nil }
+        let isWanted =
+            hasFailure || heldList != nil
+            || changes.contains { $0.change.changesOrder || isOfInterest($0.change) }
+        return (changes, isWanted)
+    }
+}
+
+extension ResultsChange {
+    /// Whether ids are inserted, deleted or moved, so that not only values differ.
+    var changesOrder: Bool {
+        if !sections.isEmpty { return true }
+        return objects.contains { object in
+            if case .update = object { false } else { true }
+        }
+    }
+}
