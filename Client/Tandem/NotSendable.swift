@@ -1,7 +1,7 @@
-// These types belong to the actor that creates them. The unavailable conformances make the compiler
-// reject any transfer between actors, and any other declaration of the conformance.
+// Like their context, these types belong to the actor that creates them. The unavailable
+// conformances make the compiler reject any transfer between actors, and any other declaration of
+// the conformance.
 
-@available(*, unavailable) extension ManagedObjectContext: Sendable {}
 @available(*, unavailable) extension ManagedObject: Sendable {}
 @available(*, unavailable) extension ContextObserver: Sendable {}
 @available(*, unavailable) extension FetchedResultsController: Sendable {}

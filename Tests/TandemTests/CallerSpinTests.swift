@@ -40,7 +40,7 @@ import Testing
 
     /// Returns the spin policy of the next caller that waits for an answer.
     private func policy(_ connection: Connection) throws -> SpinPolicy {
-        try #require(connection.state.withLock { $0.inbound }).spin
+        try #require(connection.state.withLock { $0.io.inbound }).spin
     }
 
     private func save() -> ClientMessage {

@@ -33,10 +33,19 @@ enum SizeRules {
             Limit(name: "files", value: files, known: [:], measure: \.files.count),
             Limit(
                 name: "stored properties", value: properties,
-                known: [:], measure: \.properties),
+                known: [
+                    "Client/Tandem ClientLimits": "one property for each setting",
+                    "Daemon/TandemDaemon DaemonLimits": "one property for each setting",
+                    "Sources/tandem LogCommand": "one property for each option",
+                    "Sources/TandemModel CompiledEntity": "constant tables, compiled once",
+                    "Client/Tandem ObjectRecord": "the state of one object, without behaviour",
+                ], measure: \.properties),
             Limit(
                 name: "variables that others can change", value: openVariables,
-                known: [:], measure: \.openVariables),
+                known: [
+                    "Client/Tandem ObjectRecord": "the state of one object, without behaviour",
+                    "Sources/worldcup Team": "a class of the example, with its properties",
+                ], measure: \.openVariables),
         ]
     }
 

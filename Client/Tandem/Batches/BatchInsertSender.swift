@@ -17,21 +17,7 @@ import TandemWire
 /// - `cut`: the end of the chunk after the sent rows, or nil while the chunk may still grow.
 /// - `known`: the daemon's progress, while it is ahead of the rows that have arrived here.
 final class BatchInsertSender {
-    let entity: String
-    private let policy: MergePolicy
-    private let id: [UInt8]
-    private let author: String?
-    private let context: String
-    /// The maximum estimated size of a chunk's rows in bytes.
-    private let chunkBytes: Int
-    /// Receives rows that the daemon rejects, by index among all rows; the batch continues without
-    /// them.
-    ///
-    /// If nil, a rejected row ends the batch.
-    private let refusing: ((BatchRefusals) throws -> Void)?
-    /// Receives the object numbers of a chunk's rows, by index among all rows, before the chunk is
-    /// sent.
-    private let numbering: ((BatchNumbers) throws -> Void)?
+    private let order: BatchInsertOrder
     private var rows: [InsertRow] = []
     private var sent = 0
     private var cut: Int?
@@ -42,15 +28,11 @@ final class BatchInsertSender {
     private var underWay: [ReplyPromise<DaemonMessage>] = []
     /// The number of consecutive chunks that failed because the model had changed.
     var modelAttempts = 0
-    private var known: (rows: Int, hash: StableHash)?
-    /// The hash of all rows that arrived.
-    private var taken: StableHash
-    /// The hash of the inserted rows.
-    private var inserted: StableHash
-    /// The number of rows that arrived, rejected ones included.
-    private var came = 0
-    /// The number of inserted rows.
-    private(set) var count = 0
+    private var known: BatchPrefix?
+    /// The rows that arrived; their number includes rejected ones.
+    private var arrived: BatchPrefix
+    /// The inserted rows.
+    private var inserted: BatchPrefix
     /// The position of the last transaction.
     private(set) var position: UInt64?
     private var isExhausted = false
@@ -64,18 +46,20 @@ final class BatchInsertSender {
         refusing: ((BatchRefusals) throws -> Void)? = nil,
         numbering: ((BatchNumbers) throws -> Void)? = nil
     ) {
-        self.entity = entity
-        self.policy = policy
-        self.id = id
-        self.author = author
-        self.context = context
-        self.chunkBytes = chunkBytes
-        self.refusing = refusing
-        self.numbering = numbering
+        order = BatchInsertOrder(
+            entity: entity, policy: policy, id: id, author: author, context: context,
+            chunkBytes: chunkBytes, refusing: refusing, numbering: numbering)
         asks = mayBeRepeat
-        taken = StableHash(Array(entity.utf8) + [0, policy.rawValue])
-        inserted = taken
+        arrived = BatchPrefix(
+            rows: 0, hash: StableHash(Array(entity.utf8) + [0, policy.rawValue]))
+        inserted = arrived
     }
+
+    /// The entity's name.
+    var entity: String { order.entity }
+
+    /// The number of inserted rows.
+    var count: Int { inserted.rows }
 
     /// The maximum number of unanswered chunks: one that the daemon inserts, and one in its queue.
     static let partsUnderWay = 2
@@ -113,9 +97,10 @@ final class BatchInsertSender {
     ///
     /// Throws `usage` if the rows differ from those of an earlier attempt.
     func add(_ values: BatchValues) throws(TandemError) {
-        taken = values.hash(behind: taken)
-        let row = InsertRow(number: came, values: values, hash: taken, bytes: values.expectedBytes)
-        came += 1
+        arrived.hash = values.hash(behind: arrived.hash)
+        let row = InsertRow(
+            number: arrived.rows, values: values, hash: arrived.hash, bytes: values.expectedBytes)
+        arrived.rows += 1
         if let known { return try passOver(row, known) }
         rows.append(row)
         place(rows.count - 1)
@@ -134,7 +119,7 @@ final class BatchInsertSender {
     private func place(_ index: Int) {
         guard cut == nil else { return }
         let isFull =
-            index - sent == WireLimits.batchObjects || bytes + rows[index].bytes > chunkBytes
+            index - sent == WireLimits.batchObjects || bytes + rows[index].bytes > order.chunkBytes
         if index > sent, isFull { cut = index } else { bytes += rows[index].bytes }
     }
 
@@ -147,12 +132,11 @@ final class BatchInsertSender {
 
     /// Skips a row that the daemon has.
     private func passOver(
-        _ row: InsertRow, _ known: (rows: Int, hash: StableHash)
+        _ row: InsertRow, _ known: BatchPrefix
     ) throws(TandemError) {
-        count += 1
-        inserted = row.hash
+        inserted = BatchPrefix(rows: count + 1, hash: row.hash)
         guard count == known.rows else { return }
-        guard row.hash == known.hash else { throw isOther }
+        guard inserted == known else { throw isOther }
         self.known = nil
     }
 
@@ -173,10 +157,10 @@ final class BatchInsertSender {
         }
         let end = cut ?? sent
         var message = BatchInsert(
-            batchID: id, author: author, context: context, policy: policy,
+            batchID: order.id, author: order.author, context: order.context, policy: order.policy,
             modelVersion: model.version, entity: entity.tag, first: UInt64(count + sent),
-            before: sent > 0 ? rows[sent - 1].hash : inserted,
-            isLast: isExhausted && end == rows.count && !asks, namesRefused: refusing != nil,
+            before: sent > 0 ? rows[sent - 1].hash : inserted.hash,
+            isLast: isExhausted && end == rows.count && !asks, namesRefused: order.refusing != nil,
             after: position ?? 0)
         message.rows.reserveCapacity(end - sent)
         for index in sent..<end {
@@ -192,7 +176,7 @@ final class BatchInsertSender {
 
     /// Reports the object numbers of the next chunk, which has `count` rows.
     func reportNumbers(_ count: Int) throws {
-        try numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
+        try order.numbering?((sent..<sent + count).map { (rows[$0].number, numbers[$0]) })
     }
 
     /// Records that `count` rows of the next chunk were sent, with the promise of the answer.
@@ -242,8 +226,7 @@ final class BatchInsertSender {
     /// Removes the first rows, which are inserted now.
     private func drop(_ gone: Int) {
         guard gone > 0 else { return }
-        inserted = rows[gone - 1].hash
-        count += gone
+        inserted = BatchPrefix(rows: count + gone, hash: rows[gone - 1].hash)
         rows.removeFirst(gone)
         numbers.removeFirst(min(gone, numbers.count))
         if gone <= sent {
@@ -258,9 +241,9 @@ final class BatchInsertSender {
     /// Compares the daemon's progress with the rows that arrived.
     private func meet(_ reached: Int, _ hash: StableHash) throws(TandemError) {
         if reached > count {
-            known = (reached, hash)
+            known = BatchPrefix(rows: reached, hash: hash)
             if isExhausted { throw isOther }
-        } else if reached > 0, hash != inserted {
+        } else if reached > 0, hash != inserted.hash {
             throw isOther
         }
     }
@@ -269,7 +252,7 @@ final class BatchInsertSender {
     ///
     /// No chunk may be in flight. The rows are passed to `refusing` before any later row is sent.
     func leaveOut(_ refused: [BatchRefusal]) throws -> Bool {
-        guard let refusing, !refused.isEmpty else { return false }
+        guard let refusing = order.refusing, !refused.isEmpty else { return false }
         let places = refused.map { Int(clamping: $0.row) - count }
         guard places.allSatisfy(rows.indices.contains) else { return false }
         try refusing(zip(places, refused).map { (rows[$0].number, $1.error) })
@@ -277,10 +260,10 @@ final class BatchInsertSender {
         let kept = rows.indices.filter { !gone.contains($0) }
         numbers = kept.filter(numbers.indices.contains).map { numbers[$0] }
         rows = kept.map { rows[$0] }
-        taken = inserted
+        arrived.hash = inserted.hash
         for index in rows.indices {
-            taken = rows[index].values.hash(behind: taken)
-            rows[index].hash = taken
+            arrived.hash = rows[index].values.hash(behind: arrived.hash)
+            rows[index].hash = arrived.hash
         }
         // If the end of the batch was sent, it was in the chunk with the rejected rows: send it
         // again.
@@ -372,4 +355,29 @@ extension BatchValues {
         }
         return StableHash(writer.bytes)
     }
+}
+
+/// What a batch insert was asked to do.
+private struct BatchInsertOrder {
+    let entity: String
+    let policy: MergePolicy
+    let id: [UInt8]
+    let author: String?
+    let context: String
+    /// The maximum estimated size of a chunk's rows in bytes.
+    let chunkBytes: Int
+    /// Receives rows that the daemon rejects, by index among all rows; the batch continues without
+    /// them.
+    ///
+    /// If nil, a rejected row ends the batch.
+    let refusing: ((BatchRefusals) throws -> Void)?
+    /// Receives the object numbers of a chunk's rows, by index among all rows, before the chunk is
+    /// sent.
+    let numbering: ((BatchNumbers) throws -> Void)?
+}
+
+/// The first rows of a batch, with the hash that identifies them.
+private struct BatchPrefix: Equatable {
+    var rows: Int
+    var hash: StableHash
 }

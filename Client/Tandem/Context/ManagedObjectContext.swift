@@ -134,6 +134,14 @@ public final class ManagedObjectContext {
     }
 }
 
+// A context belongs to the actor that creates it. The compiler rejects any transfer.
+@available(*, unavailable) extension ManagedObjectContext: Sendable {}
+
 extension ManagedObjectContext: ContextPart {
     var context: ManagedObjectContext { self }
+}
+
+/// A weak reference to a child context.
+private struct WeakContext {
+    weak var value: ManagedObjectContext?
 }

@@ -157,7 +157,7 @@ final class ObjectLoader: StatefulPart {
             do {
                 try blocking { try await load(context, $0) }
             } catch let error as TandemError {
-                failures.note(error)
+                failures.record(error)
             } catch {
                 failures.replace(by: TandemError(.storage, "\(error)"))
             }

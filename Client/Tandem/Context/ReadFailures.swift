@@ -23,7 +23,7 @@ final class ReadFailures: StatefulPart {
     }
 
     /// Records the error of a failed load, unless an earlier one has not been thrown yet.
-    func note(_ failure: TandemError) {
+    func record(_ failure: TandemError) {
         if fault == nil { fault = failure }
     }
 
@@ -86,7 +86,7 @@ final class ReadFailures: StatefulPart {
         if let debug {
             debug.trace(.fault, context.name, since: debug.now, [("error", "\(error)")])
         }
-        note(error)
+        record(error)
         failedReads.markFailed(unknown: value, slot, of: record, error)
     }
 
