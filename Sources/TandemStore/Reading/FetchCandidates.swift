@@ -49,7 +49,7 @@ struct FetchCandidates {
         try view.current.scan(view.tables.rows, prefix: StoreKey.tag(tag)) {
             (number, value) throws(StoreError) -> Bool in
             guard !matches.hasEnough else { return false }
-            let object = try view.object(tag, number, in: .rows)
+            let object = try view.decoder.object(tag, number, in: .rows)
             if isCounting {
                 matches.accept(object, key: [])
                 try matches.chargeKeys(1)
@@ -70,7 +70,7 @@ struct FetchCandidates {
             try view.current.scan(view.tables[table], in: range) {
                 (key, value) throws(StoreError) in
                 try matches.chargeKeys(1)
-                let object = try view.object(endOf: key, value, in: table)
+                let object = try view.decoder.object(endOf: key, value, in: table)
                 guard request.includes(tag: object.tag) else { return }
                 if let places {
                     guard accept(object, key, places) else { return try matches.evaluate(object) }
@@ -106,7 +106,7 @@ struct FetchCandidates {
         let cursor = try view.current.ownCursor(view.tables.indexes)
         while let entry = try walk.next(cursor) {
             if walk.endsGroup(before: entry), matches.hasEnough { return }
-            let object = try view.object(endOf: entry.key, entry.value, in: .indexes)
+            let object = try view.decoder.object(endOf: entry.key, entry.value, in: .indexes)
             let key = sortKey.flatMap { $0.key(entry.key) }
             walk.advance(to: entry)
             try matches.chargeKeys(1)
@@ -142,7 +142,9 @@ struct FetchCandidates {
             case .unique(let unique):
                 for key in unique.keys {
                     try matches.chargeKeys(1)
-                    if let object = try view.holder(ofKey: key) { objects.append(object) }
+                    if let value = try view.current.get(view.tables.unique, key) {
+                        objects.append(try view.decoder.holder(value))
+                    }
                 }
             case .holders(let member):
                 guard let inverse = member.inverse(in: request.model) else { continue }
@@ -165,7 +167,7 @@ struct FetchCandidates {
         _ table: StoreTable, _ range: KeyRange, into objects: inout [ObjectReference]
     ) throws(StoreError) {
         try view.current.scan(view.tables[table], in: range) { (key, value) throws(StoreError) in
-            objects.append(try view.object(endOf: key, value, in: table))
+            objects.append(try view.decoder.object(endOf: key, value, in: table))
             try matches.chargeKeys(1, collected: objects.count)
         }
     }
@@ -207,13 +209,6 @@ struct FetchCandidates {
             if let target = row.reference(slot, in: entity) { objects.append(target) }
             return
         }
-    }
-}
-
-extension StoreView {
-    /// Returns the object with a unique value, by the value's key; nil if there is none.
-    fileprivate func holder(ofKey key: [UInt8]) throws(StoreError) -> ObjectReference? {
-        try current.get(tables.unique, key).map { bytes throws(StoreError) in try holder(bytes) }
     }
 }
 

@@ -99,7 +99,7 @@ final class ListIndexScan {
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
                 try budget.charge(1, heldBytes: bytes + storage.bytes)
-                let object = try view.object(endOf: key, value, in: .indexes)
+                let object = try view.decoder.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
                     guard request.includes(tag: object.tag) else { return }
                     (tag, lastTag) = (object.tag, object.tag)

@@ -60,8 +60,8 @@ struct SortedTableScan {
             try transaction.scan(table, in: KeyRange(prefix: StoreKey.tag(tag))) {
                 (key, value) throws(StoreError) in
                 let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
-                let object = try view.object(tag, number, in: .rows)
-                let row = try view.rowView(object, at: value, shape)
+                let object = try view.decoder.object(tag, number, in: .rows)
+                let row = try view.decoder.rowView(object, at: value, shape)
                 let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
                 room.initializeElement(
                     at: filled, to: StoredObjects.Lent(object, version: version, row: row.bytes))

@@ -14,7 +14,7 @@ extension StoreChecker {
             let message = "the model has no entity with tag \(object.tag)"
             return find(StoreFinding(.badRow, .rows, key, message))
         }
-        guard let stored = value.withUnsafeBytes({ Store.stored(object, $0) }) else {
+        guard let stored = value.withUnsafeBytes({ EntryDecoder.stored(object, $0) }) else {
             return bad(key, object, "the value has \(value.count) bytes")
         }
         guard stored.row.isValid(for: entity) else {

@@ -97,7 +97,7 @@ final class StoreChecker {
     func row(_ object: ObjectReference) throws(StoreError) -> Row? {
         guard let entity = model?.entity(tagged: object.tag),
             let value = try open.get(store.tables.rows, StoreKey.row(object)),
-            let row = Store.stored(object, value)?.row
+            let row = EntryDecoder.stored(object, value)?.row
         else { return nil }
         return row.isValid(for: entity) ? row : nil
     }
@@ -144,12 +144,11 @@ extension Store {
             switch repair {
             case .put(let table, let key, let value): try open.put(tables[table], key, value)
             case .delete(let table, let key): try open.delete(tables[table], key)
-            case .raiseNumbers(let number): nextNumber = max(nextNumber, number)
-            case .lowerSaveFloor(let position): saveFloor = min(saveFloor, position)
+            case .raiseNumbers(let number): raiseNumbers(to: number)
+            case .lowerSaveFloor(let position): lowerSaveFloor(to: position)
             }
         }
-        writtenRows.removeAll()
-        lastRanks.removeAll()
+        forgetCached()
         try checkpoint()
     }
 }
