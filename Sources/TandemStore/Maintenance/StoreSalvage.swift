@@ -330,7 +330,7 @@ struct StoreSalvage {
     ) throws(StoreError) -> [UInt8]? {
         guard key.count == 18,
             let destination = entity.property(named: property)?.relationship?.destination,
-            let member = try StoreChecker(store, progress: { _, _ in }).object(
+            let member = try CheckedGraph(store).object(
                 key.withUnsafeBytes { $0.bigEndian(10, as: UInt64.self) }, in: destination)
         else { return nil }
         let prefix = Array(key[..<10])
