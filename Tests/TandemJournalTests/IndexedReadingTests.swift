@@ -374,7 +374,7 @@ import Testing
         }
         let journal = try open(KeyedLog.options())
         try fill(journal, 4)
-        journal.indexer.join()
+        journal.finishIndexes()
         #expect(journal.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
         try journal.close()
         // An older program created none, and one was lost.
