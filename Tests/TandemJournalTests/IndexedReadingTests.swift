@@ -383,7 +383,7 @@ import Testing
         try older.close()
         try files.remove(folder + "/" + JournalDirectory.indexName(of: 1))
         let again = try open(KeyedLog.options())
-        again.indexer.join()
+        again.finishIndexes()
         #expect(again.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
         #expect(try files.list(folder).count { $0.hasSuffix(".index") } == 5)
         try again.close()

@@ -12,7 +12,7 @@ public import TandemModel
 ///   which the first access after a checkpoint begins.
 /// - ``checkpointPosition``: the last durable transaction.
 ///
-/// A façade: the parts that write the tables have their own state.
+/// The store is a façade: the parts that write its tables own their state.
 public final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     public private(set) var checkpointPosition: UInt64 = 0

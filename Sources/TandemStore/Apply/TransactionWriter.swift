@@ -28,11 +28,10 @@ final class TransactionWriter {
         saveIDs.didCheckpoint()
     }
 
-    /// Applies the next transaction to the open write transaction.
+    /// Applies the next transaction, and moves the view to its position.
     ///
-    /// Throws ``StoreError``: `overQuota` if the memory map is full, or `damaged` if the
-    /// transaction doesn't fit the store. After an error, ``revert()`` must be called before the
-    /// store is used again. Cost: a few microseconds per object.
+    /// Throws `overQuota` if the memory map is full, or `damaged` if the transaction doesn't fit the
+    /// store. After an error the open transaction must be aborted.
     func apply(
         _ encoded: EncodedTransaction, to view: StoreView, _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -72,9 +71,9 @@ final class TransactionWriter {
         }
     }
 
-    /// Applies the next transaction, already decoded and planned with the store's model.
+    /// Applies the next transaction, already decoded and planned with the view's model.
     ///
-    /// Throws ``StoreError``, as for an encoded transaction.
+    /// Throws as for an encoded transaction.
     func apply(
         _ transaction: Transaction, to view: StoreView, _ open: LMDBTransaction
     ) throws(StoreError) {
