@@ -5,7 +5,7 @@ public import TandemModel
 ///
 /// The line of a blob contains its SHA-256, in place of its content, and the number of its uses in
 /// rows. A rebuild of the store from the journal gives the same dump, byte for byte. Indexes are
-/// derived from rows and are verified by ``Store/check(progress:)`` instead. Leases and save ids are
+/// derived from rows, and ``Store/check(progress:)`` verifies them instead. Leases and save ids are
 /// operational state and not part of the dump.
 struct StoreDump {
     private let view: StoreView
