@@ -39,7 +39,7 @@ extension Journal {
         recovery.report.missing = oldest.missing(before: journal.bounds.first)?.message
         if recovery.report.created || oldest.recorded == nil { oldest.record(journal.bounds.first) }
         JournalDirectory.removeOrphans(in: directory, fileSystem)
-        journal.indexer.add(journal.sealed)
+        journal.startIndexing()
         return (journal, recovery.report)
     }
 
@@ -82,30 +82,13 @@ extension Journal {
         do throws(IOError) {
             let maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
             let spare = try maker.claim(bytes: place.options.segmentBytes)
-            let made = try Self.install(header, spare, place.directory, place.fileSystem)
+            let made = try OpenSegment.install(header, spare, place.directory, place.fileSystem)
             try place.fileSystem.syncDirectory(place.directory)
             return RecoveredLog(
-                sealed: [], file: made.file, header: header,
-                end: UInt64(SegmentFormat.headerBytes), capacity: made.bytes,
-                chain: Chain(startOf: header), index: index)
+                sealed: [], current: made, identity: identity, chain: Chain(startOf: header),
+                index: index)
         } catch {
             throw error.isOutOfSpace ? .noSpace(error) : .failed(error)
-        }
-    }
-
-    /// Creates the marker of relaxed durability, or removes an old one, before the first append.
-    private func markRelaxed(_ wasRelaxed: Bool) throws(JournalError) {
-        let path = directory + "/" + JournalDirectory.relaxedName
-        guard wasRelaxed != (options.durability == .relaxed) else { return }
-        do throws(IOError) {
-            if wasRelaxed {
-                try fileSystem.remove(path)
-            } else {
-                try fileSystem.open(path, .createIfMissing).close()
-            }
-            try fileSystem.syncDirectory(directory)
-        } catch {
-            throw fail(error)
         }
     }
 }

@@ -7,7 +7,7 @@ import TandemIO
 /// | Field | Meaning |
 /// |---|---|
 /// | `chain` | the number and position of the next batch, and the checksum before it |
-/// | `current`, `end`, `capacity` | the last segment, the end of its batches, and its size |
+/// | `current` | the last segment, with the end of its batches and its size |
 /// | `sealed` | the earlier segments, oldest first |
 /// | `failure` | set by the first failed write or sync, and thrown from then on |
 /// | `tail` | the last durable position, for readers on any thread |
@@ -22,25 +22,21 @@ public final class Journal: ChangeLog {
     /// The directory of the segments.
     public let directory: String
     /// The identity of the log.
-    public internal(set) var identity: LogIdentity
+    public private(set) var identity: LogIdentity
     /// The offsets of batches, for readers.
     public let index: JournalIndex
     /// The last durable position, for readers.
     public let tail: CommittedTail
 
-    let fileSystem: any FileSystem
-    let options: JournalOptions
+    private let fileSystem: any FileSystem
+    private let options: JournalOptions
     private var lock: (any FileLock)?
-    let maker: SegmentMaker
-    let indexer: SegmentIndexer
-    var sealed: [JournalSegment] = []
-    var current: any File
-    var currentFirst: UInt64
-    var salt: UInt32
-    var end: UInt64
-    var capacity: UInt64
-    var chain: Chain
-    var failure: JournalError?
+    private let maker: SegmentMaker
+    private let indexer: SegmentIndexer
+    private var sealed: [JournalSegment] = []
+    private var current: OpenSegment
+    private var chain: Chain
+    private var failure: JournalError?
 
     init(_ parts: RecoveredLog, lock: any FileLock, _ place: JournalLocation) {
         directory = place.directory
@@ -50,30 +46,22 @@ public final class Journal: ChangeLog {
         maker = SegmentMaker(directory: place.directory, fileSystem: place.fileSystem)
         indexer = SegmentIndexer(place)
         index = parts.index
-        identity = parts.header.identity
+        identity = parts.identity
         sealed = parts.sealed
-        current = parts.file
-        currentFirst = parts.header.firstPosition
-        salt = parts.header.salt
-        end = parts.end
-        capacity = parts.capacity
+        current = parts.current
         chain = parts.chain
         tail = CommittedTail(parts.chain.position - 1)
         checkInvariants()
     }
 
     /// Asserts the relations between the fields, which hold after every successful operation.
-    func checkInvariants() {
+    private func checkInvariants() {
         assert(
             tail.last == chain.position - 1, "The tail is the position before the next batch.")
+        current.checkInvariants()
+        assert(current.first <= chain.position, "A segment does not begin after the next batch.")
         assert(
-            end >= UInt64(SegmentFormat.headerBytes) && end <= capacity,
-            "The batches end between the header and the end of the segment.")
-        assert(
-            end % UInt64(SegmentFormat.alignment) == 0, "Batches begin at multiples of eight.")
-        assert(currentFirst <= chain.position, "A segment does not begin after the next batch.")
-        assert(
-            sealed.last.map { $0.last + 1 == currentFirst } ?? true,
+            sealed.last.map { $0.last + 1 == current.first } ?? true,
             "The current segment continues the last sealed one.")
         assert(lock != nil || failure != nil, "An open journal holds the lock of its directory.")
         assert(
@@ -88,12 +76,12 @@ public final class Journal: ChangeLog {
 
     /// The range of readable positions.
     public var bounds: LogBounds {
-        LogBounds(first: sealed.first?.first ?? currentFirst, last: tail.last)
+        LogBounds(first: sealed.first?.first ?? current.first, last: tail.last)
     }
 
     /// The segments, oldest first; the last one is being written.
     public var segments: [JournalSegment] {
-        sealed + [JournalSegment(first: currentFirst, last: tail.last, bytes: capacity)]
+        sealed + [JournalSegment(first: current.first, last: tail.last, bytes: current.capacity)]
     }
 
     /// Appends a batch, which must not be empty; on return it is as durable as the options specify.
@@ -109,13 +97,11 @@ public final class Journal: ChangeLog {
         precondition(!batch.isEmpty, "A batch must have at least one payload.")
         guard expected == tail.last else { return .conflict(last: tail.last) }
         try reserve(bytes: batch.frameBytes)
-        assert(
-            end + UInt64(batch.frameBytes) <= capacity, "The reserved segment has room for it.")
-        let checksum = batch.seal(after: chain, salt: salt)
+        let checksum = current.seal(&batch, after: chain)
         try write(batch.bytes)
         let positions = chain.position...(chain.position + UInt64(batch.count) - 1)
-        index.addMark(segment: currentFirst, position: positions.lowerBound, offset: end)
-        end += UInt64(batch.frameBytes)
+        index.addMark(segment: current.first, position: positions.lowerBound, offset: current.end)
+        current.didAppend(batch.frameBytes)
         chain.batchNumber += 1
         chain.position = positions.upperBound + 1
         chain.checksum = checksum
@@ -131,7 +117,7 @@ public final class Journal: ChangeLog {
     /// that case nothing is lost, and a later call may succeed.
     public func reserve(bytes: Int) throws(JournalError) {
         if let failure { throw failure }
-        if end + UInt64(bytes) <= capacity { return }
+        if current.hasRoom(for: bytes) { return }
         try beginSegment(identity: identity, minimumBytes: SegmentFormat.headerBytes + bytes)
     }
 
@@ -157,7 +143,7 @@ public final class Journal: ChangeLog {
         var dropped = false
         // The position is recorded before the first removal, so that a larger gap proves that
         // something else removed segments.
-        let kept = sealed.first { $0.last >= position }?.first ?? currentFirst
+        let kept = sealed.first { $0.last >= position }?.first ?? current.first
         if kept > bounds.first { OldestPosition(directory, fileSystem).record(kept) }
         while let oldest = sealed.first, oldest.last < position {
             try converting(JournalError.unreadable) { () throws(IOError) in
@@ -213,7 +199,7 @@ public final class Journal: ChangeLog {
 
     private func write(_ frame: [UInt8]) throws(JournalError) {
         do throws(IOError) {
-            try current.write(frame, at: end)
+            try current.write(frame)
         } catch {
             guard error.isOutOfSpace else { throw fail(error) }
             try cutPartialBatch()
@@ -234,16 +220,13 @@ public final class Journal: ChangeLog {
     /// ones.
     private func cutPartialBatch() throws(JournalError) {
         do throws(IOError) {
-            try current.truncate(to: end)
-            try current.sync()
+            try current.cutPartialBatch()
         } catch {
             throw fail(error)
         }
-        assert(end <= capacity, "Cutting a partial batch never extends the segment.")
-        capacity = end
     }
 
-    func fail(_ error: IOError) -> JournalError {
+    private func fail(_ error: IOError) -> JournalError {
         assert(self.failure == nil, "The first failure is kept, and nothing is tried after it.")
         let failure = JournalError.failed(error)
         self.failure = failure
@@ -253,7 +236,111 @@ public final class Journal: ChangeLog {
     /// Starts creating the next segment when this one is a quarter full, and stops pausing when
     /// this one is nearly full.
     private func prepareSpare() {
-        guard end > capacity / 4 else { return }
-        maker.prepare(bytes: options.segmentBytes, inHaste: end > capacity / 4 * 3)
+        guard current.isFilled(quarters: 1) else { return }
+        maker.prepare(bytes: options.segmentBytes, inHaste: current.isFilled(quarters: 3))
     }
+
+    // MARK: Segments
+
+    /// Begins a segment that continues the chain; its header and name are durable on return.
+    ///
+    /// A segment without batches is replaced by the new one of the same name.
+    private func beginSegment(identity: LogIdentity, minimumBytes: Int) throws(JournalError) {
+        assert(
+            identity.isSameLog(as: self.identity) && identity.epoch >= self.identity.epoch,
+            "A segment belongs to the same log, and epochs never decrease.")
+        let header = SegmentHeader(
+            identity: identity, previousChecksum: chain.checksum, firstPosition: chain.position,
+            firstBatch: chain.batchNumber, salt: options.makeSalt())
+        // The batches to which the header's chain refers must be on the disk before the header.
+        try sync()
+        let made = try makeSegment(header, max(minimumBytes, options.segmentBytes))
+        do throws(IOError) {
+            try fileSystem.syncDirectory(directory)
+        } catch {
+            throw fail(error)
+        }
+        let isSealed = current.first != header.firstPosition
+        let finished = JournalSegment(
+            first: current.first, last: chain.position - 1, bytes: current.capacity)
+        if isSealed { sealed.append(finished) }
+        current.close()
+        current = made
+        checkInvariants()
+        if isSealed { indexer.add([finished]) }
+    }
+
+    /// Creates the file of the next segment; throws `noSpace` on failure.
+    ///
+    /// No failure here is fatal to the journal, because existing files stay unchanged until the new
+    /// name may have reached the disk.
+    private func makeSegment(
+        _ header: SegmentHeader, _ bytes: Int
+    ) throws(JournalError) -> OpenSegment {
+        try converting(JournalError.noSpace) { () throws(IOError) in
+            try OpenSegment.install(header, try maker.claim(bytes: bytes), directory, fileSystem)
+        }
+    }
+
+    /// Creates the marker of relaxed durability, or removes an old one, before the first append.
+    func markRelaxed(_ wasRelaxed: Bool) throws(JournalError) {
+        let path = directory + "/" + JournalDirectory.relaxedName
+        guard wasRelaxed != (options.durability == .relaxed) else { return }
+        do throws(IOError) {
+            if wasRelaxed {
+                try fileSystem.remove(path)
+            } else {
+                try fileSystem.open(path, .createIfMissing).close()
+            }
+            try fileSystem.syncDirectory(directory)
+        } catch {
+            throw fail(error)
+        }
+    }
+
+    /// Starts making the missing indexes of sealed segments.
+    func startIndexing() { indexer.add(sealed) }
+
+    // MARK: Reading
+
+    /// The values needed to read this journal on another thread.
+    public var source: JournalSource {
+        JournalSource(directory: directory, index: index, tail: tail)
+    }
+
+    /// Returns a cursor for this journal's thread, from a position to the durable tail.
+    public func read(from position: UInt64) throws(JournalError) -> any ChangeCursor {
+        try read(from: position, nil)
+    }
+
+    /// Returns a cursor that locates positions through the segments' indexes.
+    public func read(
+        from position: UInt64, _ indexes: SegmentIndexes?
+    ) throws(JournalError) -> any ChangeCursor {
+        guard position >= bounds.first else {
+            throw .expired(directory, position, oldest: bounds.first)
+        }
+        return source.read(from: position, fileSystem: fileSystem, indexes: indexes)
+    }
+
+    /// Returns the indexes of the segments, for one query; segments that are not indexed yet are
+    /// read.
+    public func indexes() -> SegmentIndexes {
+        SegmentIndexes(
+            directory: directory, fileSystem: fileSystem,
+            sealed: SealedSegments(sealed.map(\.first) + [current.first]))
+    }
+
+    /// Starts to rebuild indexes that were found damaged.
+    public func renewIndexes(of segments: [UInt64]) {
+        guard !segments.isEmpty else { return }
+        let wanted = Set(segments)
+        indexer.renew(sealed.filter { wanted.contains($0.first) })
+    }
+
+    /// Waits until all indexes being built are complete.
+    package func finishIndexes() { indexer.join() }
+
+    /// The progress of index building.
+    public var indexing: IndexingState { indexer.state }
 }

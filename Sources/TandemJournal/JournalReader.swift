@@ -38,34 +38,27 @@ public final class JournalReader {
         public var description: String { "\(path) at offset \(offset): \(reason)" }
     }
 
-    /// The position of the next entry.
-    public internal(set) var position: UInt64
+    /// A batch that is being read, with the location of its next payload.
+    private struct CurrentBatch {
+        let header: BatchHeader
+        let offset: UInt64
+        var payloadStart = SegmentFormat.Batch.body
+        var payloadPosition: UInt64
+    }
 
-    let directory: String
-    let fileSystem: any FileSystem
-    let index: JournalIndex
-    let tail: CommittedTail?
-    let indexes: SegmentIndexes?
-    var segment: SegmentFile?
-    var offset: UInt64 = 0
-    var chain: Chain?
-    /// The current batch and its offset; the fields below locate its next payload.
-    private var batch: BatchHeader?
-    private var batchOffset: UInt64 = 0
-    private var payloadStart = 0
-    private var payloadPosition: UInt64 = 0
-    /// The last segment, if its unreadable header was already reported.
-    var reportedSegment: UInt64?
-    /// Whether an empty segment was reopened, because an epoch may have replaced it.
-    var reopened = false
-    /// Whether the zeros after the end were already searched for lost batches.
-    var searchedTail = false
+    /// The position of the next entry.
+    public private(set) var position: UInt64
+
+    private let tail: CommittedTail?
+    private var finder: BatchFinder
+    private var batch: CurrentBatch?
+
     /// The bytes found at the tail in place of a whole batch: a batch being written, or a torn one.
     ///
     /// Nil if the log ends cleanly.
     ///
     /// Valid when ``next()`` has returned nil.
-    public internal(set) var tailProblem: Gap?
+    public var tailProblem: Gap? { finder.tailProblem }
 
     /// The first position of the segment being read, and the offset of its next batch; nil before
     /// ``next()``.
@@ -74,18 +67,18 @@ public final class JournalReader {
     /// that offset is complete. Trailing zeros don't show where a log ends, because batches may end
     /// in zeros.
     public var end: (segment: UInt64, offset: UInt64)? {
-        segment.map { ($0.header.firstPosition, offset) }
+        finder.segment.map { ($0.header.firstPosition, finder.offset) }
     }
 
     /// The identity in the header of the segment being read; nil before ``next()``.
-    public var identity: LogIdentity? { segment?.header.identity }
+    public var identity: LogIdentity? { finder.segment?.header.identity }
 
     /// The position after the last batch passed, whether or not its entries were returned; nil if
     /// unknown.
     ///
     /// A reader that begins at the highest position and reads to the tail thus finds the end of the
     /// log. Doing so costs no more than finding the last batch.
-    public var following: UInt64? { chain?.position }
+    public var following: UInt64? { finder.following }
 
     /// Creates a reader that begins at a position.
     ///
@@ -96,12 +89,11 @@ public final class JournalReader {
         index: JournalIndex = JournalIndex(), tail: CommittedTail? = nil,
         indexes: SegmentIndexes? = nil
     ) {
-        self.directory = directory
-        self.fileSystem = fileSystem
         self.position = max(position, 1)
-        self.index = index
         self.tail = tail
-        self.indexes = indexes
+        finder = BatchFinder(
+            directory: directory, fileSystem: fileSystem, index: index, indexes: indexes,
+            isBesideWriter: tail != nil)
     }
 
     /// Skips to a later position; entries and gaps in between are not returned.
@@ -111,24 +103,9 @@ public final class JournalReader {
     public func pass(to target: UInt64) {
         guard target > position else { return }
         position = target
-        if let batch, target <= batch.lastPosition { return }
+        if let batch, target <= batch.header.lastPosition { return }
         batch = nil
-        let place = indexes?.location(of: target)
-        guard let segment, let place, place.segment == segment.header.firstPosition else {
-            // Without an index, reading past a few positions is cheaper than a search.
-            if place != nil || target - (chain?.position ?? 0) > Self.walkedPositions { leave() }
-            return
-        }
-        guard place.offset > offset else { return }
-        (offset, chain) = (place.offset, nil)
-    }
-
-    /// The largest number of positions that are read through rather than skipped by a search.
-    private static let walkedPositions: UInt64 = 1_024
-
-    private func leave() {
-        (segment, chain) = (nil, nil)
-        (reopened, searchedTail) = (false, false)
+        finder.pass(to: target)
     }
 
     /// Returns the next entry or gap, or nil at the tail, where a later call may find more.
@@ -137,11 +114,11 @@ public final class JournalReader {
     public func next() throws(JournalError) -> Item? {
         while true {
             if let tail, position > tail.last { return nil }
-            if let header = batch {
-                if let item = try nextPayload(header) { return item }
+            if batch != nil {
+                if let item = try nextPayload() { return item }
                 continue
             }
-            switch try advance() {
+            switch try finder.advance(&position) {
             case .batch(let header): begin(header)
             case .gap(let gap): return .gap(gap)
             case .again: continue
@@ -150,47 +127,31 @@ public final class JournalReader {
         }
     }
 
-    /// The outcome of an attempt to reach the next batch.
-    enum Step {
-        case batch(BatchHeader)
-        case gap(Gap)
-        case again
-        case tail
-    }
-
     private func begin(_ header: BatchHeader) {
         assert(batch == nil, "A batch begins after the previous one was passed.")
-        assert(segment != nil, "A batch lies in the open segment.")
-        batch = header
-        batchOffset = offset
-        reopened = false
-        tailProblem = nil
-        payloadStart = SegmentFormat.Batch.body
-        payloadPosition = header.firstPosition
-        if let segment {
-            let first = segment.header.firstPosition
-            index.addMark(segment: first, position: header.firstPosition, offset: offset)
-        }
-        offset += UInt64(header.frameBytes)
-        chain = Chain(after: header)
+        batch = CurrentBatch(
+            header: header, offset: finder.offset, payloadPosition: header.firstPosition)
+        finder.pass(header)
     }
 
     /// Returns the batch's next payload at or above `position`; at the batch's end, clears the
     /// batch and returns nil.
-    private func nextPayload(_ header: BatchHeader) throws(JournalError) -> Item? {
-        guard let segment else {
+    private func nextPayload() throws(JournalError) -> Item? {
+        guard var current = batch, let segment = finder.segment else {
             assertionFailure("A segment stays open while a batch of it is read.")
             return nil
         }
+        let header = current.header
         let prefix = SegmentFormat.payloadPrefixBytes
         let end = SegmentFormat.Batch.body + Int(header.length)
         assert(
-            payloadPosition >= header.firstPosition && payloadPosition <= header.lastPosition + 1,
+            current.payloadPosition >= header.firstPosition
+                && current.payloadPosition <= header.lastPosition + 1,
             "The next payload is one of the current batch, or follows its last one.")
-        while payloadPosition <= header.lastPosition {
-            let start = payloadStart
-            let wanted = payloadPosition >= position
-            let payload = try segment.withBytes(at: batchOffset, count: header.frameBytes) {
+        while current.payloadPosition <= header.lastPosition {
+            let start = current.payloadStart
+            let wanted = current.payloadPosition >= position
+            let payload = try segment.withBytes(at: current.offset, count: header.frameBytes) {
                 frame -> (length: Int, bytes: [UInt8])? in
                 guard start + prefix <= end else { return nil }
                 let length = Int(frame.get(UInt32.self, at: start))
@@ -198,12 +159,13 @@ public final class JournalReader {
                 let range = (start + prefix)..<(start + prefix + length)
                 return (length, wanted ? Array(frame[range]) : [])
             }
-            guard let found = payload, let found else { return malformed(header, segment.path) }
-            payloadStart += prefix + found.length
-            payloadPosition += 1
+            guard let found = payload, let found else { return malformed(current, segment.path) }
+            current.payloadStart += prefix + found.length
+            current.payloadPosition += 1
             guard wanted else { continue }
-            position = payloadPosition
-            return .entry(Entry(position: payloadPosition - 1, payload: found.bytes))
+            batch = current
+            position = current.payloadPosition
+            return .entry(Entry(position: position - 1, payload: found.bytes))
         }
         batch = nil
         return nil
@@ -211,13 +173,13 @@ public final class JournalReader {
 
     // The checksum matched, so this is a writer's mistake or a forgery; the payload is not passed
     // on.
-    private func malformed(_ header: BatchHeader, _ path: String) -> Item {
+    private func malformed(_ broken: CurrentBatch, _ path: String) -> Item {
         batch = nil
-        let missing = payloadPosition
+        let (header, missing) = (broken.header, broken.payloadPosition)
         position = max(position, header.lastPosition + 1)
         return .gap(
             Gap(
-                path: path, offset: batchOffset,
+                path: path, offset: broken.offset,
                 reason: "the payloads of batch \(header.batchNumber) do not fit into it",
                 firstMissing: missing, next: position))
     }

@@ -3,10 +3,9 @@ import TandemIO
 /// A recovered log, ready for the writer.
 struct RecoveredLog {
     var sealed: [JournalSegment]
-    var file: any File
-    var header: SegmentHeader
-    var end: UInt64
-    var capacity: UInt64
+    /// The last segment, to which the writer appends.
+    var current: OpenSegment
+    var identity: LogIdentity
     var chain: Chain
     var index: JournalIndex
 }
@@ -58,8 +57,9 @@ struct Recovery {
         let capacity = try last.size()
         report.bounds = LogBounds(first: segments[0], last: stop.chain.position - 1)
         return RecoveredLog(
-            sealed: sealed, file: last.file, header: last.header,
-            end: stop.offset, capacity: capacity, chain: stop.chain, index: index)
+            sealed: sealed,
+            current: OpenSegment(last.file, last.header, end: stop.offset, capacity: capacity),
+            identity: last.header.identity, chain: stop.chain, index: index)
     }
 
     private func open(

@@ -7,7 +7,7 @@ extension ListStep {
         for section in touched where section.stays && section.pairs > 0 { chooseRows(of: section) }
         var sections: [ResultsChange.SectionChange] = []
         for section in touched where !section.stays {
-            sections += section.changes(rows.sections[section.slot].name)
+            sections += section.changes(rows.name(of: section.slot))
         }
         var objects: [ResultsChange.ObjectChange] = []
         objects.reserveCapacity(marks.count)

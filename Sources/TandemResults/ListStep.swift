@@ -87,7 +87,7 @@ struct ListStep {
             rows.insert(
                 ResultRow(
                     number: row.number, entityTag: row.tag, sortKey: key,
-                    section: rows.sections[row.slot].name))
+                    section: rows.name(of: row.slot)))
         }
         assert(start == keysBefore.count, "Every key that was kept is restored.")
         rows.forgetEmptySections()
@@ -129,7 +129,7 @@ struct ListStep {
         let item = rows.item(of: place)
         let at = touch(place.slot, &rows)
         touched[at].oldIndex = index
-        touched[at].oldCount = rows.sections[place.slot].count
+        touched[at].oldCount = rows.count(of: place.slot)
         if isLoose {
             touched[at].olds += 1
             if rows.isSectioned { keep(place, rows) }
@@ -149,7 +149,7 @@ struct ListStep {
             marks[at].to = RowLocation(slot: place.slot, path: path)
             let section = touch(place.slot, &rows)
             if marks[at].isLoose {
-                recordNew(at, path.item, section, rows.sections[place.slot].count)
+                recordNew(at, path.item, section, rows.count(of: place.slot))
             }
         }
         for at in marks.indices where marks[at].isLoose {
@@ -164,15 +164,15 @@ struct ListStep {
                 touched[at].olds <= touched[at].oldCount,
                 "No more rows were movable than the section had.")
             assert(
-                touched[at].news <= rows.sections[slot].count,
+                touched[at].news <= rows.count(of: slot),
                 "No more rows are movable than the section has.")
-            let isThere = rows.sections[slot].count > 0 || !rows.isSectioned
+            let isThere = rows.count(of: slot) > 0 || !rows.isSectioned
             touched[at].newIndex = isThere ? rows.hintedIndex(of: slot) : nil
             if !rows.isSectioned { touched[at].oldIndex = 0 }
             // The section existed before, although none of the edited rows was in it.
-            if touched[at].oldIndex == nil && rows.sections[slot].count > touched[at].news {
+            if touched[at].oldIndex == nil && rows.count(of: slot) > touched[at].news {
                 touched[at].oldIndex = touched[at].newIndex
-                touched[at].oldCount = rows.sections[slot].count
+                touched[at].oldCount = rows.count(of: slot)
             }
         }
     }
@@ -216,10 +216,10 @@ struct ListStep {
             return known
         }
         if count > ListStep.few {
-            let guess = rows.sections[slot].touched
+            let guess = rows.touchedHint(of: slot)
             if guess < count, touched[guess].slot == slot { return guess }
         }
-        if count >= ListStep.few { rows.sections[slot].touched = count }
+        if count >= ListStep.few { rows.setTouchedHint(count, of: slot) }
         touched.append(Touched(slot: slot))
         return count
     }

@@ -29,13 +29,13 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
     /// The index of the first section.
     public var startIndex: Int { 0 }
     /// The number of sections.
-    public var endIndex: Int { rows.order.count }
+    public var endIndex: Int { rows.sectionCount }
 
     /// Returns the section at an index, which must exist.
     public subscript(index: Int) -> ResultsSection {
         precondition(
-            rows.order.indices.contains(index),
-            "There is no section \(index) in a list of \(rows.order.count) sections.")
+            index >= 0 && index < rows.sectionCount,
+            "There is no section \(index) in a list of \(rows.sectionCount) sections.")
         return section(index, offset: rows.offset(ofSection: index))
     }
 
@@ -44,7 +44,7 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
         var index = 0
         var offset = 0
         return AnyIterator {
-            guard index < rows.order.count else { return nil }
+            guard index < rows.sectionCount else { return nil }
             defer { index += 1 }
             let section = section(index, offset: offset)
             offset += section.count
@@ -53,9 +53,9 @@ public struct ResultsSections: RandomAccessCollection, Sendable {
     }
 
     private func section(_ index: Int, offset: Int) -> ResultsSection {
-        let ref = rows.order[index]
-        return ResultsSection(
-            name: rows.sections[Int(ref.slot)].name, offset: offset, count: Int(ref.count))
+        ResultsSection(
+            name: rows.name(of: rows.slot(ofSection: index)), offset: offset,
+            count: rows.count(ofSection: index))
     }
 }
 
@@ -66,7 +66,7 @@ extension SectionedList {
     /// Returns the index of the section with a name; nil if there is none.
     public func sectionIndex(named name: String) -> Int? {
         let rows = visible
-        guard let slot = rows.slots[name] else { return nil }
+        guard let slot = rows.slot(named: name) else { return nil }
         return rows.sectionIndex(of: slot)
     }
 
@@ -77,9 +77,9 @@ extension SectionedList {
     public var allRows: [ResultRow] {
         var all: [ResultRow] = []
         all.reserveCapacity(rows.count)
-        for ref in rows.order {
+        for ref in rows.sections.order {
             let slot = Int(ref.slot)
-            for (index, leaf) in rows.sections[slot].leaves.enumerated() {
+            for (index, leaf) in rows.sections.slots[slot].leaves.enumerated() {
                 all += (0..<Int(leaf.count)).map { at in
                     rows.row(
                         at: .init(slot: slot, leafIndex: index, leaf: Int(leaf.leaf), at: at))
@@ -97,8 +97,8 @@ extension SectionedList {
 
 extension RowStore {
     var sectionIDs: [SectionIDs] {
-        order.map { ref in
-            let section = sections[Int(ref.slot)]
+        sections.order.map { ref in
+            let section = sections.slots[Int(ref.slot)]
             var numbers: [UInt64] = []
             numbers.reserveCapacity(Int(ref.count))
             for leaf in section.leaves {

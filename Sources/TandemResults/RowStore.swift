@@ -4,35 +4,12 @@ import Algorithms
 ///
 /// Invariants between edits, also while sections are out of order (``checkAllRows()``):
 /// - A section's leaves are not empty, and all its rows are sorted by key, then number.
-/// - `order` lists the sections with rows, sorted by their first row, with their counts; without
-///   sections, it always contains slot 0.
-/// - `home` maps every number to its leaf, and contains nothing else.
+/// - The sections with rows are sorted by their first row.
 ///
-/// The list is in order if every section ends before the next one begins (`firstDisorder`). A row
-/// is found by number through `home` and a scan of one leaf, so keys are stored once. Locations are
-/// found by binary search over first rows. Ranks are sums over contiguous counts, from the nearer
-/// end: a 64-bit word per section, or per leaf of about a hundred rows.
+/// The list is in order if every section ends before the next one begins (`firstDisorder`).
+/// Locations are found by binary search over first rows. Ranks are sums over contiguous counts,
+/// from the nearer end: a 64-bit word per section, or per leaf of about a hundred rows.
 struct RowStore: Sendable {
-    struct LeafRef: Sendable {
-        var leaf: UInt32
-        var count: UInt32
-    }
-
-    struct SectionRef: Sendable {
-        var slot: UInt32
-        var count: UInt32
-    }
-
-    struct Section: Sendable {
-        var name: String
-        var leaves: [LeafRef] = []
-        var count = 0
-        /// The last known index of the section in `order`; verified before use.
-        var hint = 0
-        /// The index in a step's `touched`; verified before use.
-        var touched = 0
-    }
-
     /// The location of a row, or of a row to be inserted: section slot, index in its leaves, leaf
     /// slot, index in the leaf.
     struct LeafLocation {
@@ -42,52 +19,64 @@ struct RowStore: Sendable {
         var at: Int
     }
 
-    let isSectioned: Bool
-    var leaves: [Leaf] = []
-    var freeLeaves: [Int] = []
-    var sections: [Section] = []
-    var freeSections: [Int] = []
-    /// The sections that became empty; they keep slot and name until `forgetEmptySections`.
-    var emptied: [Int] = []
-    var slots: [String: Int] = [:]
-    var order: [SectionRef] = []
-    var home = NumberTable()
+    private(set) var leaves = LeafTable()
+    private(set) var sections: SectionTable
 
-    init(sectioned: Bool) {
-        isSectioned = sectioned
-        guard !sectioned else { return }
-        sections = [Section(name: "")]
-        slots[""] = 0
-        order = [SectionRef(slot: 0, count: 0)]
+    init(sectioned: Bool) { sections = SectionTable(sectioned: sectioned) }
+
+    /// Creates a store of leaves and the sections that own them; all numbers must be entered.
+    init(_ leaves: LeafTable, _ sections: SectionTable) {
+        (self.leaves, self.sections) = (leaves, sections)
+        checkInvariants()
     }
 
-    var count: Int { home.count }
+    /// Whether the list has sections.
+    var isSectioned: Bool { sections.isSectioned }
+
+    /// The number of rows.
+    var count: Int { leaves.count }
+
+    /// The number of sections with rows; 1 without sections.
+    var sectionCount: Int { sections.order.count }
 
     func contains(_ number: UInt64) -> Bool { spot(of: number) != nil }
 
     /// Calls `body` with a borrowed leaf; a copy would change reference counts.
     @inline(__always)
     func withLeaf<Value>(_ leaf: Int, _ body: (borrowing Leaf) -> Value) -> Value {
-        leaves.withUnsafeBufferPointer { leaves in
-            precondition(leaves.indices.contains(leaf), "There is no leaf \(leaf).")
-            guard let first = leaves.baseAddress else {
-                preconditionFailure("There are no leaves.")
-            }
-            return body(first[leaf])
-        }
+        leaves.withLeaf(leaf, body)
     }
 
     /// Returns the leaf that contains a number, and the index in it.
     @inline(__always)
-    func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
-        var found = 0
-        let leaf = home.index(of: number) { leaf in
-            guard let at = withLeaf(leaf, { $0.position(of: number) }) else { return false }
-            found = at
-            return true
-        }
-        return leaf.map { ($0, found) }
+    func spot(of number: UInt64) -> (leaf: Int, at: Int)? { leaves.spot(of: number) }
+
+    // MARK: Sections
+
+    /// Returns the number of rows of the section at an index, which must exist.
+    func count(ofSection index: Int) -> Int { Int(sections.order[index].count) }
+
+    /// Returns the slot of the section at an index, which must exist.
+    func slot(ofSection index: Int) -> Int { Int(sections.order[index].slot) }
+
+    /// Returns the slot of the section with a name; nil if there is none.
+    func slot(named name: String) -> Int? { sections.named[name] }
+
+    /// Returns the name of the section in a slot.
+    func name(of slot: Int) -> String { sections.slots[slot].name }
+
+    /// Returns the number of rows of the section in a slot.
+    func count(of slot: Int) -> Int { sections.slots[slot].count }
+
+    /// Returns the index that the section in a slot remembers of a step; verify it before use.
+    func touchedHint(of slot: Int) -> Int { sections.slots[slot].touched }
+
+    /// Makes a section remember its index in a step.
+    mutating func setTouchedHint(_ index: Int, of slot: Int) {
+        sections.setTouched(index, of: slot)
     }
+
+    // MARK: Finding
 
     /// Returns the location of a row by its number.
     func location(of number: UInt64) -> LeafLocation? {
@@ -101,8 +90,7 @@ struct RowStore: Sendable {
     /// Returns the location of a row by its number; the leaf remembers its index in the section.
     mutating func hintedPlace(of number: UInt64) -> LeafLocation? {
         guard let place = location(of: number) else { return nil }
-        let index = UInt32(place.leafIndex)
-        if withLeaf(place.leaf, { $0.hint }) != index { leaves[place.leaf].hint = index }
+        leaves.setHint(place.leafIndex, of: place.leaf)
         return place
     }
 
@@ -110,7 +98,7 @@ struct RowStore: Sendable {
     /// negative number.
     @inline(__always)
     private func nearbyIndex(of leaf: Int, in slot: Int, _ hint: Int) -> Int {
-        sections[slot].leaves.withUnsafeBufferPointer { refs in
+        sections.slots[slot].leaves.withUnsafeBufferPointer { refs in
             if refs.count == 1 { return 0 }
             let wanted = UInt32(leaf)
             if hint < refs.count, refs[hint].leaf == wanted { return hint }
@@ -133,7 +121,7 @@ struct RowStore: Sendable {
     func location(in slot: Int, _ key: [UInt8], _ number: UInt64) -> LeafLocation {
         key.withUnsafeBytes { key in
             let index = leafIndex(in: slot, key, number)
-            let leaf = Int(sections[slot].leaves[index].leaf)
+            let leaf = Int(sections.slots[slot].leaves[index].leaf)
             let at = withLeaf(leaf) { $0.lowerBound(key, number) }
             return LeafLocation(slot: slot, leafIndex: index, leaf: leaf, at: at)
         }
@@ -151,7 +139,7 @@ struct RowStore: Sendable {
 
     @inline(__always)
     private func leafIndex(in slot: Int, _ beginsBehind: (borrowing Leaf) -> Bool) -> Int {
-        sections[slot].leaves.withUnsafeBufferPointer { refs in
+        sections.slots[slot].leaves.withUnsafeBufferPointer { refs in
             if refs.count == 1 { return 0 }
             let behind = refs.partitioningIndex { withLeaf(Int($0.leaf), beginsBehind) }
             return max(behind - 1, 0)
@@ -160,39 +148,31 @@ struct RowStore: Sendable {
 
     /// Returns the row's rank in its section.
     func item(of place: LeafLocation) -> Int {
-        let refs = sections[place.slot].leaves
-        if refs.count == 1 { return place.at }
-        let before = refs.sum(before: place.leafIndex, of: sections[place.slot].count) { $0.count }
-        return before + place.at
+        if sections.slots[place.slot].leaves.count == 1 { return place.at }
+        return sections.rows(of: place.slot, beforeLeaf: place.leafIndex) + place.at
     }
 
     /// Returns the index of a section with rows, from its slot.
     func sectionIndex(of slot: Int) -> Int {
-        let hint = sections[slot].hint
-        if hint < order.count, order[hint].slot == UInt32(slot) { return hint }
+        let hint = sections.slots[slot].hint
+        if hint < sections.order.count, sections.order[hint].slot == UInt32(slot) { return hint }
         guard isSectioned else { return 0 }
-        return order.partitioningIndex { !firstRow(of: Int($0.slot), precedesFirstRowOf: slot) }
+        return sections.order.partitioningIndex {
+            !firstRow(of: Int($0.slot), precedesFirstRowOf: slot)
+        }
     }
 
     /// Returns whether one section begins before another one; both have rows.
     func firstRow(of slot: Int, precedesFirstRowOf other: Int) -> Bool {
         let (mine, theirs) = (
-            Int(sections[slot].leaves[0].leaf), Int(sections[other].leaves[0].leaf)
+            Int(sections.slots[slot].leaves[0].leaf), Int(sections.slots[other].leaves[0].leaf)
         )
-        return order(0, of: mine, to: theirs) < 0
-    }
-
-    /// Compares a row of a leaf with the first row of another.
-    func order(_ at: Int, of leaf: Int, to other: Int) -> Int {
-        leaves.withUnsafeBufferPointer { leaves in
-            let number = leaves[other].number(0)
-            return leaves[other].withKey(0) { leaves[leaf].order(at, to: $0, number) }
-        }
+        return leaves.order(0, of: mine, to: theirs) < 0
     }
 
     /// Returns the number of rows before a section.
     func offset(ofSection index: Int) -> Int {
-        order.sum(before: index, of: count) { $0.count }
+        sections.offset(ofSection: index, of: count)
     }
 
     /// Returns the path of a number; nil if the list does not contain it.
@@ -203,9 +183,9 @@ struct RowStore: Sendable {
 
     /// Returns the location of the row at an index of a section, which must exist.
     func location(section index: Int, item: Int) -> LeafLocation {
-        let slot = Int(order[index].slot)
+        let slot = Int(sections.order[index].slot)
         var rest = item
-        for (leafIndex, ref) in sections[slot].leaves.enumerated() {
+        for (leafIndex, ref) in sections.slots[slot].leaves.enumerated() {
             if rest < Int(ref.count) {
                 return LeafLocation(slot: slot, leafIndex: leafIndex, leaf: Int(ref.leaf), at: rest)
             }
@@ -217,7 +197,7 @@ struct RowStore: Sendable {
     /// Returns the path of the row at a rank in the whole list, which must exist.
     func path(atOffset offset: Int) -> ResultsIndexPath {
         var rest = offset
-        for (index, ref) in order.enumerated() {
+        for (index, ref) in sections.order.enumerated() {
             if rest < Int(ref.count) { return ResultsIndexPath(section: index, item: rest) }
             rest -= Int(ref.count)
         }
@@ -228,9 +208,12 @@ struct RowStore: Sendable {
         withLeaf(place.leaf) { leaf in
             ResultRow(
                 number: leaf.number(place.at), entityTag: leaf.tag(place.at),
-                sortKey: leaf.key(place.at), section: sections[place.slot].name)
+                sortKey: leaf.key(place.at), section: sections.slots[place.slot].name)
         }
     }
+
+    /// Returns the entity tag of the row at a location.
+    func tag(at place: LeafLocation) -> UInt16 { withLeaf(place.leaf) { $0.tag(place.at) } }
 
     /// Returns the row of a number; cheaper than its location.
     func row(of number: UInt64) -> ResultRow? {
@@ -241,7 +224,7 @@ struct RowStore: Sendable {
 
     /// Returns whether the row at a location equals a row.
     func holds(_ row: ResultRow, at place: LeafLocation) -> Bool {
-        if isSectioned, sections[place.slot].name != row.section { return false }
+        if isSectioned, sections.slots[place.slot].name != row.section { return false }
         return row.sortKey.withUnsafeBytes { key in
             withLeaf(place.leaf) { leaf in
                 leaf.tag(place.at) == row.entityTag && leaf.number(place.at) == row.number
@@ -249,21 +232,127 @@ struct RowStore: Sendable {
             }
         }
     }
-}
 
-extension Array {
-    /// Returns the sum of the counts before an index, from the nearer end; `total` is the sum of
-    /// all counts.
-    @inline(__always)
-    fileprivate func sum(before index: Int, of total: Int, _ size: (Element) -> UInt32) -> Int {
-        withUnsafeBufferPointer { all in
-            var sum = 0
-            if index <= all.count / 2 {
-                for at in 0..<index { sum &+= Int(size(all[at])) }
-                return sum
-            }
-            for at in index..<all.count { sum &+= Int(size(all[at])) }
-            return total - sum
+    // MARK: Edits
+
+    /// Inserts a row; its number must not be in the list.
+    mutating func insert(_ row: ResultRow) {
+        assert(!contains(row.number), "A row is inserted once.")
+        defer { checkInvariants() }
+        let slot = sections.slot(named: row.section)
+        if sections.slots[slot].count == 0 { return insertFirst(row, in: slot) }
+        let index = hintedIndex(of: slot)
+        let place = location(in: slot, row.sortKey, row.number)
+        checkInvariants(at: place)
+        sections.addRows(1, toSection: index)
+        if !appendsLeaf(row, place) {
+            sections.addRows(1, toLeaf: place.leafIndex, of: slot)
+            if leaves.insert(row, at: place.at, in: place.leaf) { split(place) }
         }
+        if place.leafIndex == 0 && place.at == 0 { restoreOrder(at: index) }
+    }
+
+    /// Removes a row.
+    mutating func remove(at place: LeafLocation) {
+        checkInvariants(at: place)
+        defer { checkInvariants() }
+        let slot = place.slot
+        let index = hintedIndex(of: slot)
+        leaves.remove(at: place.at, of: place.leaf)
+        sections.addRows(-1, toSection: index)
+        sections.addRows(-1, toLeaf: place.leafIndex, of: slot)
+        let (isEmpty, isSmall) = withLeaf(place.leaf) { ($0.count == 0, $0.isSmall) }
+        if isEmpty {
+            drop(leafIndex: place.leafIndex, of: slot)
+        } else if isSmall {
+            merge(place)
+        }
+        guard isSectioned else { return }
+        if sections.slots[slot].count == 0 {
+            sections.removeEmpty(at: index)
+        } else if place.leafIndex == 0 && place.at == 0 {
+            restoreOrder(at: index)
+        }
+    }
+
+    /// Frees the slots of sections that became empty and still are.
+    mutating func forgetEmptySections() { sections.forgetEmpty() }
+
+    /// Returns the index of a section with rows, and remembers it as a hint.
+    mutating func hintedIndex(of slot: Int) -> Int {
+        let index = sectionIndex(of: slot)
+        sections.setHint(index, of: slot)
+        return index
+    }
+
+    /// Inserts the first row of a section, which is thereby added to the order.
+    private mutating func insertFirst(_ row: ResultRow, in slot: Int) {
+        assert(
+            sections.slots[slot].leaves.isEmpty, "A section without rows has no leaves.")
+        let leaf = leaves.add(row, section: slot, hint: 0)
+        sections.append(leaf, count: 1, to: slot)
+        let index = isSectioned ? enterOrder(slot) : 0
+        sections.addRows(1, toSection: index)
+    }
+
+    /// Enters a section into the order at the index of its first row, and returns the index.
+    private mutating func enterOrder(_ slot: Int) -> Int {
+        let index = sections.order.partitioningIndex {
+            !firstRow(of: Int($0.slot), precedesFirstRowOf: slot)
+        }
+        sections.enter(slot, at: index)
+        return index
+    }
+
+    /// Restores the order after the first row of a section has changed.
+    private mutating func restoreOrder(at index: Int) {
+        guard isSectioned else { return }
+        let slot = slot(ofSection: index)
+        let fitsBefore =
+            index == 0
+            || firstRow(of: self.slot(ofSection: index - 1), precedesFirstRowOf: slot)
+        let fitsAfter =
+            index + 1 == sectionCount
+            || firstRow(of: slot, precedesFirstRowOf: self.slot(ofSection: index + 1))
+        if fitsBefore && fitsAfter { return }
+        sections.leave(at: index)
+        _ = enterOrder(slot)
+    }
+
+    /// Adds a new leaf for a row that comes after a well-filled last leaf; returns whether it did.
+    ///
+    /// Rows often arrive in order, and splitting the leaf in half would then leave half-empty
+    /// leaves.
+    private mutating func appendsLeaf(_ row: ResultRow, _ place: LeafLocation) -> Bool {
+        guard place.leafIndex + 1 == sections.slots[place.slot].leaves.count,
+            place.at >= Leaf.bulkFill, withLeaf(place.leaf, { place.at == $0.count })
+        else { return false }
+        let leaf = leaves.add(row, section: place.slot, hint: place.leafIndex + 1)
+        sections.append(leaf, count: 1, to: place.slot)
+        return true
+    }
+
+    private mutating func split(_ place: LeafLocation) {
+        let (leaf, count) = leaves.split(place.leaf, hint: place.leafIndex + 1)
+        sections.addRows(-count, toLeaf: place.leafIndex, of: place.slot)
+        sections.insert(leaf, count: count, at: place.leafIndex + 1, of: place.slot)
+    }
+
+    /// Merges a small leaf with a neighbour if both fit into one.
+    private mutating func merge(_ place: LeafLocation) {
+        let last = sections.slots[place.slot].leaves.count - 1
+        guard last > 0 else { return }
+        let lower = place.leafIndex == last ? last - 1 : place.leafIndex
+        let (left, right) = (
+            Int(sections.slots[place.slot].leaves[lower].leaf),
+            Int(sections.slots[place.slot].leaves[lower + 1].leaf)
+        )
+        guard let moved = leaves.merge(right, into: left) else { return }
+        sections.addRows(moved, toLeaf: lower, of: place.slot)
+        drop(leafIndex: lower + 1, of: place.slot)
+    }
+
+    private mutating func drop(leafIndex: Int, of slot: Int) {
+        leaves.release(sections.removeLeaf(at: leafIndex, of: slot))
     }
 }

@@ -84,9 +84,9 @@ extension ResultsChange {
         }
         func tag(_ number: UInt64) -> UInt16 {
             if let place = new.location(of: number) {
-                return new.leaves[place.leaf].tag(place.at)
+                return new.tag(at: place)
             }
-            return old.location(of: number).map { old.leaves[$0.leaf].tag($0.at) } ?? 0
+            return old.location(of: number).map { old.tag(at: $0) } ?? 0
         }
         return between(
             old: old.sectionIDs, new: new.sectionIDs, changed: Set(changed.keys),

@@ -12,7 +12,7 @@ extension SectionedList {
         guard let (leaf, at) = rows.spot(of: row.number) else { return nil }
         let slot = rows.withLeaf(leaf) { Int($0.section) }
         var reason: ChangeReason = []
-        if rows.isSectioned, rows.sections[slot].name != row.section {
+        if rows.isSectioned, rows.name(of: slot) != row.section {
             reason.insert(.sectionPath)
         }
         let hasKey = row.sortKey.withUnsafeBytes { key in

@@ -25,8 +25,8 @@ extension RowStore {
         let start = path(atOffset: range.lowerBound)
         let place = location(section: start.section, item: start.item)
         var (leaf, at, left) = (place.leafIndex, place.at, range.count)
-        for section in order[start.section...] where left > 0 {
-            for ref in sections[Int(section.slot)].leaves[leaf...] where left > 0 {
+        for section in sections.order[start.section...] where left > 0 {
+            for ref in sections.slots[Int(section.slot)].leaves[leaf...] where left > 0 {
                 let end = min(Int(ref.count), at + left)
                 withLeaf(Int(ref.leaf)) { rows in
                     for row in at..<end { body(rows.number(row), rows.tag(row)) }

@@ -111,15 +111,13 @@ public struct SectionedList: Sendable {
     public func identity(at path: ResultsIndexPath) -> (number: UInt64, tag: UInt16) {
         let rows = visible
         let place = location(of: path, in: rows)
-        return (
-            rows.leaves[place.leaf].number(place.at), rows.leaves[place.leaf].tag(place.at)
-        )
+        return rows.withLeaf(place.leaf) { ($0.number(place.at), $0.tag(place.at)) }
     }
 
     /// Returns the entity tag of an object; nil if the list does not contain it.
     public func entityTag(of number: UInt64) -> UInt16? {
         let rows = visible
-        return rows.spot(of: number).map { rows.leaves[$0.leaf].tag($0.at) }
+        return rows.spot(of: number).map { spot in rows.withLeaf(spot.leaf) { $0.tag(spot.at) } }
     }
 
     /// Returns the path of an offset in the whole list, which must exist.
@@ -133,10 +131,10 @@ public struct SectionedList: Sendable {
 
     private func location(of path: ResultsIndexPath, in rows: RowStore) -> RowStore.LeafLocation {
         precondition(
-            rows.order.indices.contains(path.section),
-            "There is no section \(path.section) in a list of \(rows.order.count) sections.")
+            path.section >= 0 && path.section < rows.sectionCount,
+            "There is no section \(path.section) in a list of \(rows.sectionCount) sections.")
         precondition(
-            path.item >= 0 && path.item < Int(rows.order[path.section].count),
+            path.item >= 0 && path.item < rows.count(ofSection: path.section),
             "There is no row at \(path).")
         return rows.location(section: path.section, item: path.item)
     }

@@ -13,14 +13,14 @@ public import TandemQuery
 ///
 /// State: `rows` are the rows so far; nil if they can't become a list.
 public struct SectionedListBuilder: Sendable {
-    private var rows: RowStore?
+    private var rows: RowStoreBuilder?
     private let sections: [String]
     private let count: Int
 
     /// Creates an empty list that expects about `count` objects; ``ListPlacements/sectionRuns`` of
     /// their chunks are indexes in `sections`.
     public init(sectioned: Bool, sections: [String], count: Int) {
-        rows = RowStore(sectioned: sectioned)
+        rows = RowStoreBuilder(sectioned: sectioned)
         (self.sections, self.count) = (sections, count)
     }
 
@@ -34,7 +34,7 @@ public struct SectionedListBuilder: Sendable {
 
     /// The list so far; nil unless it is in order, without repeated objects or sections.
     public var list: SectionedList? {
-        guard let rows else { return nil }
+        guard let rows = rows?.store else { return nil }
         var list = SectionedList(sectioned: rows.isSectioned)
         list.rows = rows
         list.checkInvariants()

@@ -58,7 +58,7 @@ import Testing
 
     @Test func `law 7: it is made only after four times the duration of the last one`() throws {
         let length = 3 * Self.pause
-        bench.bench.store.observeCommit = { [clock] (moment, _) throws(StoreError) in
+        bench.bench.store.observeCommits { [clock] (moment, _) throws(StoreError) in
             if moment == .before { clock.advance(byNanoseconds: length) }
         }
         try save(100)

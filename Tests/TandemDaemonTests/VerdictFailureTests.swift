@@ -43,7 +43,7 @@ import Testing
         #expect(try verdicts("group.title == 'a'", bench, after: from) == [true])
         let key = StoreKey.row(try bench.reference("Group", 1))
         try bench.store.current.put(bench.store.tables.rows, key, [1, 2, 3])
-        bench.store.writtenRows.removeAll()
+        bench.store.forgetCached()
         #expect(code { _ = try verdicts("group.title == 'a'", bench, after: from) } == .storage)
         #expect(try verdicts("rank == 5", bench, after: from) == [true])
     }

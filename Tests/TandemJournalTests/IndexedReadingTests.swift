@@ -374,7 +374,7 @@ import Testing
         }
         let journal = try open(KeyedLog.options())
         try fill(journal, 4)
-        journal.indexer.join()
+        journal.finishIndexes()
         #expect(journal.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
         try journal.close()
         // An older program created none, and one was lost.
@@ -383,7 +383,7 @@ import Testing
         try older.close()
         try files.remove(folder + "/" + JournalDirectory.indexName(of: 1))
         let again = try open(KeyedLog.options())
-        again.indexer.join()
+        again.finishIndexes()
         #expect(again.indexing == IndexingState(waiting: 0, made: 3, failure: nil))
         #expect(try files.list(folder).count { $0.hasSuffix(".index") } == 5)
         try again.close()

@@ -90,7 +90,8 @@ struct PlacesTests {
             #expect(list.allRows == whole.allRows, "seed \(seed)")
             #expect(list.sectionIDs == whole.sectionIDs, "seed \(seed)")
             #expect(
-                list.rows.leaves.map(Self.content) == whole.rows.leaves.map(Self.content),
+                list.rows.leaves.slots.map(Self.content)
+                    == whole.rows.leaves.slots.map(Self.content),
                 "seed \(seed)")
             var other = whole
             for round in 0..<10 {

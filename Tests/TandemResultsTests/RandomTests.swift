@@ -118,7 +118,7 @@ struct RandomTests {
         }
         for number in reference.rows.keys { _ = list.apply(ListEdits(removed: [number])) }
         #expect(list.isEmpty && list.sections.count == 1)
-        #expect(list.rows.freeLeaves.count == list.rows.leaves.count)
+        #expect(list.rows.leaves.free.count == list.rows.leaves.slots.count)
     }
 
     @Test func law5HoldsThroughFailuresAndRecoveries() throws {
@@ -207,7 +207,7 @@ struct RandomTests {
                 #expect(part.allSatisfy { $0.tag == reference.rows[$0.number]?.entityTag })
             }
         }
-        let leaves = list.rows.leaves.reduce(0) { $0 + $1.count }
+        let leaves = list.rows.leaves.slots.reduce(0) { $0 + $1.count }
         #expect(leaves == reference.rows.count)
     }
 }

@@ -8,13 +8,13 @@ struct StoreTests {
     /// Checks the documented invariants of a store.
     func checkInvariants(_ rows: RowStore) {
         var seen = 0
-        for ref in rows.order {
-            let section = rows.sections[Int(ref.slot)]
+        for ref in rows.sections.order {
+            let section = rows.sections.slots[Int(ref.slot)]
             #expect(Int(ref.count) == section.count)
-            #expect(rows.slots[section.name] == Int(ref.slot))
+            #expect(rows.sections.named[section.name] == Int(ref.slot))
             var last: ResultRow?
             for (leafIndex, leafRef) in section.leaves.enumerated() {
-                let leaf = rows.leaves[Int(leafRef.leaf)]
+                let leaf = rows.leaves.slots[Int(leafRef.leaf)]
                 #expect(leaf.section == ref.slot && Int(leafRef.count) == leaf.count)
                 #expect(leaf.count > 0 && leaf.count <= Leaf.capacity)
                 for at in 0..<leaf.count {
@@ -28,12 +28,12 @@ struct StoreTests {
                 }
             }
         }
-        #expect(seen == rows.count && rows.emptied.isEmpty)
-        let slots = rows.order.map { Int($0.slot) }
+        #expect(seen == rows.count && rows.sections.emptied.isEmpty)
+        let slots = rows.sections.order.map { Int($0.slot) }
         for (slot, next) in zip(slots, slots.dropFirst()) {
             #expect(rows.firstRow(of: slot, precedesFirstRowOf: next))
         }
-        #expect(rows.slots.count == rows.order.count)
+        #expect(rows.sections.named.count == rows.sections.order.count)
     }
 
     @Test(arguments: [(3, 200), (40, 300)])
@@ -67,7 +67,7 @@ struct StoreTests {
                 ListEdits(upserted: [row(number, [UInt8(round % 7), UInt8(round)], name)]))
             checkInvariants(list.rows)
         }
-        #expect(list.sections.count == 7 && list.rows.sections.count <= 8)
+        #expect(list.sections.count == 7 && list.rows.sections.slots.count <= 8)
     }
 
     @Test func longKeysAreSplitByBytes() {
@@ -83,7 +83,7 @@ struct StoreTests {
         }
         #expect(list.sectionIDs == reference.sections)
         checkInvariants(list.rows)
-        #expect(list.rows.sections[0].leaves.count > 5)
+        #expect(list.rows.sections.slots[0].leaves.count > 5)
         for number in 0..<140 { _ = list.apply(ListEdits(removed: [UInt64(number)])) }
         checkInvariants(list.rows)
         #expect(list.count == 10)

@@ -16,10 +16,7 @@ import Testing
             }
         }
         let kept = try objects.map { try bench.store.stored($0) }
-        let cache = bench.store.writtenRows
-        bench.store.writtenRows.removeAll()
-        let read = try objects.map { try bench.store.stored($0) }
-        bench.store.writtenRows = cache
+        let read = try objects.map { try bench.storedInTable($0) }
         #expect(kept == read, "\(what), position \(bench.store.appliedPosition)")
         for stored in kept {
             guard let stored, let entity = model.entity(tagged: stored.object.tag) else { continue }
@@ -122,7 +119,7 @@ import Testing
                         try bench.update("Tag", 1, ["icon": .blob(content.reference)])
                     ]), blobs: isThere ? [] : [content]))
             // In every other step, the row is read from LMDB instead of the cache.
-            if step % 2 == 0 { bench.store.writtenRows.removeAll() }
+            if step % 2 == 0 { bench.store.forgetCached() }
             if step == 3 { try bench.store.checkpoint() }
             try compare(bench, "step \(step)")
             #expect(try bench.store.check().findings == [], "step \(step)")

@@ -120,8 +120,7 @@ import Testing
             try $0.put(.numbers, StoreKey.number(4), [0, 99])
         },
         Damage(name: "a mark of numbers that is too low", kinds: [.lowNumberMark]) {
-            $0.store.nextNumber = 3
-            try $0.store.checkpoint()
+            try $0.setMark(.leases, 3)
         },
         Damage(
             name: "a row that is gone",
@@ -273,7 +272,7 @@ import Testing
                 .consumers, Array("mirror".utf8), Consumer(name: "", acknowledged: 77).value)
         },
         Damage(name: "a floor of save ids to come", kinds: [.highSaveFloor]) {
-            $0.store.saveFloor = 77
+            try $0.setMark(.saveFloor, 77)
         },
     ]
 
@@ -441,9 +440,16 @@ extension StoreBench {
 
     /// Empties the caches, which know nothing of keys that a test writes, and makes a checkpoint.
     private func forgetCached() throws {
-        store.writtenRows.removeAll()
-        store.lastRanks.removeAll()
+        store.forgetCached()
         try store.checkpoint()
+    }
+
+    /// Changes a number in the `meta` table of the last checkpoint.
+    func setMark(_ key: MetaKey, _ value: UInt64) throws {
+        try store.checkpoint()
+        try store.current.put(store.tables.meta, key.key, StoreKey.number(value))
+        try store.detachTransaction()?.commit()
+        try store.revert()
     }
 
     func get(_ table: StoreTable, _ key: [UInt8]) throws -> [UInt8]? {

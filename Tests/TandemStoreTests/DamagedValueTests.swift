@@ -71,7 +71,7 @@ import Testing
         let bench = try StoreBench.league(24, seed: seed)
         for (key, value) in try bench.entries(.rows).prefix(12) {
             // As after a start: recently written rows would be known without reading them.
-            bench.store.writtenRows.removeAll()
+            bench.store.forgetCached()
             let object = ObjectReference(
                 tag: key.withUnsafeBytes { $0.bigEndian(0, as: UInt16.self) },
                 number: key.withUnsafeBytes { $0.bigEndian(2, as: UInt64.self) })
@@ -129,8 +129,7 @@ extension StoreBench {
         }
         guard let model = store.model else { return [] }
         // As after a start: values that a test writes are unknown to the caches.
-        store.writtenRows.removeAll()
-        store.lastRanks.removeAll()
+        store.forgetCached()
         for number in ObjectNumber(1)...24 {
             use { _ = try store.entity(ofNumber: number) }
             for entity in model.entities {
@@ -149,7 +148,7 @@ extension StoreBench {
                     _ = try store.fetch(request)
                     _ = try store.fetch(request, for: .count)
                     guard let lookup = KeyLookup(request.request, in: model) else { return }
-                    _ = try store.objects(of: lookup)
+                    _ = try lookup.objects(in: store)
                 }
             }
         }
@@ -189,7 +188,10 @@ extension StoreBench {
         }
         for blob in stored.row.blobs(in: entity) {
             use { _ = try store.content(of: blob) }
-            use { try store.countBlobs(nil, replacing: stored.row, entity, at: 99, store.current) }
+            use {
+                let blobs = BlobTable(store.tables, path: store.path, acceptsLosses: false)
+                try blobs.count(nil, replacing: stored.row, entity, at: 99, store.current)
+            }
         }
     }
 

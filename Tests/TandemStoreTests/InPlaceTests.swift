@@ -41,7 +41,7 @@ import Testing
         for tag in request.entity.descendants {
             try store.current.scan(store.tables.rows, prefix: StoreKey.tag(tag)) {
                 (key, _) throws(StoreError) -> Bool in
-                let object = try store.object(tag, key, in: .rows)
+                let object = try store.decoder.object(tag, key, in: .rows)
                 guard let stored = try store.stored(object) else { return true }
                 guard request.matches(object, stored.row, reader) == true else { return true }
                 found.append((request.sortKey(object, stored.row, reader) ?? [], stored))

@@ -18,7 +18,7 @@ import Testing
         let model = try bench.model
         let lookup = try #require(KeyLookup(request, in: model), "\(request)")
         let fetched = try bench.store.fetch(CompiledRequest(request, in: model))
-        let found = try bench.store.objects(of: lookup)
+        let found = try lookup.objects(in: bench.store)
         #expect(found == fetched.objects, "\(request)")
         #expect(found.count == fetched.count)
         return found

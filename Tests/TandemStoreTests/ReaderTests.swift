@@ -54,7 +54,7 @@ import Testing
         let bench = try StoreBench.league(10, seed: seed)
         let before = bench.store.readers
         #expect(before.count == 0 && before.oldestCommit == before.lastCommit)
-        let reader = try bench.store.environment.begin(readOnly: true)
+        let reader = try bench.store.snapshot()
         for number in UInt64(900)..<904 {
             try bench.apply([try bench.insert("Tag", number, [:])])
             try bench.store.checkpoint()
@@ -63,7 +63,7 @@ import Testing
         #expect(readers.count == 1 && readers.lastCommit == before.lastCommit + 4)
         #expect(readers.oldestCommit == before.lastCommit)
         #expect(try bench.store.checkReaders() == 0)
-        reader.abort()
+        reader.end()
         #expect(bench.store.readers.count == 0)
     }
 
@@ -108,14 +108,14 @@ import Testing
         }
         for number in UInt64(900)..<920 { try insert(number, "\(number)") }
         try bench.store.checkpoint()
-        func rows(_ transaction: LMDBTransaction) throws -> [[UInt8]?] {
+        func rows(_ snapshot: StoreSnapshot) throws -> [[UInt8]?] {
             try (UInt64(900)..<920).map { number in
                 let key = StoreKey.row(try bench.reference("Player", number))
-                return try transaction.get(bench.store.tables.rows, key).map { Array($0) }
+                return try snapshot.current.get(snapshot.tables.rows, key).map { Array($0) }
             }
         }
-        let reader = try bench.store.environment.begin(readOnly: true)
-        defer { reader.abort() }
+        let reader = try bench.store.snapshot()
+        defer { reader.end() }
         let before = try rows(reader)
         #expect(before.allSatisfy { $0 != nil })
         let refusal = #expect(throws: StoreError.self) {

@@ -159,7 +159,7 @@ import Testing
                 try store.current.put(store.tables[table], cut, damaged)
             }
             try store.checkpoint()
-            store.writtenRows.removeAll()
+            store.forgetCached()
             let snapshot = try store.snapshot()
             defer { snapshot.end() }
             for request in requests {

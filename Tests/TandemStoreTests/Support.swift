@@ -175,6 +175,15 @@ final class StoreBench {
     }
 }
 
+extension StoreBench {
+    /// Reads the row of an object from the table, past the cache.
+    func storedInTable(_ object: ObjectReference) throws -> StoredObject? {
+        try store.current.get(store.tables.rows, SmallKey(row: object)).map {
+            try store.stored(object, at: $0)
+        }
+    }
+}
+
 extension StoreView {
     /// Fetches with a plan and an unlimited budget.
     func fetch(

@@ -11,7 +11,7 @@ extension Answerer {
             fetch.at == 0, fetch.lease == 0, let model = committer.store.model,
             let lookup = KeyLookup(fetch.request, in: model)
         else { return nil }
-        let objects = try committer.store.objects(of: lookup)
+        let objects = try lookup.objects(in: committer.store)
         // An answer that is too large is left to the ordinary path, which rejects it.
         guard objects.byteCount <= limits.readBytes else { return nil }
         engine.follow(fetch.interests, session)

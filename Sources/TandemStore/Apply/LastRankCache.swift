@@ -1,5 +1,4 @@
-import TandemIO
-public import TandemModel
+import TandemModel
 
 /// A cache of the last rank of ordered relationships, by relationship and owner.
 ///
@@ -53,35 +52,4 @@ struct LastRankCache {
 
     /// Empties the cache, for example after a revert or a model change.
     mutating func removeAll() { known.removeAll() }
-}
-
-extension Store {
-    /// Returns the last rank of an ordered relationship, or nil if it has no members.
-    ///
-    /// Throws `damaged` for a link without a rank. Cost: negligible if the rank is cached;
-    /// otherwise reads all links of the owner.
-    public func lastRank(
-        of owner: ObjectNumber, _ relationship: CompiledRelationship
-    ) throws(StoreError) -> Rank? {
-        if let last = lastRanks.last(relationship.linkID, of: owner) {
-            assert(
-                isLastRank(last, of: owner, relationship),
-                "A cached rank is that of the last member.")
-            return last
-        }
-        let last = try places(of: owner, relationship).last?.rank
-        lastRanks.cache(last, relationship.linkID, of: owner)
-        return last
-    }
-
-    /// Reads the members of an owner, unless there are many or they can't be read.
-    private func isLastRank(
-        _ last: Rank?, of owner: ObjectNumber, _ relationship: CompiledRelationship
-    ) -> Bool {
-        guard Invariants.walk(1),
-            let count = try? memberCount(of: owner, relationship, atMost: .max),
-            Invariants.walk(count), let places = try? places(of: owner, relationship)
-        else { return true }
-        return places.last?.rank == last
-    }
 }

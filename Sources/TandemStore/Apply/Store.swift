@@ -11,48 +11,24 @@ public import TandemModel
 /// - ``StoreView/appliedPosition``: the last transaction applied to the open write transaction,
 ///   which the first access after a checkpoint begins.
 /// - ``checkpointPosition``: the last durable transaction.
+///
+/// The store is a façade: the parts that write its tables own their state.
 public final class Store: StoreView {
     /// The last transaction that is durable in LMDB.
     public private(set) var checkpointPosition: UInt64 = 0
-    /// The hashes of models that the store has had or served, the latest one last.
-    ///
-    /// A client that declares one of them is an older app.
-    public internal(set) var knownModels: [StableHash] = []
-    /// The first object number that is neither used nor leased; no number above it is either.
-    public internal(set) var nextNumber: ObjectNumber = 1
-    /// The position below which save ids are forgotten.
-    public internal(set) var saveFloor: UInt64 = 0
     /// The log and epoch to which this store belongs.
     public private(set) var identity: StoreIdentity
-    /// The number of changes applied since the last checkpoint.
-    public internal(set) var uncommittedChanges = 0
-    /// The size of the rows and contents written since the last checkpoint, in bytes.
-    var uncommittedBytes = 0
-    /// A classifier of the save ids written since the last checkpoint.
-    var idDetector = SequentialIDDetector()
-    /// The number of changes applied since the store was opened.
-    public internal(set) var appliedChanges: UInt64 = 0
-
-    /// Recently written rows, as of the open transaction or the last checkpoint.
-    var writtenRows = RowCache()
-    /// Last ranks of ordered relationships, as of the open transaction.
-    var lastRanks = LastRankCache()
-
-    /// The maximum size of the store in bytes, without free pages.
-    public let quotaBytes: Int
-    /// The bytes in use at the last checkpoint.
-    ///
-    /// Free pages are subtracted only if more than three quarters of the quota are in use.
-    private var committedBytes = 0
-    /// The size of the free pages at the last measurement, in bytes.
-    private var freeBytes = 0
-
-    let environment: LMDBEnvironment
     /// Whether the store was opened with ``openForReading(path:isPrivate:)``.
     public let isReadOnly: Bool
-    /// A closure called before and after each commit in ``checkpoint()`` with the new position; for
-    /// tests.
-    var observeCommit: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
+
+    private let environment: LMDBEnvironment
+    private let space: StoreSpace
+    private let writer: ChangeWriter
+    private let saveIDs: SaveIDTable
+    private let consumerTable: ConsumerTable
+    private let models: ModelTable
+    private let transactions: TransactionWriter
+    private var commitObserver: ((CommitMoment, UInt64) throws(StoreError) -> Void)?
 
     /// A point in the course of ``checkpoint()``.
     enum CommitMoment {
@@ -66,6 +42,8 @@ public final class Store: StoreView {
     /// The version of the file format; a store with a newer one is rejected.
     public static let format: UInt32 = 1
 
+    // MARK: Opening
+
     /// Opens the store in an existing directory, or creates one that belongs to `newIdentity`.
     ///
     /// Index entries that were made with other Unicode tables are rebuilt. Throws ``StoreError``:
@@ -74,13 +52,14 @@ public final class Store: StoreView {
         path: String, newIdentity: @autoclosure () -> StoreIdentity,
         options: StoreOptions = StoreOptions()
     ) throws(StoreError) -> Store {
-        try create(path, newIdentity())
+        try StoreFile.create(path, newIdentity())
         let environment = try LMDBEnvironment(
-            path: path, mapBytes: reservedMapBytes(options), tables: StoreTables.count,
+            path: path, mapBytes: StoreSpace.reservedMapBytes(options), tables: StoreTables.count,
             readers: options.readers)
         let transaction = try environment.begin()
         let tables = try StoreTables(transaction, create: true)
-        let identity = try check(transaction, tables, path)
+        let identity = try StoreFile.identity(
+            transaction, tables, path, remedy: "use the newer program")
         try transaction.commit()
         let store = Store(path, environment, tables, identity, options)
         try store.loadState()
@@ -88,49 +67,48 @@ public final class Store: StoreView {
         return store
     }
 
-    /// Returns the fixed size of the memory map, which is far above the quota unless address space
-    /// is limited.
+    /// Opens the store in a directory for reading; it shows the last checkpoint, and writes throw.
     ///
-    /// LMDB can't resize the map while there are readers. The unused part of a map costs nothing.
-    static func reservedMapBytes(_ options: StoreOptions) -> Int {
-        var bytes = max(
-            StoreLimits.mapBytes, min(options.quotaBytes, StoreLimits.mapBytes * 64) * 2)
-        while bytes > StoreLimits.smallestMapBytes,
-            !LMDBEnvironment.hasAddressSpace(for: bytes)
-        {
-            bytes /= 2
+    /// Another process may have the store open, but this process must not. A private copy, which no
+    /// other process uses, is read without a lock file. Close the store within a few seconds,
+    /// because its pages can't be reused while it is open. Throws ``StoreError``.
+    public static func openForReading(
+        path: String, isPrivate: Bool = false
+    ) throws(StoreError) -> Store {
+        let environment = try LMDBEnvironment(
+            path: path, mapBytes: nil, tables: StoreTables.count, readOnly: true,
+            isLocking: !isPrivate)
+        let transaction = try environment.begin(readOnly: true)
+        let tables: StoreTables
+        let identity: StoreIdentity
+        do throws(StoreError) {
+            tables = try StoreTables(transaction, create: false)
+            identity = try StoreFile.identity(
+                transaction, tables, path, remedy: "use the other program")
+        } catch {
+            transaction.abort()
+            throw error
         }
-        return bytes
+        try transaction.commit()
+        let store = Store(path, environment, tables, identity, StoreOptions(), isReadOnly: true)
+        try store.loadState()
+        return store
     }
 
-    /// Checks the format, and returns the identity.
-    private static func check(
-        _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String
-    ) throws(StoreError) -> StoreIdentity {
-        guard let bytes = try transaction.get(tables.meta, MetaKey.format.key), bytes.count == 4
-        else {
-            throw StoreError(.notOurs, "the file at \(path) is not a store of Tandem")
-        }
-        let format = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
-        guard format == Store.format else {
-            throw StoreError(
-                .notOurs,
-                "the store at \(path) has format \(format), but this program supports format "
-                    + "\(Store.format); use the newer program")
-        }
-        return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
-    }
-
-    init(
+    private init(
         _ path: String, _ environment: LMDBEnvironment, _ tables: StoreTables,
         _ identity: StoreIdentity, _ options: StoreOptions, isReadOnly: Bool = false
     ) {
         self.environment = environment
         self.identity = identity
         self.isReadOnly = isReadOnly
-        let mapBytes = environment.usage.mapBytes
-        let reserve = min(mapBytes / 8, StoreLimits.mapReserveBytes)
-        quotaBytes = min(options.quotaBytes, mapBytes - reserve)
+        let decoder = EntryDecoder(path: path)
+        space = StoreSpace(path, environment, tables, quotaBytes: options.quotaBytes)
+        writer = ChangeWriter(tables, options, path: path, decoder)
+        saveIDs = SaveIDTable(tables, options, path: path, decoder)
+        consumerTable = ConsumerTable(tables.consumers, decoder)
+        models = ModelTable(tables.meta, options)
+        transactions = TransactionWriter(writer, saveIDs, models, path: path)
         super.init(path, tables, options)
     }
 
@@ -140,13 +118,29 @@ public final class Store: StoreView {
         environment.close()
     }
 
-    /// Aborts the open transaction, if there is one.
-    func endTransaction() { detachTransaction()?.abort() }
+    /// Makes the index keys those of this program; durable on return.
+    ///
+    /// A store with unreadable rows keeps its entries and its stamp until it is repaired. Throws
+    /// ``StoreError``, for example `overQuota` if the map is too small. Cost: usually none.
+    private func renewIndexes() throws(StoreError) {
+        let stamp = StoreStamp(.collation, options.collation, in: tables.meta)
+        guard try !stamp.isPresent(current) else { return endTransaction() }
+        do throws(StoreError) {
+            try IndexRenewal(self, writer.indexes).run(current)
+            try stamp.write(current)
+            try checkpoint()
+        } catch  where error.code == .damaged {
+            try revert()
+        }
+    }
 
     // MARK: The open transaction
 
+    /// Aborts the open transaction, if there is one.
+    private func endTransaction() { detachTransaction()?.abort() }
+
     /// Asserts the relations between the positions and the open transaction.
-    func checkInvariants() {
+    private func checkInvariants() {
         assert(
             checkpointPosition <= appliedPosition,
             "A transaction is durable only after it was applied.")
@@ -154,7 +148,7 @@ public final class Store: StoreView {
             openTransaction != nil || appliedPosition == checkpointPosition,
             "Transactions that are not durable are in the open transaction.")
         assert(
-            openTransaction != nil || uncommittedChanges == 0 && uncommittedBytes == 0,
+            openTransaction != nil || transactions.uncommitted.isEmpty,
             "Only the open transaction has uncommitted changes.")
     }
 
@@ -163,7 +157,15 @@ public final class Store: StoreView {
         return try environment.begin(readOnly: isReadOnly)
     }
 
-    override func cachedRow(of object: ObjectReference) -> Stored? { writtenRows[object] }
+    override func cachedRow(of object: ObjectReference) -> Stored? { writer.rows.cached(object) }
+
+    /// Calls `body` before and after each commit in ``checkpoint()`` with the new position; for
+    /// tests.
+    func observeCommits(
+        _ body: @escaping (CommitMoment, UInt64) throws(StoreError) -> Void
+    ) {
+        commitObserver = body
+    }
 
     /// Commits the applied transactions; durable on return.
     ///
@@ -172,130 +174,29 @@ public final class Store: StoreView {
     /// writing the dirty pages, and two flushes.
     public func checkpoint() throws(StoreError) {
         guard let open = openTransaction else { return }
-        let room = neededRoom
+        let pending = pending
         do throws(StoreError) {
-            try writeState(open)
+            try StoreState(
+                applied: appliedPosition, modelPosition: modelPosition, nextNumber: nextNumber,
+                saveFloor: saveFloor
+            ).write(to: tables.meta, open)
             _ = detachTransaction()
-            try observeCommit?(.before, appliedPosition)
+            try commitObserver?(.before, appliedPosition)
             try open.commit()
         } catch {
             open.abort()
             _ = detachTransaction()
             assert(openTransaction == nil, "A failed checkpoint has ended its transaction.")
-            let error = meaning(of: error, room)
+            let error = space.meaning(of: error, pending)
             guard error.code != .failed else { throw error }
             try loadState()
             throw error
         }
-        try observeCommit?(.after, appliedPosition)
+        try commitObserver?(.after, appliedPosition)
         checkpointPosition = appliedPosition
-        uncommittedChanges = 0
-        uncommittedBytes = 0
-        idDetector = SequentialIDDetector()
+        transactions.didCheckpoint()
         checkInvariants()
-        try measure()
-    }
-
-    /// Measures the space used as of the last checkpoint.
-    private func measure() throws(StoreError) {
-        committedBytes = environment.usage.usedBytes
-        guard committedBytes > quotaBytes / 4 * 3 else { return }
-        do throws(StoreError) {
-            let reading = try environment.begin(readOnly: true)
-            defer { reading.abort() }
-            freeBytes = try reading.freePages() * StoreLimits.pageBytes
-        } catch {
-            // If no reader slot is free, the previous measurement remains in use.
-            guard error.code == .noReader else { throw error }
-        }
-        committedBytes -= freeBytes
-    }
-
-    /// Throws `overQuota` if, by estimate, the store has no room for `bytes` more bytes.
-    ///
-    /// Call this before anything is applied. Cost: less than a microsecond.
-    public func checkQuota(for bytes: Int) throws(StoreError) {
-        let used = committedBytes + dirtyPages * StoreLimits.pageBytes * 9 / 8 + 2 * bytes
-        guard used > quotaBytes else { return }
-        throw StoreError(
-            .overQuota,
-            "the store at \(path) uses about \(used) bytes of its quota of \(quotaBytes); raise mapBytes "
-                + "(--map-limit-mebibytes) or the limit on address space (ulimit -v), and restart the daemon"
-        )
-    }
-
-    /// Reserves disk space for a checkpoint; throws `noSpace` with nothing changed.
-    ///
-    /// The reserved size is an estimate, so a checkpoint may still find the disk full, which is
-    /// rare but expensive.
-    public func reserveRoom() throws(StoreError) {
-        guard openTransaction != nil else { return }
-        try environment.reserve(bytes: neededRoom)
-    }
-
-    /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
-    ///
-    /// LMDB reports a write cut short by a full disk as an I/O error. It also writes before the
-    /// commit if more pages are dirty than it keeps in memory.
-    public func meaning(of error: StoreError) -> StoreError { meaning(of: error, neededRoom) }
-
-    private func meaning(of error: StoreError, _ room: Int) -> StoreError {
-        guard error.isInputOutput, environment.isWithoutRoom(for: room) else { return error }
-        return StoreError(.noSpace, error.message)
-    }
-
-    /// Reserves disk space for rewriting all rows and their keys, as a model change does.
-    ///
-    /// Throws `noSpace` or `overQuota` with nothing changed. The size is an estimate, as with
-    /// ``reserveRoom()``. Call ``giveBackRoom()`` if the rewrite doesn't take place.
-    public func reserveRoomToRewrite() throws(StoreError) {
-        guard model != nil else { return }
-        let open = try current
-        var pages = 0
-        for table in [tables.rows, tables.indexes, tables.unique] { pages += try open.pages(table) }
-        let bytes = pages * StoreLimits.pageBytes * 9 / 8
-        try checkQuota(for: bytes / 2)
-        try environment.reserve(bytes: StoreLimits.checkpointBytes + bytes)
-    }
-
-    /// Releases reserved space after the last page of the last checkpoint.
-    ///
-    /// Has no effect if transactions were applied since the checkpoint.
-    public func giveBackRoom() {
-        guard appliedPosition == checkpointPosition, uncommittedChanges == 0 else { return }
-        endTransaction()
-        environment.giveBack()
-    }
-
-    private var neededRoom: Int {
-        StoreLimits.checkpointBytes + dirtyPages * StoreLimits.pageBytes * 9 / 8
-            + 2 * uncommittedBytes
-    }
-
-    /// An estimate of the number of pages that a checkpoint would write now, usually too high.
-    ///
-    /// Each write dirties one page, and a table can't have more dirty pages than pages. Cost: less
-    /// than a microsecond.
-    public var dirtyPages: Int {
-        guard let transaction = openTransaction else { return 0 }
-        func pages(_ table: LMDBTable, sharing writes: Int = 1) -> Int {
-            let most = transaction.writes(table) / writes + 1
-            return min(most, (try? transaction.pages(table)) ?? most)
-        }
-        let scattered = [tables.rows, tables.links, tables.indexes, tables.unique]
-        // The keys of these tables ascend; in `saves` they do so only within the ids of one client.
-        let ascending = [tables.numbers, tables.saves, tables.saveOrder, tables.unchanged]
-        return uncommittedBytes / StoreLimits.pageBytes
-            + scattered.reduce(0) { $0 + pages($1) }
-            + ascending.reduce(0) { $0 + pages($1, sharing: StoreLimits.writesPerPage) }
-            + min(idDetector.scattered, (try? transaction.pages(tables.saves)) ?? .max)
-    }
-
-    /// Whether a replay should make a checkpoint before it continues, provided that no save is
-    /// waiting.
-    public var isReplayFull: Bool {
-        uncommittedChanges >= StoreLimits.replayChanges
-            || (uncommittedChanges >= 16_384 && dirtyPages >= StoreLimits.replayPages)
+        try space.measure()
     }
 
     /// Reverts to the last checkpoint; the journal must be applied again from
@@ -305,40 +206,11 @@ public final class Store: StoreView {
         try loadState()
     }
 
-    /// The size of the file up to its last used page, in bytes, free pages included.
-    public var usedBytes: Int { environment.usage.usedBytes }
-
-    /// Leases the next `count` object numbers, and returns the first one; durable on return.
-    ///
-    /// Makes a checkpoint, because the high-water mark must be durable before a number below it is
-    /// handed out. Throws ``StoreError``, as ``checkpoint()`` does.
-    public func leaseNumbers(_ count: UInt32) throws(StoreError) -> ObjectNumber {
-        let first = nextNumber
-        let (next, overflow) = first.addingReportingOverflow(UInt64(count))
-        guard !overflow else { throw damaged(.meta, 0, "no numbers left for new objects") }
-        nextNumber = next
-        _ = try current
-        try checkpoint()
-        assert(
-            nextNumber >= next && openTransaction == nil,
-            "The mark above the leased numbers is durable.")
-        return first
-    }
-
     /// Moves the store to another epoch of its log; durable on return.
     public func setEpoch(_ epoch: UInt32) throws(StoreError) {
         identity.epoch = epoch
         try current.put(tables.meta, MetaKey.identity.key, identity.bytes)
         try checkpoint()
-    }
-
-    private func writeState(_ transaction: LMDBTransaction) throws(StoreError) {
-        for (key, value) in [
-            (MetaKey.applied, appliedPosition), (.modelPosition, modelPosition),
-            (.leases, nextNumber), (.saveFloor, saveFloor),
-        ] {
-            try transaction.put(tables.meta, key.key, StoreKey.number(value))
-        }
     }
 
     /// Begins a transaction that sees the last checkpoint, even if no reader slot is free.
@@ -353,38 +225,278 @@ public final class Store: StoreView {
         }
     }
 
-    func loadState() throws(StoreError) {
+    private func loadState() throws(StoreError) {
         assert(openTransaction == nil, "The state is that of the last checkpoint.")
         let transaction = try beginReading()
         defer { transaction.abort() }
-        func number(_ key: MetaKey) throws(StoreError) -> UInt64? {
-            guard let bytes = try transaction.get(tables.meta, key.key) else { return nil }
-            guard bytes.count == 8 else {
-                throw damaged(.meta, 0, "a \(key.rawValue) of \(bytes.count) bytes")
-            }
-            return bytes.bigEndian(0, as: UInt64.self)
-        }
-        appliedPosition = try number(.applied) ?? 0
-        checkpointPosition = appliedPosition
-        modelPosition = try number(.modelPosition) ?? 0
-        nextNumber = try number(.leases) ?? 1
-        saveFloor = try number(.saveFloor) ?? 0
-        try measure()
-        knownModels = Store.knownModels(
-            try transaction.get(tables.meta, MetaKey.knownModels.key))
-        uncommittedChanges = 0
-        uncommittedBytes = 0
-        writtenRows.removeAll()
-        lastRanks.removeAll()
-        idDetector = SequentialIDDetector()
-        guard let bytes = try transaction.get(tables.meta, MetaKey.model.key) else {
-            return model = nil
-        }
-        var reader = ByteReader(Array(bytes))
-        do {
-            model = try CompiledModel(from: &reader)
-        } catch {
-            throw StoreError(.damaged, "the model in the store at \(path) cannot be read: \(error)")
-        }
+        let state = try StoreState(in: transaction, tables.meta, decoder)
+        show(state.applied)
+        checkpointPosition = state.applied
+        writer.numbers.restore(state.nextNumber)
+        saveIDs.restore(floor: state.saveFloor)
+        try space.measure()
+        try models.restore(transaction)
+        transactions.didCheckpoint()
+        writer.forgetCached()
+        let model = try StoreState.model(in: transaction, tables.meta, path)
+        use(model, installedAt: state.modelPosition)
+        checkInvariants()
     }
+
+    /// Returns a snapshot of the graph at ``checkpointPosition``.
+    ///
+    /// No model may have been applied since that checkpoint. Throws ``StoreError``: `noReader` if
+    /// all processes together have ``StoreOptions/readers`` read transactions open; in that case
+    /// end one, or wait. Cost: a microsecond.
+    public func snapshot() throws(StoreError) -> StoreSnapshot {
+        precondition(
+            modelPosition <= checkpointPosition, "A model is committed before anything is read.")
+        return try StoreSnapshot(environment, of: self, at: checkpointPosition)
+    }
+
+    // MARK: Transactions
+
+    /// Applies the next transaction to the open write transaction.
+    ///
+    /// Throws ``StoreError``: `overQuota` if the memory map is full, or `damaged` if the
+    /// transaction doesn't fit the store. After an error, ``revert()`` must be called before the
+    /// store is used again. Cost: a few microseconds per object.
+    public func apply(_ encoded: EncodedTransaction) throws(StoreError) {
+        try transactions.apply(encoded, to: self, current)
+        checkInvariants()
+    }
+
+    /// Applies the next transaction, already decoded and planned with the store's model.
+    ///
+    /// Throws ``StoreError``, as for an encoded transaction.
+    public func apply(_ transaction: Transaction) throws(StoreError) {
+        try transactions.apply(transaction, to: self, current)
+        checkInvariants()
+    }
+
+    /// The number of changes applied since the store was opened.
+    public var appliedChanges: UInt64 { transactions.appliedChanges }
+
+    /// The number of changes applied since the last checkpoint.
+    public var uncommittedChanges: Int { transactions.uncommitted.changes }
+
+    // MARK: Models
+
+    /// The hashes of models that the store has had or served, the latest one last.
+    ///
+    /// A client that declares one of them is an older app.
+    public var knownModels: [StableHash] { models.known }
+
+    /// Marks a model hash as known, so that clients that declare that model are served.
+    ///
+    /// Only the last 64 hashes are kept. Throws ``StoreError``.
+    public func knowModel(_ hash: StableHash) throws(StoreError) {
+        guard knownModels.last != hash else { return }
+        try models.know(hash, current)
+    }
+
+    /// Whether the folded texts in rows were made with this program's Unicode tables.
+    public var foldingMatchesThisBuild: Bool {
+        get throws(StoreError) { try models.folding.isPresent(current) }
+    }
+
+    /// Stamps the store with this program's Unicode tables; durable after the next checkpoint.
+    public func recordFolding() throws(StoreError) { try models.folding.write(current) }
+
+    /// Removes the stamp, so that the tables used for folding count as unknown.
+    func forgetFolding() throws(StoreError) { try models.folding.remove(current) }
+
+    // MARK: Object numbers
+
+    /// The first object number that is neither used nor leased; no number above it is either.
+    public var nextNumber: ObjectNumber { writer.numbers.next }
+
+    /// Leases the next `count` object numbers, and returns the first one; durable on return.
+    ///
+    /// Makes a checkpoint, because the high-water mark must be durable before a number below it is
+    /// handed out. Throws ``StoreError``, as ``checkpoint()`` does.
+    public func leaseNumbers(_ count: UInt32) throws(StoreError) -> ObjectNumber {
+        let first = nextNumber
+        let (next, overflow) = first.addingReportingOverflow(UInt64(count))
+        guard !overflow else { throw decoder.damaged(.meta, 0, "no numbers left for new objects") }
+        try skipNumbers(to: next)
+        return first
+    }
+
+    /// Skips all numbers below `number`, so that they are never leased.
+    func raiseNumbers(to number: ObjectNumber) { writer.numbers.raise(to: number) }
+
+    /// Skips all numbers below `number`, so that they are never leased; durable on return.
+    func skipNumbers(to number: ObjectNumber) throws(StoreError) {
+        raiseNumbers(to: number)
+        _ = try current
+        try checkpoint()
+        assert(nextNumber >= number && openTransaction == nil, "The higher mark is durable.")
+    }
+
+    // MARK: Save ids
+
+    /// The position below which save ids are forgotten.
+    public var saveFloor: UInt64 { saveIDs.floor }
+
+    /// Returns the recorded answer to a user's save, or nil if there is none.
+    ///
+    /// Throws `damaged` if the record can't be read.
+    public func save(by uid: UInt32, id: [UInt8]) throws(StoreError) -> IdempotencyRecord? {
+        try saveIDs.record(by: uid, id: id, current)
+    }
+
+    /// Records a save that wrote no transaction; durable after the next ``checkpoint()``.
+    public func rememberUnchanged(
+        _ saved: IdempotencyRecord, by uid: UInt32, id: [UInt8]
+    ) throws(StoreError) {
+        try saveIDs.rememberUnchanged(saved, by: uid, id: id, current)
+    }
+
+    /// Removes a bounded number of saves that are no longer covered after
+    /// ``StoreOptions/savesKept`` was lowered.
+    ///
+    /// Durable after the next ``checkpoint()``. Cost: usually one read of the oldest entry.
+    public func sweepSaves() throws(StoreError) { try saveIDs.sweep(current) }
+
+    // MARK: Consumers, contents and ranks
+
+    /// Returns all consumers, sorted by name.
+    ///
+    /// Throws `damaged` if any can't be read, so that no segment that it may need is removed.
+    public func consumers() throws(StoreError) -> [Consumer] { try consumerTable.all(current) }
+
+    /// Returns the consumer with a name, or nil if there is none.
+    ///
+    /// Throws `damaged` if its position can't be read.
+    public func consumer(named name: String) throws(StoreError) -> Consumer? {
+        try consumerTable.consumer(named: name, current)
+    }
+
+    /// Registers a consumer, or replaces the one with the same name.
+    ///
+    /// The name must have 1 to 511 bytes, the limits of an LMDB key.
+    public func put(_ consumer: Consumer) throws(StoreError) {
+        try consumerTable.put(consumer, current)
+    }
+
+    /// Removes a consumer; returns false if there is none with that name.
+    @discardableResult
+    public func removeConsumer(named name: String) throws(StoreError) -> Bool {
+        try consumerTable.remove(named: name, current)
+    }
+
+    /// Removes the contents that have not been used since before a position, and returns their
+    /// number.
+    ///
+    /// Pass the first position that the journal still has, because older states can't be read
+    /// anyway. Cost: proportional to the number of removed contents.
+    @discardableResult
+    public func sweepBlobs(below position: UInt64) throws(StoreError) -> Int {
+        try writer.blobs.sweep(below: position, current)
+    }
+
+    /// Returns the last rank of an ordered relationship, or nil if it has no members.
+    ///
+    /// Throws `damaged` for a link without a rank. Cost: negligible if the rank is cached;
+    /// otherwise reads all links of the owner.
+    public func lastRank(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Rank? {
+        try writer.links.lastRank(of: owner, relationship, in: self)
+    }
+
+    /// Empties the caches, because tables were written in another way.
+    func forgetCached() { writer.forgetCached() }
+
+    // MARK: Space
+
+    /// The maximum size of the store in bytes, without free pages.
+    public var quotaBytes: Int { space.quotaBytes }
+
+    /// The size of the file up to its last used page, in bytes, free pages included.
+    public var usedBytes: Int { environment.usage.usedBytes }
+
+    /// An estimate of the number of pages that a checkpoint would write now, usually too high.
+    ///
+    /// Each write dirties one page, and a table can't have more dirty pages than pages. Cost: less
+    /// than a microsecond.
+    public var dirtyPages: Int {
+        guard let transaction = openTransaction else { return 0 }
+        return space.dirtyPages(
+            transaction, bytes: transactions.uncommitted.bytes,
+            scatteredSaves: saveIDs.scatteredWrites)
+    }
+
+    private var pending: PendingWrites {
+        PendingWrites(pages: dirtyPages, bytes: transactions.uncommitted.bytes)
+    }
+
+    /// Whether a replay should make a checkpoint before it continues, provided that no save is
+    /// waiting.
+    public var isReplayFull: Bool {
+        transactions.uncommitted.changes >= StoreLimits.replayChanges
+            || (transactions.uncommitted.changes >= 16_384 && dirtyPages >= StoreLimits.replayPages)
+    }
+
+    /// Throws `overQuota` if, by estimate, the store has no room for `bytes` more bytes.
+    ///
+    /// Call this before anything is applied. Cost: less than a microsecond.
+    public func checkQuota(for bytes: Int) throws(StoreError) {
+        try space.checkQuota(for: bytes, pending)
+    }
+
+    /// Reserves disk space for a checkpoint; throws `noSpace` with nothing changed.
+    ///
+    /// The reserved size is an estimate, so a checkpoint may still find the disk full, which is
+    /// rare but expensive.
+    public func reserveRoom() throws(StoreError) {
+        guard openTransaction != nil else { return }
+        try space.reserve(for: pending)
+    }
+
+    /// Returns the error, or a `noSpace` error if it is an I/O error caused by a full disk.
+    public func meaning(of error: StoreError) -> StoreError { space.meaning(of: error, pending) }
+
+    /// Reserves disk space for rewriting all rows and their keys, as a model change does.
+    ///
+    /// Throws `noSpace` or `overQuota` with nothing changed. The size is an estimate, as with
+    /// ``reserveRoom()``. Call ``giveBackRoom()`` if the rewrite doesn't take place.
+    public func reserveRoomToRewrite() throws(StoreError) {
+        guard model != nil else { return }
+        try space.reserveToRewrite(current, pending)
+    }
+
+    /// Releases reserved space after the last page of the last checkpoint.
+    ///
+    /// Has no effect if transactions were applied since the checkpoint.
+    public func giveBackRoom() {
+        guard appliedPosition == checkpointPosition, transactions.uncommitted.changes == 0 else {
+            return
+        }
+        endTransaction()
+        space.giveBack()
+    }
+
+    // MARK: Maintenance
+
+    /// Lowers the position below which save ids are forgotten.
+    func lowerSaveFloor(to position: UInt64) { saveIDs.lowerFloor(to: position) }
+
+    /// Writes a compact copy of the last checkpoint to a file that must not exist; durable on
+    /// return.
+    ///
+    /// Later transactions are not in the copy. Writers are not blocked. Cost: reads and writes
+    /// every page in use.
+    public func copyCheckpoint(
+        to file: String, progress: (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
+    ) throws(StoreError) {
+        try environment.copy(to: file, progress)
+    }
+
+    /// Frees the slots of dead readers, and returns their number.
+    public func checkReaders() throws(StoreError) -> Int { try environment.checkReaders() }
+
+    /// The current readers of the store in all processes.
+    public var readers: StoreReaders { environment.readers }
 }

@@ -5,20 +5,26 @@ import TandemModel
 /// The result depends only on the two models and the store (law 6). Compliance with the new rules
 /// has already been checked.
 final class StoreMigration {
-    private let store: Store
+    private let view: StoreView
+    private let writer: ChangeWriter
+    private let tables: StoreTables
     private let old: CompiledModel
     private let new: CompiledModel
     private let position: UInt64
     private let open: LMDBTransaction
     private let dropped: Set<EntityTag>
-    /// The number of rows written or removed.
+    /// The number of rows written or removed, a long content counting as several.
     private(set) var written = 0
 
+    /// Creates the migration of a view that still reads by the old model.
     init(
-        _ store: Store, from old: CompiledModel, to new: CompiledModel, at position: UInt64,
-        _ open: LMDBTransaction
+        _ view: StoreView, _ writer: ChangeWriter, from old: CompiledModel, to new: CompiledModel,
+        at position: UInt64, _ open: LMDBTransaction
     ) {
-        self.store = store
+        assert(view.model?.hash == old.hash, "Rows are read by the model that they were made with.")
+        self.view = view
+        self.writer = writer
+        tables = view.tables
         self.old = old
         self.new = new
         self.position = position
@@ -38,10 +44,10 @@ final class StoreMigration {
             try rewrite(before, as: entity)
         }
         try removeKeys(
-            store.tables.indexes, Self.ids(old) { $0.indexes }, Self.ids(new) { $0.indexes })
+            tables.indexes, Self.ids(old) { $0.indexes }, Self.ids(new) { $0.indexes })
         try removeKeys(
-            store.tables.unique, Self.ids(old) { $0.uniqueness }, Self.ids(new) { $0.uniqueness })
-        try removeKeys(store.tables.links, Self.links(old), Self.links(new))
+            tables.unique, Self.ids(old) { $0.uniqueness }, Self.ids(new) { $0.uniqueness })
+        try removeKeys(tables.links, Self.links(old), Self.links(new))
     }
 
     private static func ids(
@@ -77,23 +83,21 @@ final class StoreMigration {
     // MARK: Dropped entities
 
     private func remove(_ entity: CompiledEntity) throws(StoreError) {
-        try store.rows(of: entity.tag) { (stored) throws(StoreError) in
-            for index in entity.indexes {
-                try open.delete(
-                    store.tables.indexes,
-                    StoreKey.index(index, stored.row, entity, stored.object.number))
-            }
-            for index in entity.uniqueness { try free(index, stored, entity) }
+        try view.rows(of: entity.tag) { (stored) throws(StoreError) in
+            try writer.indexes.remove(
+                stored.row, stored.object, entity, replacedBy: nil, open)
             for property in entity.properties { try removeLinks(of: stored, property, entity) }
-            for blob in stored.row.blobs(in: entity) { try store.count(blob, -1, position, open) }
-            try open.delete(store.tables.rows, SmallKey(row: stored.object))
+            for blob in stored.row.blobs(in: entity) {
+                try writer.blobs.count(blob, -1, position, open)
+            }
+            try writer.rows.delete(stored.object, open)
             written += 1
         }
     }
 
     /// Removes the links of a dropped object's relationship, in both directions.
     private func removeLinks(
-        of stored: Store.Stored, _ property: CompiledProperty, _ entity: CompiledEntity
+        of stored: StoredObject, _ property: CompiledProperty, _ entity: CompiledEntity
     ) throws(StoreError) {
         guard let relationship = property.relationship else { return }
         let inverse =
@@ -104,26 +108,19 @@ final class StoreMigration {
             guard inverse != 0,
                 let target = stored.row.uncheckedValue(property.slot, in: entity).reference
             else { return }
-            return _ = try open.delete(
-                store.tables.links, SmallKey(link: inverse, target.number, number))
+            return try writer.links.remove(inverse, from: target.number, to: number, open)
         }
-        for member in try store.members(of: number, relationship) {
-            try open.delete(
-                store.tables.links, SmallKey(link: relationship.linkID, number, member.number))
+        for member in try view.members(of: number, relationship) {
+            try writer.links.remove(relationship.linkID, from: number, to: member.number, open)
             guard inverse != 0 else { continue }
-            try open.delete(store.tables.links, SmallKey(link: inverse, member.number, number))
+            try writer.links.remove(inverse, from: member.number, to: number, open)
         }
     }
 
-    /// Removes a row's unique key if the row holds it.
-    private func free(
-        _ index: CompiledIndex, _ stored: Store.Stored, _ entity: CompiledEntity
+    private func release(
+        _ index: CompiledIndex, _ stored: StoredObject, _ entity: CompiledEntity
     ) throws(StoreError) {
-        guard let key = StoreKey.unique(index, stored.row, entity),
-            let value = try open.get(store.tables.unique, key),
-            try store.holder(value).number == stored.object.number
-        else { return }
-        try open.delete(store.tables.unique, key)
+        try writer.indexes.release(index, stored.row, stored.object.number, entity, open)
     }
 
     // MARK: Kept entities
@@ -135,39 +132,50 @@ final class StoreMigration {
         let indexes = Pairs(old.indexes, new.indexes, plan)
         let uniqueness = Pairs(old.uniqueness, new.uniqueness, plan)
         let hasBlobs = !old.layout.hasNoLongColumns || !new.layout.hasNoLongColumns
-        try store.rows(of: old.tag) { (stored) throws(StoreError) in
-            let values = try store.deriving(
-                plan.derives, plan.values(of: stored.row), of: stored, new, at: position, open)
+        try view.rows(of: old.tag) { (stored) throws(StoreError) in
+            let values = try deriving(plan.derives, plan.values(of: stored.row), stored, new)
             let row = Row(values, of: new, version: self.new.version)
             let (object, number) = (stored.object, stored.object.number)
             for pair in indexes.moved {
-                let key = StoreKey.index(pair.new, row, new, number)
-                if let before = pair.old.map({ StoreKey.index($0, stored.row, old, number) }) {
-                    if before == key { continue }
-                    try open.delete(store.tables.indexes, before)
-                }
-                try open.put(store.tables.indexes, key, tag: object.tag)
+                try writer.indexes.move(
+                    object, open,
+                    from: pair.old.map { StoreKey.index($0, stored.row, old, number) },
+                    to: StoreKey.index(pair.new, row, new, number))
             }
             for pair in uniqueness.moved {
-                if let before = pair.old { try free(before, stored, old) }
-                guard let key = StoreKey.unique(pair.new, row, new) else { continue }
-                try open.put(
-                    store.tables.unique, key, StoreKey.tag(object.tag) + StoreKey.number(number))
+                if let before = pair.old { try release(before, stored, old) }
+                try writer.indexes.claim(pair.new, row, object, new, open)
             }
             if hasBlobs { try count(stored.row.blobs(in: old), row.blobs(in: new)) }
-            try store.put(row, of: object, stored.version, open)
+            try writer.rows.put(row, of: object, version: stored.version, open)
             written += 1
         }
-        store.writtenRows.removeAll()
-        store.lastRanks.removeAll()
+        writer.forgetCached()
+    }
+
+    /// Returns the values of a row with its derived attributes, for an entity of the new model.
+    private func deriving(
+        _ derivations: [CompiledDerivation], _ values: [Value], _ stored: StoredObject,
+        _ entity: CompiledEntity
+    ) throws(StoreError) -> [Value] {
+        var values = values
+        for derivation in derivations {
+            let value = try view.derived(
+                derivation, of: stored.object.number, entity, from: values[derivation.source])
+            if case .string(let text) = value, value.inRow.outside != nil {
+                written += try writer.blobs.add([Blob(Array(text.utf8))], at: position, open)
+            }
+            values[derivation.slot] = value.inRow
+        }
+        return values
     }
 
     private func count(
         _ lost: [BlobReference], _ gained: [BlobReference]
     ) throws(StoreError) {
         guard Set(lost) != Set(gained) || lost.count != gained.count else { return }
-        for blob in gained { try store.count(blob, 1, position, open) }
-        for blob in lost { try store.count(blob, -1, position, open) }
+        for blob in gained { try writer.blobs.count(blob, 1, position, open) }
+        for blob in lost { try writer.blobs.count(blob, -1, position, open) }
     }
 }
 

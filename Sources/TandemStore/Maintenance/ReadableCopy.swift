@@ -30,7 +30,7 @@ public struct ReadableCopy {
         let reading = try from.begin(readOnly: true)
         defer { reading.abort() }
         let to = try LMDBEnvironment(
-            path: target, mapBytes: Store.reservedMapBytes(StoreOptions()),
+            path: target, mapBytes: StoreSpace.reservedMapBytes(StoreOptions()),
             tables: StoreTables.count)
         defer { to.close() }
         try prepare(to)

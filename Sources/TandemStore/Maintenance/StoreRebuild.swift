@@ -160,13 +160,3 @@ public struct StoreRebuild {
         try files.removeTree(draft)
     }
 }
-
-extension Store {
-    /// Skips all numbers below `number`, so that they are never leased; durable on return.
-    func skipNumbers(to number: ObjectNumber) throws(StoreError) {
-        nextNumber = max(nextNumber, number)
-        _ = try current
-        try checkpoint()
-        assert(nextNumber >= number && openTransaction == nil, "The higher mark is durable.")
-    }
-}

@@ -175,7 +175,7 @@ struct StoreSalvage {
                     let entity = store.model?.entity(tagged: object.tag),
                     let slot = finding.property.flatMap(entity.slot(of:)),
                     let value = try store.current.get(store.tables.rows, key),
-                    let target = StoreView.stored(object, value)?.row.reference(slot, in: entity)
+                    let target = EntryDecoder.stored(object, value)?.row.reference(slot, in: entity)
                 else { continue }
                 numbers.insert(target.number)
             default: continue
@@ -257,7 +257,7 @@ struct StoreSalvage {
         try store.current.scan(store.tables.rows, from: []) { key, value in
             guard let object = Self.object(Array(key)),
                 let entity = model?.entity(tagged: object.tag),
-                let row = StoreView.stored(object, value)?.row, row.isValid(for: entity),
+                let row = EntryDecoder.stored(object, value)?.row, row.isValid(for: entity),
                 row.hasBlobs(in: entity)
             else { return true }
             for property in entity.properties where !property.isToMany {
@@ -330,7 +330,7 @@ struct StoreSalvage {
     ) throws(StoreError) -> [UInt8]? {
         guard key.count == 18,
             let destination = entity.property(named: property)?.relationship?.destination,
-            let member = try StoreChecker(store, progress: { _, _ in }).object(
+            let member = try CheckedGraph(store).object(
                 key.withUnsafeBytes { $0.bigEndian(10, as: UInt64.self) }, in: destination)
         else { return nil }
         let prefix = Array(key[..<10])
@@ -357,7 +357,7 @@ struct StoreSalvage {
             let key = StoreKey.row(object)
             guard let entity = store.model?.entity(tagged: object.tag),
                 let value = try store.current.get(store.tables.rows, key),
-                let stored = StoreView.stored(object, value), stored.row.isValid(for: entity)
+                let stored = EntryDecoder.stored(object, value), stored.row.isValid(for: entity)
             else { continue }
             let row = stored.row.replacing(slots.sorted().map { ($0, .null) }, in: entity)
             repairs.append(.put(.rows, key: key, value: Self.version(stored.version) + row.bytes))

@@ -9,6 +9,7 @@ import TandemQuery
 /// finds.
 struct FetchPlanner {
     private let store: StoreView
+    private let counter: KeyCounter
     private let request: CompiledRequest
     private let part: FetchResultKind
     private let depth: Int
@@ -26,6 +27,7 @@ struct FetchPlanner {
     init(_ request: CompiledRequest, for part: FetchResultKind, in store: StoreView, depth: Int = 0)
     {
         self.store = store
+        counter = KeyCounter(store)
         self.request = request
         self.part = part
         self.depth = depth
@@ -62,7 +64,7 @@ struct FetchPlanner {
         if scan.endsEarly, scan.decides, part != .count, let wanted = request.wanted {
             return wanted < Self.mostOfLittle ? scan : nil
         }
-        let rows = try store.countRows(of: request, atMost: Self.mostOfLittle)
+        let rows = try counter.countRows(of: request, atMost: Self.mostOfLittle)
         return rows < Self.mostOfLittle ? scan : nil
     }
 
@@ -81,7 +83,9 @@ struct FetchPlanner {
         guard paths.count > 1 else { return paths[0] }
         var (best, least) = (paths[0], Self.mostOfAlternative)
         for path in paths {
-            guard let keys = try store.keys(of: path, atMost: least), keys < least else { continue }
+            guard let keys = try counter.keys(of: path, atMost: least), keys < least else {
+                continue
+            }
             (best, least) = (path, keys)
         }
         return best
@@ -122,9 +126,9 @@ struct FetchPlanner {
         {
             // The plan ends at the last requested match.
             most = wanted
-            return min(try store.keys(of: plan.access, atMost: most) ?? most, most)
+            return min(try counter.keys(of: plan.access, atMost: most) ?? most, most)
         }
-        guard let keys = try store.keys(of: plan.access, atMost: most), keys < most else {
+        guard let keys = try counter.keys(of: plan.access, atMost: most), keys < most else {
             return nil
         }
         return keys
@@ -137,7 +141,7 @@ struct FetchPlanner {
         if scan.endsEarly, scan.decides, part != .count, let wanted = request.wanted {
             return Double(min(wanted, enough)) * one
         }
-        return Double(try store.countRows(of: request, atMost: enough)) * one
+        return Double(try counter.countRows(of: request, atMost: enough)) * one
     }
 
     // MARK: By samples
@@ -145,7 +149,7 @@ struct FetchPlanner {
     /// Returns the cheapest plan according to the sample; the scan if no other plan is cheaper.
     private func sampled(_ plans: [FetchPlan]) throws(StoreError) -> FetchPlan {
         let sample = try RowSample(of: request, store)
-        let all = try store.estimatedRows(of: request)
+        let all = try counter.estimatedRows(of: request)
         let matching = try sample.share { request.matches($0, $1, $2) ?? false }
         var best = (plan: plans[0], cost: Double.infinity)
         for plan in plans {
@@ -220,10 +224,10 @@ struct FetchPlanner {
     ) throws(StoreError) -> Double {
         switch plan.access {
         case .scan:
-            return PlanCost.of(plan, keys: try store.estimatedRows(of: target), for: .references)
+            return PlanCost.of(plan, keys: try counter.estimatedRows(of: target), for: .references)
         case .related(_, let next, let inner): return try relatedCost(next, inner)
         case .members, .unique, .index, .holders, .union:
-            guard let keys = try store.keys(of: plan.access, atMost: Self.mostCounted) else {
+            guard let keys = try counter.keys(of: plan.access, atMost: Self.mostCounted) else {
                 return .infinity
             }
             return PlanCost.of(plan, keys: Double(keys), for: .references)

@@ -46,10 +46,11 @@ struct FetchCandidates {
 
     private func scan(_ tag: EntityTag) throws(StoreError) {
         let isCounting = plan.needsNoRows(for: part)
+        let decoder = view.decoder
         try view.current.scan(view.tables.rows, prefix: StoreKey.tag(tag)) {
             (number, value) throws(StoreError) -> Bool in
             guard !matches.hasEnough else { return false }
-            let object = try view.object(tag, number, in: .rows)
+            let object = try decoder.object(tag, number, in: .rows)
             if isCounting {
                 matches.accept(object, key: [])
                 try matches.chargeKeys(1)
@@ -67,10 +68,11 @@ struct FetchCandidates {
         let places = part == .count ? nil : plan.places
         let sortKey = part == .count || places != nil ? nil : plan.keys
         for range in ranges {
+            let decoder = view.decoder
             try view.current.scan(view.tables[table], in: range) {
                 (key, value) throws(StoreError) in
                 try matches.chargeKeys(1)
-                let object = try view.object(endOf: key, value, in: table)
+                let object = try decoder.object(endOf: key, value, in: table)
                 guard request.includes(tag: object.tag) else { return }
                 if let places {
                     guard accept(object, key, places) else { return try matches.evaluate(object) }
@@ -103,10 +105,11 @@ struct FetchCandidates {
         var walk = walk
         // Makes sort keys from index keys, if every entry matches and rows are not requested.
         let sortKey = plan.needsNoRows(for: part) ? plan.keys : nil
+        let decoder = view.decoder
         let cursor = try view.current.ownCursor(view.tables.indexes)
         while let entry = try walk.next(cursor) {
             if walk.endsGroup(before: entry), matches.hasEnough { return }
-            let object = try view.object(endOf: entry.key, entry.value, in: .indexes)
+            let object = try decoder.object(endOf: entry.key, entry.value, in: .indexes)
             let key = sortKey.flatMap { $0.key(entry.key) }
             walk.advance(to: entry)
             try matches.chargeKeys(1)
@@ -142,7 +145,9 @@ struct FetchCandidates {
             case .unique(let unique):
                 for key in unique.keys {
                     try matches.chargeKeys(1)
-                    if let object = try view.holder(ofKey: key) { objects.append(object) }
+                    if let value = try view.current.get(view.tables.unique, key) {
+                        objects.append(try view.decoder.holder(value))
+                    }
                 }
             case .holders(let member):
                 guard let inverse = member.inverse(in: request.model) else { continue }
@@ -164,8 +169,9 @@ struct FetchCandidates {
     private func collect(
         _ table: StoreTable, _ range: KeyRange, into objects: inout [ObjectReference]
     ) throws(StoreError) {
+        let decoder = view.decoder
         try view.current.scan(view.tables[table], in: range) { (key, value) throws(StoreError) in
-            objects.append(try view.object(endOf: key, value, in: table))
+            objects.append(try decoder.object(endOf: key, value, in: table))
             try matches.chargeKeys(1, collected: objects.count)
         }
     }
@@ -207,13 +213,6 @@ struct FetchCandidates {
             if let target = row.reference(slot, in: entity) { objects.append(target) }
             return
         }
-    }
-}
-
-extension StoreView {
-    /// Returns the object with a unique value, by the value's key; nil if there is none.
-    fileprivate func holder(ofKey key: [UInt8]) throws(StoreError) -> ObjectReference? {
-        try current.get(tables.unique, key).map { bytes throws(StoreError) in try holder(bytes) }
     }
 }
 

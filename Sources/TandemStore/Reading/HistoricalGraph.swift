@@ -63,18 +63,6 @@ public final class HistoricalGraph {
     }
 }
 
-extension StoreView {
-    /// Returns the row of an object at an earlier position, or the current row if `past` is nil.
-    public func stored(_ object: ObjectReference, _ past: HistoricalGraph?) throws(StoreError)
-        -> StoredObject?
-    {
-        guard let past, let net = past.net(object) else { return try stored(object) }
-        return net.before.map {
-            StoredObject(object: object, version: past.position, row: $0)
-        }
-    }
-}
-
 /// A reader of the graph at an earlier position, or at the store's own.
 public struct HistoricalReader: GraphReader {
     private let store: StoreReader

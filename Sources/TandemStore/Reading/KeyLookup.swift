@@ -9,11 +9,11 @@ public import TandemQuery
 /// has another condition, an order or an offset. Nor is it one if the value's type differs from the
 /// property's, or if the value is a text too long for a row.
 ///
-///     if let lookup = KeyLookup(request, in: model) { objects = try store.objects(of: lookup) }
+///     if let lookup = KeyLookup(request, in: model) { objects = try lookup.objects(in: store) }
 public struct KeyLookup: Sendable {
-    fileprivate let entity: CompiledEntity
-    fileprivate let index: CompiledIndex
-    fileprivate let value: Value
+    private let entity: CompiledEntity
+    private let index: CompiledIndex
+    private let value: Value
     private let includesSubentities: Bool
 
     /// Creates the lookup that is equivalent to a request; nil if there is none.
@@ -41,39 +41,36 @@ public struct KeyLookup: Sendable {
     }
 
     /// Returns whether the lookup may find objects of an entity.
-    fileprivate func includes(_ tag: EntityTag) -> Bool {
+    private func includes(_ tag: EntityTag) -> Bool {
         tag == entity.tag || includesSubentities && entity.includes(tag)
     }
 
     /// Returns whether a row has the value.
     ///
     /// The check is needed because other values may have the same key.
-    fileprivate func matches(_ row: RowView, of entity: CompiledEntity) -> Bool {
+    private func matches(_ row: RowView, of entity: CompiledEntity) -> Bool {
         let slot = index.slots[0]
         guard case .string(let text) = value else { return row.value(slot, in: entity) == value }
         // Bytes are compared, because canonically equivalent texts are different values. A
         // reference to a long text never has the same bytes as a text.
         return row.content(slot, in: entity).map { text.utf8.elementsEqual($0) } ?? false
     }
-}
 
-extension StoreView {
-    /// Returns the object found by a lookup, or no object, at ``appliedPosition``, from the open
-    /// write transaction.
+    /// Returns the object with the value in a view, or no object.
     ///
-    /// Cost: two keys and the row's bytes. Throws `damaged` like ``stored(_:)``.
-    public func objects(of lookup: KeyLookup) throws(StoreError) -> StoredObjects {
+    /// Cost: two keys and the row's bytes. Throws `damaged` like ``StoreView/stored(_:)``.
+    public func objects(in view: StoreView) throws(StoreError) -> StoredObjects {
         var tuple = KeyEncoder()
-        tuple.append(lookup.value)
-        let key = SmallKey(unique: lookup.index.id, StableHash(tuple.bytes))
-        let open = try current
-        guard let place = try open.get(tables.unique, key) else { return [] }
-        let object = try holder(place)
-        guard lookup.includes(object.tag), let entity = model?.entity(tagged: object.tag),
-            let value = try open.get(tables.rows, SmallKey(row: object))
+        tuple.append(self.value)
+        let key = SmallKey(unique: index.id, StableHash(tuple.bytes))
+        let open = try view.current
+        guard let place = try open.get(view.tables.unique, key) else { return [] }
+        let object = try view.decoder.holder(place)
+        guard includes(object.tag), let entity = view.model?.entity(tagged: object.tag),
+            let value = try open.get(view.tables.rows, SmallKey(row: object))
         else { return [] }
-        let row = try rowView(object, at: value)
-        guard lookup.matches(row, of: entity) else { return [] }
+        let row = try view.rowView(object, at: value)
+        guard matches(row, of: entity) else { return [] }
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         var found = StoredObjects()
         found.append(object, version: version, row: row.bytes)

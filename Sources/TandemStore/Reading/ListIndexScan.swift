@@ -94,12 +94,13 @@ final class ListIndexScan {
         defer { endRead(storage, count) }
         let transaction = try view.current
         let (longest, table) = (index.longestRest, view.tables.indexes)
+        let decoder = view.decoder
         var (tag, known) = (lastTag, related)
         try index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
                 try budget.charge(1, heldBytes: bytes + storage.bytes)
-                let object = try view.object(endOf: key, value, in: .indexes)
+                let object = try decoder.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
                     guard request.includes(tag: object.tag) else { return }
                     (tag, lastTag) = (object.tag, object.tag)
@@ -117,7 +118,7 @@ final class ListIndexScan {
 
     private func endRead(_ storage: ListRecordStorage, _ count: Int) {
         keysRead += count
-        records.storage = storage
+        records.restore(storage)
         endSegment(storage)
     }
 

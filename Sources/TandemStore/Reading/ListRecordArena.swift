@@ -24,9 +24,8 @@ struct ListSegment {
 final class ListRecordArena {
     /// The records.
     ///
-    /// Code that adds many records moves them to a local variable, and writes them back on every
-    /// exit.
-    var storage = ListRecordStorage()
+    /// Code that adds many records moves them to a local variable, and returns them on every exit.
+    private(set) var storage = ListRecordStorage()
 
     deinit { free(storage.base) }
 
@@ -36,6 +35,12 @@ final class ListRecordArena {
     var count: Int { storage.count }
 
     func append(_ object: ObjectReference, _ rest: [UInt8]) { storage.append(object, rest) }
+
+    /// Takes back records that were moved out, with those added since.
+    func restore(_ storage: ListRecordStorage) {
+        assert(storage.count >= self.storage.count, "Records are never removed.")
+        self.storage = storage
+    }
 }
 
 /// The location of the records.

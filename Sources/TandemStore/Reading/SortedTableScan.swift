@@ -53,6 +53,7 @@ struct SortedTableScan {
     ) throws(StoreError) {
         let shape = view.model?.entity(tagged: tag).map { RowShape(of: $0) }
         let (transaction, table) = (try view.current, view.tables.rows)
+        let decoder = view.decoder
         try withUnsafeTemporaryAllocation(
             of: StoredObjects.Lent.self, capacity: Self.copiedAtOnce
         ) { room throws(StoreError) in
@@ -60,8 +61,8 @@ struct SortedTableScan {
             try transaction.scan(table, in: KeyRange(prefix: StoreKey.tag(tag))) {
                 (key, value) throws(StoreError) in
                 let number = UnsafeRawBufferPointer(rebasing: key[min(2, key.count)...])
-                let object = try view.object(tag, number, in: .rows)
-                let row = try view.rowView(object, at: value, shape)
+                let object = try decoder.object(tag, number, in: .rows)
+                let row = try decoder.rowView(object, at: value, shape)
                 let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
                 room.initializeElement(
                     at: filled, to: StoredObjects.Lent(object, version: version, row: row.bytes))

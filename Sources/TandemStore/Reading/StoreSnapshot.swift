@@ -19,8 +19,8 @@ public final class StoreSnapshot: StoreView {
     ) throws(StoreError) {
         self.environment = environment
         super.init(view.path, view.tables, view.options)
-        appliedPosition = position
-        (model, modelPosition) = (view.model, view.modelPosition)
+        use(view.model, installedAt: view.modelPosition)
+        show(position)
         assert(position <= view.appliedPosition, "A snapshot is not later than the store.")
         _ = try current
     }
@@ -37,7 +37,7 @@ public final class StoreSnapshot: StoreView {
         precondition(
             copy.hash == model?.hash && copy.version == model?.version,
             "A snapshot is read by its own model.")
-        model = copy
+        use(copy, installedAt: modelPosition)
     }
 
     /// Ends the snapshot, so that LMDB can reuse its pages.

@@ -123,4 +123,14 @@ extension StoreView {
             (result.objects.count, walk.rowsRead, walk.keysRead)
         return true
     }
+
+    /// Returns the row of an object at an earlier position, or the current row if `past` is nil.
+    public func stored(_ object: ObjectReference, _ past: HistoricalGraph?) throws(StoreError)
+        -> StoredObject?
+    {
+        guard let past, let net = past.net(object) else { return try stored(object) }
+        return net.before.map {
+            StoredObject(object: object, version: past.position, row: $0)
+        }
+    }
 }

@@ -135,19 +135,3 @@ public final class ReadBudget {
             code, "a predicate or key path of the request reaches more than " + what)
     }
 }
-
-extension StoreView {
-    /// Returns a budget for one request, with the limits of this store.
-    public func readBudget(
-        ofRequest: Int? = nil, work: Int = .max, weight: Int = 1, check: ReadBudget.Check? = nil
-    ) -> ReadBudget {
-        ReadBudget(
-            options, ofRequest: ofRequest, work: work, weight: weight, check: check)
-    }
-
-    /// The error for a referenced object or content that is missing.
-    var unreadable: StoreError {
-        StoreError(
-            .damaged, "the store at \(path) lacks something that a row or the request refers to")
-    }
-}

@@ -1,7 +1,7 @@
 import TandemIO
 public import TandemModel
 
-/// Point reads.
+/// Reads of rows, unique keys and the contents of long values.
 extension StoreView {
     /// A row with the position of the transaction that last changed it.
     public typealias Stored = StoredObject
@@ -11,25 +11,13 @@ extension StoreView {
     /// Throws `damaged` if the bytes aren't a row of the object's entity.
     public func stored(_ object: ObjectReference) throws(StoreError) -> Stored? {
         if let kept = cachedRow(of: object) {
-            assert(isStored(kept), "A cached row is that of the open transaction.")
+            assert(
+                (try? decoder.isStored(kept, tables.rows, current)) ?? true,
+                "A cached row is that of the open transaction.")
             return kept
         }
         guard let value = try current.get(tables.rows, SmallKey(row: object)) else { return nil }
         return try stored(object, at: value)
-    }
-
-    /// Returns whether a row equals the one in the table; always true unless invariants are
-    /// verified.
-    func isStored(_ kept: Stored) -> Bool {
-        do throws(StoreError) {
-            guard Invariants.walk(1) else { return true }
-            let value = try current.get(tables.rows, SmallKey(row: kept.object))
-            let stored = value.flatMap { StoreView.stored(kept.object, $0) }
-            return stored?.version == kept.version && stored?.row.bytes == kept.row.bytes
-        } catch {
-            // A table that can't be read does not contradict the row.
-            return true
-        }
     }
 
     /// Calls `body` with the row of an object, borrowed in place; returns false if there is none.
@@ -55,47 +43,7 @@ extension StoreView {
         guard let value = try current.get(tables.numbers, SmallKey(number: number)) else {
             return nil
         }
-        return try tag(value, of: number, in: .numbers)
-    }
-
-    /// Returns the members of a to-many relationship by ascending number, at most `most`.
-    ///
-    /// Throws the error of the budget's check.
-    public func members(
-        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max,
-        budget: ReadBudget? = nil
-    ) throws(StoreError) -> [ObjectReference] {
-        guard most > 0 else { return [] }
-        var members: [ObjectReference] = []
-        let prefix = StoreKey.links(relationship.linkID, of: owner)
-        try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
-            members.append(
-                try object(endOf: key, value, in: .links, isOrdered: relationship.isOrdered))
-            try budget?.check(collected: members)
-            return members.count < most
-        }
-        return members
-    }
-
-    /// Returns the number of members of a to-many relationship, counting up to `most`.
-    public func memberCount(
-        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
-    ) throws(StoreError) -> Int {
-        guard most > 0 else { return 0 }
-        var count = 0
-        let prefix = StoreKey.links(relationship.linkID, of: owner)
-        try current.scan(tables.links, prefix: prefix) { _, _ in
-            count += 1
-            return count < most
-        }
-        return count
-    }
-
-    /// Whether `member` is a member of the owner's relationship.
-    public func isMember(
-        _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
-    ) throws(StoreError) -> Bool {
-        try current.get(tables.links, SmallKey(link: relationship.linkID, owner, member)) != nil
+        return try decoder.tag(value, of: number, in: .numbers)
     }
 
     /// Returns the object that holds a unique tuple, verified against its row.
@@ -105,7 +53,7 @@ extension StoreView {
         guard let key = StoreKey.unique(index, row, entity),
             let value = try current.get(tables.unique, key)
         else { return nil }
-        let owner = try holder(value)
+        let owner = try decoder.holder(value)
         guard let held = try stored(owner), let ownerEntity = model?.entity(tagged: owner.tag),
             StoreKey.tuple(index, held.row, ownerEntity) == StoreKey.tuple(index, row, entity)
         else { return nil }
@@ -128,4 +76,127 @@ extension StoreView {
     public var isEmpty: Bool {
         get throws(StoreError) { try current.count(tables.rows) == 0 }
     }
+
+    // MARK: Rows of an entity
+
+    /// Calls `body` with the rows of one entity, which are read in steps.
+    ///
+    /// No read is open while `body` runs, so it may write. However, it must not write rows outside
+    /// the current step.
+    func rows(
+        of tag: EntityTag, _ body: (Stored) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        var first: ObjectNumber? = 0
+        while let from = first {
+            let step = try rowStep(of: tag, from: from)
+            for stored in step { try body(stored) }
+            first = step.last.flatMap { $0.object.number.successor }
+        }
+    }
+
+    /// Returns the next rows of one entity, starting at a number; empty at the end.
+    ///
+    /// Reads at most 1,024 rows. Throws `damaged` for a row that can't be read.
+    public func rowStep(
+        of tag: EntityTag, from first: ObjectNumber
+    ) throws(StoreError) -> [Stored] {
+        let prefix = StoreKey.tag(tag)
+        var step: [Stored] = []
+        try current.scan(
+            tables.rows, from: StoreKey.row(ObjectReference(tag: tag, number: first))
+        ) { (key, value) throws(StoreError) -> Bool in
+            guard key.starts(with: prefix) else { return false }
+            let number = UnsafeRawBufferPointer(rebasing: key[prefix.count...])
+            step.append(try stored(try decoder.object(tag, number, in: .rows), at: value))
+            return step.count < StoreLimits.migrationStep
+        }
+        return step
+    }
+
+    /// Whether there are objects of an entity or of its subentities.
+    public func hasObjects(of entity: CompiledEntity) throws(StoreError) -> Bool {
+        for tag in entity.descendants {
+            var isThere = false
+            try current.scan(tables.rows, prefix: StoreKey.tag(tag)) { _, _ in
+                isThere = true
+                return false
+            }
+            if isThere { return true }
+        }
+        return false
+    }
+
+    // MARK: Decoding
+
+    /// Decodes a value of the rows table.
+    ///
+    /// Throws `damaged` if the bytes aren't a row of the object's entity.
+    func stored(
+        _ object: ObjectReference, at value: UnsafeRawBufferPointer
+    ) throws(StoreError) -> Stored {
+        try decoder.stored(object, at: value, of: model?.entity(tagged: object.tag))
+    }
+
+    /// Decodes a value of the rows table in place; valid until the next write.
+    ///
+    /// Throws `damaged` if the bytes aren't a row of the object's entity.
+    func rowView(
+        _ object: ObjectReference, at value: UnsafeRawBufferPointer
+    ) throws(StoreError) -> RowView {
+        let shape = model?.entity(tagged: object.tag).map { RowShape(of: $0) }
+        return try decoder.rowView(object, at: value, shape)
+    }
+
+    /// The error for a referenced object or content that is missing.
+    var unreadable: StoreError {
+        StoreError(
+            .damaged, "the store at \(path) lacks something that a row or the request refers to")
+    }
+
+    // MARK: Long values and derived attributes
+
+    /// Returns the content of a blob, or nil if the store doesn't have it.
+    ///
+    /// Cost: copies the content.
+    public func content(of blob: BlobReference) throws(StoreError) -> [UInt8]? {
+        try current.get(tables.blobs, blob.hash).map { Array($0) }
+    }
+
+    /// Whether the store has the content of a blob.
+    public func holds(_ blob: BlobReference) throws(StoreError) -> Bool {
+        try current.get(tables.blobUses, blob.hash) != nil
+    }
+
+    /// Whether the store has the content of a blob, with the length and the beginning of the
+    /// reference.
+    public func fits(_ blob: BlobReference) throws(StoreError) -> Bool {
+        guard let content = try current.get(tables.blobs, blob.hash) else { return false }
+        return blob.fits(content)
+    }
+
+    /// Returns the expected value of a derived attribute, computed from the `source` value.
+    ///
+    /// A long text is returned in full, as a ``TandemModel/Value/string(_:)``. Cost: proportional
+    /// to the number of members, or to the length of the text.
+    public func derived(
+        _ derivation: CompiledDerivation, of number: ObjectNumber, _ entity: CompiledEntity,
+        from source: Value
+    ) throws(StoreError) -> Value {
+        switch derivation.kind {
+        case .count:
+            guard let relationship = entity.properties[derivation.source].relationship else {
+                return .int(0)
+            }
+            return .int(Int64(try memberCount(of: number, relationship, atMost: .max)))
+        case .folded:
+            return try CompiledDerivation.folded(source) { (blob) throws(StoreError) in
+                try content(of: blob)
+            }
+        }
+    }
+}
+
+extension ObjectNumber {
+    /// The next number, or nil after the largest one.
+    public var successor: ObjectNumber? { self == .max ? nil : self + 1 }
 }

@@ -8,21 +8,31 @@ public class StoreView {
     /// The directory of the store.
     public let path: String
     /// The position of the last transaction that the view shows.
-    public internal(set) var appliedPosition: UInt64 = 0
+    public private(set) var appliedPosition: UInt64 = 0
     /// The model; nil in a store without one.
-    public internal(set) var model: CompiledModel?
+    public private(set) var model: CompiledModel?
     /// The position at which the model was installed; rows of older transactions have another
     /// layout.
-    public internal(set) var modelPosition: UInt64 = 0
+    public private(set) var modelPosition: UInt64 = 0
 
     let tables: StoreTables
     let options: StoreOptions
+    let decoder: EntryDecoder
     private var transaction: LMDBTransaction?
 
     init(_ path: String, _ tables: StoreTables, _ options: StoreOptions) {
         self.path = path
         self.tables = tables
         self.options = options
+        decoder = EntryDecoder(path: path)
+    }
+
+    /// Moves the view to a position.
+    final func show(_ position: UInt64) { appliedPosition = position }
+
+    /// Reads rows by a model, which was installed at a position.
+    final func use(_ model: CompiledModel?, installedAt position: UInt64) {
+        (self.model, modelPosition) = (model, position)
     }
 
     /// The transaction for reads, which is begun on first use.
@@ -51,4 +61,12 @@ public class StoreView {
 
     /// The row of an object, or nil if it isn't cached.
     func cachedRow(of object: ObjectReference) -> Stored? { nil }
+
+    /// Returns a budget for one request, with the limits of this store.
+    public func readBudget(
+        ofRequest: Int? = nil, work: Int = .max, weight: Int = 1, check: ReadBudget.Check? = nil
+    ) -> ReadBudget {
+        ReadBudget(
+            options, ofRequest: ofRequest, work: work, weight: weight, check: check)
+    }
 }

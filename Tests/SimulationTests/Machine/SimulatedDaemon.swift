@@ -51,7 +51,7 @@ final class SimulatedDaemon {
         environment.newLog = { settings.log }
         environment.makeSalt = { settings.salt }
         committer = try Daemon.recover(configuration, environment)
-        committer.store.observeCommit = { (moment, position) throws(StoreError) in
+        committer.store.observeCommits { (moment, position) throws(StoreError) in
             observe(moment, position)
             try machine.commit(moment)
         }

@@ -2,16 +2,19 @@ import TandemModel
 
 /// Scans every table of a store, and compares its contents with the rows.
 ///
-/// One pass per table, in key order. The pass over `rows` checks that everything derived from a row
-/// exists. The other passes check that their entries derive from a row. Memory: one count for each
-/// content of a long value, and a bounded number of findings.
-final class StoreChecker {
-    let store: Store
-    let open: LMDBTransaction
-    let model: CompiledModel?
-    /// The to-many relationships by link id.
-    let relationships: [UInt16: (owner: CompiledEntity, property: CompiledProperty)]
-    private(set) var report: StoreReport
+/// One pass per table, in key order, each with a checker of its own. The pass over `rows` checks
+/// that everything derived from a row exists. The other passes check that their entries derive from
+/// a row. Memory: one count for each content of a long value, and a bounded number of findings.
+struct StoreChecker {
+    private let graph: CheckedGraph
+    private let store: Store
+    private let rows: RowChecker
+    private var numbers: NumberChecker
+    private let links: LinkChecker
+    private let indexes: IndexChecker
+    private let derived: DerivedChecker
+    private var blobs: BlobChecker
+    private var report: StoreReport
     private var progress: KeyProgress
 
     init(
@@ -20,21 +23,15 @@ final class StoreChecker {
         self.store = store
         self.progress = KeyProgress(
             of: try store.current.count(Self.walked.map { store.tables[$0] }), progress)
-        open = try store.current
-        model = store.model
+        graph = try CheckedGraph(store)
+        rows = RowChecker(graph)
+        numbers = NumberChecker(graph)
+        links = LinkChecker(graph)
+        indexes = IndexChecker(graph)
+        derived = DerivedChecker(
+            graph, store, checksFolded: try store.foldingMatchesThisBuild)
+        blobs = BlobChecker(graph)
         report = StoreReport(position: store.appliedPosition)
-        var relationships: [UInt16: (owner: CompiledEntity, property: CompiledProperty)] = [:]
-        for entity in store.model?.entities ?? [] {
-            for property in entity.properties where property.isToMany {
-                guard let link = property.relationship?.linkID else { continue }
-                // Subentities share the link id, and the declaring entity includes all of them.
-                let known = relationships[link]?.owner
-                if known.map({ entity.includes($0.tag) }) ?? true {
-                    relationships[link] = (entity, property)
-                }
-            }
-        }
-        self.relationships = relationships
     }
 
     /// The tables in the order of their scans.
@@ -43,81 +40,88 @@ final class StoreChecker {
         .blobs, .unusedBlobs, .consumers,
     ]
 
-    func run() throws(StoreError) -> StoreReport {
-        try walk(.rows) { (key, value) throws(StoreError) in try self.checkRow(key, value) }
-        try walk(.numbers) { (key, value) throws(StoreError) in try self.checkNumber(key, value) }
-        try walk(.links) { (key, value) throws(StoreError) in try self.checkLink(key, value) }
-        try walk(.indexes) { (key, value) throws(StoreError) in try self.checkIndex(key, value) }
-        try walk(.unique) { (key, value) throws(StoreError) in try self.checkUnique(key, value) }
-        try walk(.saves) { (key, value) throws(StoreError) in try self.checkSave(key, value) }
-        try walk(.saveOrder) { (key, value) throws(StoreError) in try self.checkOrder(key, value) }
-        try walk(.unchanged) { (key, _) throws(StoreError) in try self.checkUnchanged(key) }
-        try checkUsesAreThere()
-        try walk(.blobUses) { (key, value) throws(StoreError) in try self.checkUses(key, value) }
-        try walk(.blobs) { (key, value) throws(StoreError) in try self.checkBlob(key, value) }
-        try walk(.unusedBlobs) { (key, _) throws(StoreError) in try self.checkUnused(key) }
-        try walk(.consumers) { (key, value) throws(StoreError) in self.checkConsumer(key, value) }
-        checkNumberMark()
-        checkSaveFloor()
+    /// Checks all tables.
+    mutating func run() throws(StoreError) -> StoreReport {
+        try walk(.rows) { (key, value, checker) throws(StoreError) in
+            try checker.checkRow(key, value)
+        }
+        try walk(.numbers) { (key, value, checker) throws(StoreError) in
+            try checker.numbers.check(key, value, &checker.report)
+        }
+        try walk(.links) { (key, value, checker) throws(StoreError) in
+            try checker.links.check(key, value, &checker.report)
+        }
+        try walk(.indexes) { (key, value, checker) throws(StoreError) in
+            try checker.indexes.checkIndex(key, value, &checker.report)
+        }
+        try walk(.unique) { (key, value, checker) throws(StoreError) in
+            try checker.indexes.checkUnique(key, value, &checker.report)
+        }
+        try checkSaves()
+        try checkBlobs()
+        let consumers = ConsumerChecker(graph)
+        try walk(.consumers) { (key, value, checker) throws(StoreError) in
+            consumers.check(key, value, &checker.report)
+        }
+        numbers.checkMark(store.nextNumber, &report)
+        SaveChecker(graph).checkFloor(store.saveFloor, &report)
         progress.end()
+        assert(
+            Set(report.walked.keys) == Set(Self.walked), "Every table with checks was scanned.")
         return report
     }
 
-    private func walk(
-        _ table: StoreTable, _ body: ([UInt8], [UInt8]) throws(StoreError) -> Void
+    private mutating func checkRow(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+        if let object = RowChecker.object(key) { numbers.record(object.number) }
+        guard let (stored, entity) = rows.check(key, value, &report) else { return }
+        let (row, object) = (stored.row, stored.object)
+        try numbers.check(object, &report)
+        try rows.checkReferences(of: row, object, entity, &report)
+        try indexes.checkKeys(of: row, object, entity, &report)
+        try derived.check(stored, entity, &report)
+        blobs.count(row, entity)
+    }
+
+    private mutating func checkSaves() throws(StoreError) {
+        let saves = SaveChecker(graph)
+        try walk(.saves) { (key, value, checker) throws(StoreError) in
+            try saves.check(key, value, &checker.report)
+        }
+        try walk(.saveOrder) { (key, value, checker) throws(StoreError) in
+            try saves.checkOrder(key, value, &checker.report)
+        }
+        try walk(.unchanged) { (key, _, checker) throws(StoreError) in
+            try saves.checkUnchanged(key, &checker.report)
+        }
+    }
+
+    private mutating func checkBlobs() throws(StoreError) {
+        try blobs.checkUsesExist(&report)
+        try walk(.blobUses) { (key, value, checker) throws(StoreError) in
+            try checker.blobs.checkUses(key, value, &checker.report)
+        }
+        try walk(.blobs) { (key, value, checker) throws(StoreError) in
+            try checker.blobs.checkBlob(key, value, &checker.report)
+        }
+        try walk(.unusedBlobs) { (key, _, checker) throws(StoreError) in
+            try checker.blobs.checkUnused(key, &checker.report)
+        }
+    }
+
+    private mutating func walk(
+        _ table: StoreTable,
+        _ body: ([UInt8], [UInt8], inout StoreChecker) throws(StoreError) -> Void
     ) throws(StoreError) {
+        assert(report.walked[table] == nil, "Each table is scanned once.")
         var count = 0
-        try open.scan(store.tables[table], from: []) {
-            (key, value) throws(StoreError) -> Bool in
+        let graph = graph
+        try graph.scan(table) { (key, value) throws(StoreError) in
             count += 1
             progress.step()
-            try body(Array(key), Array(value))
-            return true
+            try body(key, value, &self)
         }
         report.walked[table] = count
     }
-
-    /// The highest number in the rows and in the table of used numbers.
-    var highestNumber: ObjectNumber = 0
-
-    /// The number of uses of each content in the rows.
-    var blobCounts: [BlobReference: Int64] = [:]
-    /// The same counts, by the hash under which the content is stored.
-    var countsByHash: [[UInt8]: Int64] = [:]
-
-    func find(_ finding: StoreFinding) { report.add(finding) }
-
-    func get(_ table: StoreTable, _ key: [UInt8]) throws(StoreError) -> [UInt8]? {
-        try open.get(store.tables[table], key).map { Array($0) }
-    }
-
-    // MARK: Objects
-
-    /// Returns the row of an object, or nil if it is missing or unreadable.
-    func row(_ object: ObjectReference) throws(StoreError) -> Row? {
-        guard let entity = model?.entity(tagged: object.tag),
-            let value = try open.get(store.tables.rows, StoreKey.row(object)),
-            let row = Store.stored(object, value)?.row
-        else { return nil }
-        return row.isValid(for: entity) ? row : nil
-    }
-
-    func exists(_ object: ObjectReference) throws(StoreError) -> Bool {
-        try open.get(store.tables.rows, StoreKey.row(object)) != nil
-    }
-
-    /// Returns the object with a number in an entity or its subentities, or nil if there is none.
-    func object(
-        _ number: ObjectNumber, in entity: EntityTag
-    ) throws(StoreError) -> ObjectReference? {
-        for tag in model?.entity(tagged: entity)?.descendants ?? [] {
-            let object = ObjectReference(tag: tag, number: number)
-            if try exists(object) { return object }
-        }
-        return nil
-    }
-
-    func id(_ object: ObjectReference) -> ObjectID? { model?.id(of: object) }
 }
 
 extension Store {
@@ -130,7 +134,8 @@ extension Store {
     public func check(
         progress: @escaping (_ done: UInt64, _ total: UInt64) -> Void = { _, _ in }
     ) throws(StoreError) -> StoreReport {
-        try StoreChecker(self, progress: progress).run()
+        var checker = try StoreChecker(self, progress: progress)
+        return try checker.run()
     }
 
     /// Carries out repairs; durable on return.
@@ -144,12 +149,11 @@ extension Store {
             switch repair {
             case .put(let table, let key, let value): try open.put(tables[table], key, value)
             case .delete(let table, let key): try open.delete(tables[table], key)
-            case .raiseNumbers(let number): nextNumber = max(nextNumber, number)
-            case .lowerSaveFloor(let position): saveFloor = min(saveFloor, position)
+            case .raiseNumbers(let number): raiseNumbers(to: number)
+            case .lowerSaveFloor(let position): lowerSaveFloor(to: position)
             }
         }
-        writtenRows.removeAll()
-        lastRanks.removeAll()
+        forgetCached()
         try checkpoint()
     }
 }

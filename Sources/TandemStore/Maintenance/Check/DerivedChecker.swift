@@ -1,10 +1,28 @@
 import TandemModel
 
 /// Checks of derived attributes, which follow from links and from other values of the row.
-extension StoreChecker {
-    func checkDerived(_ stored: Store.Stored, _ entity: CompiledEntity) throws(StoreError) {
+struct DerivedChecker {
+    private let graph: CheckedGraph
+    private let store: StoreView
+    /// Whether folded texts can be checked.
+    ///
+    /// Texts folded with other Unicode tables can't be; the daemon folds them again, and logs a
+    /// failure to do so.
+    private let checksFolded: Bool
+
+    init(_ graph: CheckedGraph, _ store: StoreView, checksFolded: Bool) {
+        self.graph = graph
+        self.store = store
+        self.checksFolded = checksFolded
+    }
+
+    /// Compares the derived attributes of a row with the values computed from their sources.
+    func check(
+        _ stored: StoredObject, _ entity: CompiledEntity, _ report: inout StoreReport
+    ) throws(StoreError) {
         var wrong: [SlotValue] = []
-        for derivation in entity.derivations where try isJudged(derivation) {
+        for derivation in entity.derivations
+        where derivation.kind != .folded || checksFolded {
             let source = stored.row.uncheckedValue(derivation.source, in: entity)
             let value = try store.derived(
                 derivation, of: stored.object.number, entity, from: source
@@ -18,29 +36,21 @@ extension StoreChecker {
         for item in wrong {
             let property = entity.properties[item.slot]
             let held = stored.row.uncheckedValue(item.slot, in: entity)
-            find(
+            report.add(
                 StoreFinding(
-                    .wrongDerived, .rows, StoreKey.row(stored.object), object: id(stored.object),
+                    .wrongDerived, .rows, StoreKey.row(stored.object),
+                    object: graph.id(stored.object),
                     property: property.name,
                     "the value is \(Self.text(held)), but \(property.derivation?.description ?? "") is "
                         + Self.text(item.value), repairs))
         }
     }
 
-    /// Whether a derived attribute can be checked.
-    ///
-    /// Texts folded with other Unicode tables can't be checked; the daemon folds them again, and
-    /// logs a failure to do so.
-    private func isJudged(_ derivation: CompiledDerivation) throws(StoreError) -> Bool {
-        guard derivation.kind == .folded else { return true }
-        return try store.foldingMatchesThisBuild
-    }
-
     /// Returns repairs for the row and its index entries.
     ///
     /// Returns none if a long text is involved, because its content isn't stored in the row.
     private func repairs(
-        of stored: Store.Stored, _ wrong: [SlotValue], _ entity: CompiledEntity
+        of stored: StoredObject, _ wrong: [SlotValue], _ entity: CompiledEntity
     ) -> [StoreFinding.Repair] {
         let held = wrong.map { stored.row.uncheckedValue($0.slot, in: entity) }
         guard !wrong.contains(where: { $0.value.outside != nil }),

@@ -1,9 +1,91 @@
 import TandemIO
 
-extension JournalReader {
+/// Finds one batch of a journal after the other, across segments and damage.
+///
+/// It finds batches from a position on, which its owner keeps, and moves the position over what
+/// can't be read.
+struct BatchFinder {
+    /// The outcome of an attempt to reach the next batch.
+    enum Step {
+        case batch(BatchHeader)
+        case gap(JournalReader.Gap)
+        case again
+        case tail
+    }
+
+    private let directory: String
+    private let fileSystem: any FileSystem
+    private let index: JournalIndex
+    private let indexes: SegmentIndexes?
+    /// Whether the reader belongs to the writer's process, which has recovered the log.
+    private let isBesideWriter: Bool
+    /// The segment being read; nil before it is opened.
+    private(set) var segment: SegmentFile?
+    /// The offset of the next batch in the segment.
+    private(set) var offset: UInt64 = 0
+    /// The number and position that the next batch must have; nil after a jump.
+    private var chain: Chain?
+    /// The last segment, if its unreadable header was already reported.
+    private var reportedSegment: UInt64?
+    /// Whether an empty segment was reopened, because an epoch may have replaced it.
+    private var reopened = false
+    /// Whether the zeros after the end were already searched for lost batches.
+    private var searchedTail = false
+    /// The bytes found at the tail in place of a whole batch; nil if the log ends cleanly.
+    private(set) var tailProblem: JournalReader.Gap?
+
+    init(
+        directory: String, fileSystem: any FileSystem, index: JournalIndex,
+        indexes: SegmentIndexes?, isBesideWriter: Bool
+    ) {
+        self.directory = directory
+        self.fileSystem = fileSystem
+        self.index = index
+        self.indexes = indexes
+        self.isBesideWriter = isBesideWriter
+    }
+
+    /// The position after the last batch passed; nil if unknown.
+    var following: UInt64? { chain?.position }
+
+    /// Moves after a batch that was found at the offset.
+    mutating func pass(_ header: BatchHeader) {
+        assert(segment != nil, "A batch lies in the open segment.")
+        reopened = false
+        tailProblem = nil
+        if let segment {
+            let first = segment.header.firstPosition
+            index.addMark(segment: first, position: header.firstPosition, offset: offset)
+        }
+        offset += UInt64(header.frameBytes)
+        chain = Chain(after: header)
+    }
+
+    /// Skips to a later position, of which the current batch does not have an entry.
+    ///
+    /// If an index has the location, nothing in between is read.
+    mutating func pass(to target: UInt64) {
+        let place = indexes?.location(of: target)
+        guard let segment, let place, place.segment == segment.header.firstPosition else {
+            // Without an index, reading past a few positions is cheaper than a search.
+            if place != nil || target - (chain?.position ?? 0) > Self.walkedPositions { leave() }
+            return
+        }
+        guard place.offset > offset else { return }
+        (offset, chain) = (place.offset, nil)
+    }
+
+    /// The largest number of positions that are read through rather than skipped by a search.
+    private static let walkedPositions: UInt64 = 1_024
+
+    private mutating func leave() {
+        (segment, chain) = (nil, nil)
+        (reopened, searchedTail) = (false, false)
+    }
+
     /// Reads the batch at the current offset, or determines why there is none.
-    func advance() throws(JournalError) -> Step {
-        guard let segment else { return try openSegment() }
+    mutating func advance(_ position: inout UInt64) throws(JournalError) -> Step {
+        guard let segment else { return try openSegment(&position) }
         let read = try segment.readBatch(at: offset, after: chain)
         if case .batch(let header) = read { return .batch(header) }
         // The window may be older than the file, so the decision needs fresh bytes.
@@ -18,8 +100,8 @@ extension JournalReader {
             if let oldest, expected < oldest {
                 throw .expired(directory, expected, oldest: oldest)
             }
-            return try ended(segment, following)
-        case .bad(let problem): return try skip(segment, following, problem)
+            return try ended(segment, following, &position)
+        case .bad(let problem): return try skip(segment, following, problem, &position)
         }
     }
 
@@ -55,35 +137,39 @@ extension JournalReader {
     }
 
     /// Opens the segment that contains the position, at the nearest known batch.
-    private func openSegment() throws(JournalError) -> Step {
+    private mutating func openSegment(_ position: inout UInt64) throws(JournalError) -> Step {
         if let known = known(holding: position) {
-            return try open(known.lowerBound, following: known.upperBound)
+            return try open(known.lowerBound, following: known.upperBound, &position)
         }
         let segments = try JournalDirectory.segments(in: directory, fileSystem)
         guard let oldest = segments.first else { return .tail }
         guard let first = segments.last(where: { $0 <= position }) else {
             throw .expired(directory, position, oldest: oldest)
         }
-        return try open(first, following: segments.first { $0 > first })
+        return try open(first, following: segments.first { $0 > first }, &position)
     }
 
     /// Opens a segment; an unreadable header is a gap up to the next segment.
-    private func open(_ first: UInt64, following: UInt64?) throws(JournalError) -> Step {
+    private mutating func open(
+        _ first: UInt64, following: UInt64?, _ position: inout UInt64
+    ) throws(JournalError) -> Step {
         assert(first <= position, "The opened segment begins at or before the position.")
         assert(following.map { $0 > first } ?? true, "The following segment begins later.")
         do throws(JournalError) {
             let opened = try SegmentFile(directory, first: first, fileSystem)
-            try start(in: opened)
+            try start(in: opened, position)
             segment = opened
             return .again
         } catch {
             guard error.code == .damaged else { throw error }
-            return unreadable(first, following, error)
+            return unreadable(first, following, error, &position)
         }
     }
 
     /// Moves to the batch that contains the position, or to one shortly before it.
-    private func start(in opened: SegmentFile) throws(JournalError) {
+    private mutating func start(
+        in opened: SegmentFile, _ position: UInt64
+    ) throws(JournalError) {
         let first = opened.header.firstPosition
         offset = UInt64(SegmentFormat.headerBytes)
         chain = Chain(startOf: opened.header)
@@ -102,8 +188,8 @@ extension JournalReader {
         chain = nil
     }
 
-    private func unreadable(
-        _ first: UInt64, _ following: UInt64?, _ error: JournalError
+    private mutating func unreadable(
+        _ first: UInt64, _ following: UInt64?, _ error: JournalError, _ position: inout UInt64
     ) -> Step {
         segment = nil
         if reportedSegment == first { return .tail }
@@ -114,25 +200,27 @@ extension JournalReader {
             reportedSegment = first
         }
         return .gap(
-            Gap(
+            JournalReader.Gap(
                 path: error.path, offset: error.offset ?? 0, reason: error.message,
                 firstMissing: missing, next: following))
     }
 
     /// Handles zeros: the next segment, the tail of the log, or a hole.
-    private func ended(_ segment: SegmentFile, _ following: UInt64?) throws(JournalError) -> Step {
+    private mutating func ended(
+        _ segment: SegmentFile, _ following: UInt64?, _ position: inout UInt64
+    ) throws(JournalError) -> Step {
         // An epoch that begins in an empty segment replaces the file of the same name.
         if offset == UInt64(SegmentFormat.headerBytes), !reopened {
             reopened = true
             self.segment = nil
             return .again
         }
-        guard let following else { return try endedLast(segment) }
+        guard let following else { return try endedLast(segment, &position) }
         guard following == chain?.position ?? position else {
-            return try skip(segment, following, "zeros in place of batches")
+            return try skip(segment, following, "zeros in place of batches", &position)
         }
         let before = chain
-        let step = try open(following, following: try segmentBehind(following))
+        let step = try open(following, following: try segmentBehind(following), &position)
         if case .again = step, let before, let opened = self.segment,
             before != Chain(startOf: opened.header)
         {
@@ -144,13 +232,15 @@ extension JournalReader {
     }
 
     /// Handles zeros in the last segment, which may also be left by a lost write.
-    private func endedLast(_ segment: SegmentFile) throws(JournalError) -> Step {
+    private mutating func endedLast(
+        _ segment: SegmentFile, _ position: inout UInt64
+    ) throws(JournalError) -> Step {
         reopened = false
         // A reader with a tail belongs to the daemon, whose recovery has already searched for lost
         // batches.
-        if tail == nil, !searchedTail {
+        if !isBesideWriter, !searchedTail {
             searchedTail = true
-            return try skip(segment, nil, "zeros in place of batches")
+            return try skip(segment, nil, "zeros in place of batches", &position)
         }
         tailProblem = nil
         return .tail
@@ -162,8 +252,8 @@ extension JournalReader {
     }
 
     /// Reports a gap and continues after it, at the next whole batch or in the next segment.
-    private func skip(
-        _ segment: SegmentFile, _ following: UInt64?, _ reason: String
+    private mutating func skip(
+        _ segment: SegmentFile, _ following: UInt64?, _ reason: String, _ position: inout UInt64
     ) throws(JournalError) -> Step {
         let expected = chain?.position ?? position
         let start = offset
@@ -196,8 +286,8 @@ extension JournalReader {
     private func gap(
         _ segment: SegmentFile, _ offset: UInt64, _ reason: String, _ missing: UInt64,
         _ next: UInt64?
-    ) -> Gap {
-        Gap(
+    ) -> JournalReader.Gap {
+        JournalReader.Gap(
             path: segment.path, offset: offset, reason: reason, firstMissing: missing, next: next)
     }
 }

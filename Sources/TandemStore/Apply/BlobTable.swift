@@ -2,17 +2,24 @@ import TandemModel
 
 /// The contents of values that are too long for rows, each stored once with its use count.
 ///
-/// Unused content is kept until ``sweepBlobs(below:)``, because a read of the past may still need
-/// it. Unused contents are operational state: ``dump(_:)`` shows only contents in use.
-extension Store {
+/// Unused content is kept until ``sweep(below:_:)``, because a read of the past may still need it.
+/// Unused contents are operational state: a dump shows only contents in use.
+struct BlobTable {
+    private let tables: StoreTables
+    private let path: String
+    /// Whether contents may lack their counts, because a salvage removes values whose content is
+    /// lost.
+    private let acceptsLosses: Bool
+
+    init(_ tables: StoreTables, path: String, acceptsLosses: Bool) {
+        self.tables = tables
+        self.path = path
+        self.acceptsLosses = acceptsLosses
+    }
+
     /// Removes the contents that have not been used since before a position, and returns their
     /// number.
-    ///
-    /// Pass the first position that the journal still has, because older states can't be read
-    /// anyway. Cost: proportional to the number of removed contents.
-    @discardableResult
-    public func sweepBlobs(below position: UInt64) throws(StoreError) -> Int {
-        let open = try current
+    func sweep(below position: UInt64, _ open: LMDBTransaction) throws(StoreError) -> Int {
         var unused: [[UInt8]] = []
         try open.scan(tables.unusedBlobs, from: []) { key, _ in
             guard key.count == 40, key.bigEndian(0, as: UInt64.self) < position else {
@@ -30,22 +37,25 @@ extension Store {
         return unused.count
     }
 
-    /// Adds contents that the store doesn't have yet.
+    /// Adds contents that the store doesn't have yet; returns the number of changes that they count
+    /// as.
     ///
-    /// Their use count is 0 until the changes of the transaction are applied.
+    /// Their use count is 0 until the changes of the transaction are applied. One content dirties
+    /// as many pages as several hundred changes.
     func add(
         _ blobs: [Blob], at position: UInt64, _ open: LMDBTransaction
-    ) throws(StoreError) {
-        for blob in blobs where try !holds(blob.reference) {
+    ) throws(StoreError) -> Int {
+        var changes = 0
+        for blob in blobs where try open.get(tables.blobUses, blob.reference.hash) == nil {
             try open.put(tables.blobs, blob.reference.hash, blob.content)
             try write(BlobUses(count: 0, since: position), of: blob.reference, open)
-            // One content dirties as many pages as several hundred changes.
-            uncommittedChanges += blob.content.count >> 10
+            changes += blob.content.count >> 10
         }
+        return changes
     }
 
     /// Updates the use counts after a row was replaced.
-    func countBlobs(
+    func count(
         _ new: Row?, replacing old: Row?, _ entity: CompiledEntity, at position: UInt64,
         _ open: LMDBTransaction
     ) throws(StoreError) {
@@ -56,12 +66,13 @@ extension Store {
         for blob in lost { try count(blob, -1, position, open) }
     }
 
+    /// Changes the use count of a content by one.
     func count(
         _ blob: BlobReference, _ step: Int64, _ position: UInt64, _ open: LMDBTransaction
     ) throws(StoreError) {
+        assert(step == 1 || step == -1, "A row uses a content once for each value.")
         let counted = try open.get(tables.blobUses, blob.hash).flatMap { BlobUses($0) }
-        // A salvage removes values whose content is lost.
-        if counted == nil, options.acceptsLosses { return }
+        if counted == nil, acceptsLosses { return }
         guard var uses = counted, uses.count + step >= 0 else {
             throw StoreError(
                 .damaged,

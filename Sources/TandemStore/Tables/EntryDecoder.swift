@@ -1,29 +1,32 @@
+import TandemIO
 import TandemModel
 
-/// Decoding of keys and values from the disk: malformed bytes are an error, never a trap.
-extension StoreView {
-    /// Decodes a value of the rows table.
+/// Decodes keys and values of a store's tables: malformed bytes are an error, never a trap.
+struct EntryDecoder {
+    /// The size of the version before the row in a value.
+    static let versionBytes = 8
+
+    /// The directory of the store, which errors name.
+    private let path: String
+
+    init(path: String) { self.path = path }
+
+    // MARK: Rows
+
+    /// Decodes a value of the rows table; a nil entity means that the model has no such entity.
     ///
-    /// Throws `damaged` if the bytes aren't a row of the object's entity.
+    /// Throws `damaged` if the bytes aren't a row of the entity.
     func stored(
-        _ object: ObjectReference, at value: UnsafeRawBufferPointer
-    ) throws(StoreError) -> Stored {
-        guard let stored = StoreView.stored(object, value) else {
+        _ object: ObjectReference, at value: UnsafeRawBufferPointer, of entity: CompiledEntity?
+    ) throws(StoreError) -> StoredObject {
+        assert(entity.map { $0.tag == object.tag } ?? true, "The row is one of the entity.")
+        guard let stored = EntryDecoder.stored(object, value) else {
             throw damaged(.rows, object.number, "a value of \(value.count) bytes")
         }
-        guard let entity = model?.entity(tagged: object.tag), stored.row.hasShape(of: entity) else {
+        guard let entity, stored.row.hasShape(of: entity) else {
             throw damaged(.rows, object.number, "\(value.count) bytes that are not a row")
         }
         return stored
-    }
-
-    /// Decodes a value of the rows table in place; valid until the next write.
-    ///
-    /// Throws `damaged` if the bytes aren't a row of the object's entity.
-    func rowView(
-        _ object: ObjectReference, at value: UnsafeRawBufferPointer
-    ) throws(StoreError) -> RowView {
-        try rowView(object, at: value, model?.entity(tagged: object.tag).map { RowShape(of: $0) })
     }
 
     /// Decodes a value in place, given the shape of the entity's rows; for reading many of them.
@@ -34,27 +37,38 @@ extension StoreView {
     func rowView(
         _ object: ObjectReference, at value: UnsafeRawBufferPointer, _ shape: RowShape?
     ) throws(StoreError) -> RowView {
-        guard value.count >= StoreView.versionBytes + RowLayout.minimumRowBytes else {
+        guard value.count >= EntryDecoder.versionBytes + RowLayout.minimumRowBytes else {
             throw damaged(.rows, object.number, "a value of \(value.count) bytes")
         }
-        let row = RowView(UnsafeRawBufferPointer(rebasing: value[StoreView.versionBytes...]))
+        let row = RowView(UnsafeRawBufferPointer(rebasing: value[EntryDecoder.versionBytes...]))
         guard let shape, row.has(shape) else {
             throw damaged(.rows, object.number, "\(value.count) bytes that are not a row")
         }
         return row
     }
 
-    /// The size of the version before the row in a value.
-    static let versionBytes = 8
-
     /// Decodes a row with its version, without a check against a model; nil if there are too few
     /// bytes.
-    static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> Stored? {
-        guard value.count >= 8 + RowLayout.minimumRowBytes else { return nil }
+    static func stored(_ object: ObjectReference, _ value: UnsafeRawBufferPointer) -> StoredObject?
+    {
+        guard value.count >= versionBytes + RowLayout.minimumRowBytes else { return nil }
         let version = UInt64(littleEndian: value.loadUnaligned(as: UInt64.self))
         let row = Row(bytes: Array(UnsafeRawBufferPointer(rebasing: value[8...])))
-        return Stored(object: object, version: version, row: row)
+        return StoredObject(object: object, version: version, row: row)
     }
+
+    /// Returns whether a row equals the one in the table; always true unless invariants are
+    /// verified.
+    func isStored(
+        _ kept: StoredObject, _ rows: LMDBTable, _ open: LMDBTransaction
+    ) throws(StoreError) -> Bool {
+        guard Invariants.walk(1) else { return true }
+        let value = try open.get(rows, SmallKey(row: kept.object))
+        let stored = value.flatMap { EntryDecoder.stored(kept.object, $0) }
+        return stored?.version == kept.version && stored?.row.bytes == kept.row.bytes
+    }
+
+    // MARK: Keys
 
     /// Returns the object of an entity whose number is the rest of a key.
     @inline(__always)
@@ -115,6 +129,9 @@ extension StoreView {
             tag: value.bigEndian(0, as: UInt16.self), number: value.bigEndian(2, as: UInt64.self))
     }
 
+    // MARK: Errors
+
+    /// Returns the error for a malformed entry; object 0 stands for none.
     @inline(never)
     func damaged(_ table: StoreTable, _ number: ObjectNumber, _ what: String) -> StoreError {
         let place = number == 0 ? "" : ", object \(number)"
@@ -122,5 +139,12 @@ extension StoreView {
             .damaged,
             "the store at \(path) has \(what) in its table \(table.rawValue)\(place); run "
                 + "`tandem check`")
+    }
+
+    /// Returns the error for a change of an object without a row.
+    @inline(never)
+    func rowless(_ object: ObjectReference) -> StoreError {
+        StoreError(
+            .damaged, "the store at \(path) has no row of object \(object.number) to change")
     }
 }

@@ -42,16 +42,26 @@ public struct Consumer: Hashable, Sendable {
 /// Changes go into the open write transaction, and are durable after the next checkpoint. The
 /// daemon writes them only right before a checkpoint, so the positions that it reads here are
 /// durable. Retention relies on that.
-extension Store {
-    /// Returns all consumers, sorted by name.
-    ///
-    /// Throws `damaged` if any can't be read, so that no segment that it may need is removed.
-    public func consumers() throws(StoreError) -> [Consumer] {
+struct ConsumerTable {
+    private let table: LMDBTable
+    private let decoder: EntryDecoder
+
+    init(_ table: LMDBTable, _ decoder: EntryDecoder) {
+        self.table = table
+        self.decoder = decoder
+    }
+
+    /// Returns all consumers, sorted by name; throws `damaged` if any can't be read.
+    func all(_ open: LMDBTransaction) throws(StoreError) -> [Consumer] {
         var found: [Consumer] = []
-        try current.scan(tables.consumers, from: []) { (key, value) throws(StoreError) -> Bool in
+        try open.scan(table, from: []) { (key, value) throws(StoreError) -> Bool in
             guard let consumer = Consumer(key: key, value: value) else {
                 throw damaged(Array(key), value.count)
             }
+            assert(
+                found.last.map { $0.name.utf8.lexicographicallyPrecedes(consumer.name.utf8) }
+                    ?? true,
+                "The names of consumers ascend.")
             found.append(consumer)
             return true
         }
@@ -61,9 +71,11 @@ extension Store {
     /// Returns the consumer with a name, or nil if there is none.
     ///
     /// Throws `damaged` if its position can't be read.
-    public func consumer(named name: String) throws(StoreError) -> Consumer? {
+    func consumer(
+        named name: String, _ open: LMDBTransaction
+    ) throws(StoreError) -> Consumer? {
         let key = Array(name.utf8)
-        guard let value = try current.get(tables.consumers, key) else { return nil }
+        guard let value = try open.get(table, key) else { return nil }
         guard let consumer = key.withUnsafeBytes({ Consumer(key: $0, value: value) }) else {
             throw damaged(key, value.count)
         }
@@ -71,20 +83,17 @@ extension Store {
     }
 
     private func damaged(_ key: [UInt8], _ count: Int) -> StoreError {
-        damaged(
+        decoder.damaged(
             .consumers, 0, "a position of \(count) bytes for the consumer \(Consumer.name(key))")
     }
 
     /// Registers a consumer, or replaces the one with the same name.
-    ///
-    /// The name must have 1 to 511 bytes, the limits of an LMDB key.
-    public func put(_ consumer: Consumer) throws(StoreError) {
-        try current.put(tables.consumers, Array(consumer.name.utf8), consumer.value)
+    func put(_ consumer: Consumer, _ open: LMDBTransaction) throws(StoreError) {
+        try open.put(table, Array(consumer.name.utf8), consumer.value)
     }
 
     /// Removes a consumer; returns false if there is none with that name.
-    @discardableResult
-    public func removeConsumer(named name: String) throws(StoreError) -> Bool {
-        try current.delete(tables.consumers, Array(name.utf8))
+    func remove(named name: String, _ open: LMDBTransaction) throws(StoreError) -> Bool {
+        try open.delete(table, Array(name.utf8))
     }
 }

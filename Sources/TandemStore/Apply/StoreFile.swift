@@ -2,13 +2,13 @@ import Glibc
 import TandemIO
 import TandemModel
 
-/// The atomic creation of a new store.
+/// The store's file: its atomic creation, and the check of its format.
 ///
 /// LMDB writes the first pages of a new file without a sync, and never syncs the directory entry.
 /// The file is therefore created in a directory of its own, and renamed when it is durable. A power
 /// cut can thus leave neither a partial file that LMDB rejects, nor a file whose log id differs
 /// from the journal's.
-extension Store {
+enum StoreFile {
     private static let file = "data.mdb"
     /// The name of the temporary subdirectory in which a new store is created.
     private static let workshop = "new"
@@ -64,5 +64,25 @@ extension Store {
         guard files.exists(place) else { return }
         for name in [file, "lock.mdb"] { try? files.remove(place + "/" + name) }
         rmdir(place)
+    }
+
+    /// Checks the format, and returns the identity.
+    ///
+    /// Throws `notOurs` for another format, which `remedy` says how to read.
+    static func identity(
+        _ transaction: LMDBTransaction, _ tables: StoreTables, _ path: String, remedy: String
+    ) throws(StoreError) -> StoreIdentity {
+        guard let bytes = try transaction.get(tables.meta, MetaKey.format.key), bytes.count == 4
+        else {
+            throw StoreError(.notOurs, "the file at \(path) is not a store of Tandem")
+        }
+        let format = UInt32(littleEndian: bytes.loadUnaligned(as: UInt32.self))
+        guard format == Store.format else {
+            throw StoreError(
+                .notOurs,
+                "the store at \(path) has format \(format), but this program supports format "
+                    + "\(Store.format); \(remedy)")
+        }
+        return try StoreIdentity(try transaction.get(tables.meta, MetaKey.identity.key), path)
     }
 }

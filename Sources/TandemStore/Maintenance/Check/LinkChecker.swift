@@ -1,10 +1,17 @@
 import TandemModel
 
 /// Checks that both ends of a link exist and refer to each other.
-extension StoreChecker {
-    func checkLink(_ key: [UInt8], _ value: [UInt8]) throws(StoreError) {
+struct LinkChecker {
+    private let graph: CheckedGraph
+
+    init(_ graph: CheckedGraph) { self.graph = graph }
+
+    /// Checks a link.
+    func check(
+        _ key: [UInt8], _ value: [UInt8], _ report: inout StoreReport
+    ) throws(StoreError) {
         guard key.count == 18, value.count >= 2 else {
-            return stray(.badKey, key, nil, "the key is not a link")
+            return stray(.badKey, key, nil, "the key is not a link", &report)
         }
         let parts = key.withUnsafeBytes {
             (
@@ -12,31 +19,32 @@ extension StoreChecker {
                 member: $0.bigEndian(10, as: UInt64.self)
             )
         }
-        guard let (owners, property) = relationships[parts.link],
+        guard let (owners, property) = graph.relationships[parts.link],
             let relationship = property.relationship
-        else { return stray(.strayLink, key, nil, "the model has no such relationship") }
-        guard let owner = try object(parts.owner, in: owners.tag) else {
+        else { return stray(.strayLink, key, nil, "the model has no such relationship", &report) }
+        guard let owner = try graph.object(parts.owner, in: owners.tag) else {
             return stray(
-                .strayLink, key, nil, "object \(parts.owner) is not of the entity \(owners.name)")
+                .strayLink, key, nil, "object \(parts.owner) is not of the entity \(owners.name)",
+                &report)
         }
-        guard let member = try object(parts.member, in: relationship.destination) else {
+        guard let member = try graph.object(parts.member, in: relationship.destination) else {
             let message = "the member, object \(parts.member), does not exist"
-            return stray(.strayLink, key, (owner, property), message)
+            return stray(.strayLink, key, (owner, property), message, &report)
         }
         let isMutual =
             relationship.inverseToMany
-            ? try checkBack(owner, member, relationship)
+            ? try checkBack(owner, member, relationship, &report)
             : try refers(member, to: owner, relationship)
         guard isMutual else {
-            let message = "\(id(member)?.description ?? "?") does not refer to the object"
-            return stray(.strayLink, key, (owner, property), message)
+            let message = "\(graph.id(member)?.description ?? "?") does not refer to the object"
+            return stray(.strayLink, key, (owner, property), message, &report)
         }
-        checkRank(key, value, (owner, property), relationship)
+        checkRank(key, value, (owner, property), relationship, &report)
         guard value.prefix(2) != StoreKey.tag(member.tag)[...] else { return }
-        find(
+        report.add(
             StoreFinding(
-                .wrongLinkEntity, .links, key, object: id(owner), property: property.name,
-                "\(id(member)?.description ?? "?") is stored under another entity",
+                .wrongLinkEntity, .links, key, object: graph.id(owner), property: property.name,
+                "\(graph.id(member)?.description ?? "?") is stored under another entity",
                 [.put(.links, key: key, value: StoreKey.tag(member.tag) + value[2...])]))
     }
 
@@ -44,7 +52,7 @@ extension StoreChecker {
     private func checkRank(
         _ key: [UInt8], _ value: [UInt8],
         _ place: (owner: ObjectReference, property: CompiledProperty),
-        _ relationship: CompiledRelationship
+        _ relationship: CompiledRelationship, _ report: inout StoreReport
     ) {
         let rank = value[2...]
         guard relationship.isOrdered ? Rank(rank) == nil : !rank.isEmpty else { return }
@@ -52,9 +60,10 @@ extension StoreChecker {
             relationship.isOrdered
             ? "a member has no readable rank"
             : "a member of an unordered relationship has a rank"
-        find(
+        report.add(
             StoreFinding(
-                .badValue, .links, key, object: id(place.owner), property: place.property.name,
+                .badValue, .links, key, object: graph.id(place.owner),
+                property: place.property.name,
                 message,
                 relationship.isOrdered
                     ? [] : [.put(.links, key: key, value: Array(value[..<2]))]))
@@ -64,7 +73,8 @@ extension StoreChecker {
     private func refers(
         _ member: ObjectReference, to owner: ObjectReference, _ relationship: CompiledRelationship
     ) throws(StoreError) -> Bool {
-        guard let entity = model?.entity(tagged: member.tag), let row = try row(member) else {
+        guard let entity = graph.model?.entity(tagged: member.tag), let row = try graph.row(member)
+        else {
             return false
         }
         return row.reference(relationship.inverseSlot, in: entity) == owner
@@ -72,23 +82,24 @@ extension StoreChecker {
 
     /// Checks the opposite link of a many-to-many link; the repair adds it if it is missing.
     private func checkBack(
-        _ owner: ObjectReference, _ member: ObjectReference, _ relationship: CompiledRelationship
+        _ owner: ObjectReference, _ member: ObjectReference, _ relationship: CompiledRelationship,
+        _ report: inout StoreReport
     ) throws(StoreError) -> Bool {
-        let inverse = model?.entity(tagged: relationship.destination)?
+        let inverse = graph.model?.entity(tagged: relationship.destination)?
             .properties[relationship.inverseSlot]
         guard let inverse, let link = inverse.relationship?.linkID else { return false }
         let key = StoreKey.link(link, member.number, owner.number)
-        guard try get(.links, key) == nil else { return true }
-        find(
+        guard try graph.get(.links, key) == nil else { return true }
+        report.add(
             StoreFinding(
-                .missingLink, .links, key, object: id(member), property: inverse.name,
-                "\(id(owner)?.description ?? "?") has the object as a member, but the object has no such owner",
-                repairs(ofMissing: key, to: owner, inverse.relationship)))
+                .missingLink, .links, key, object: graph.id(member), property: inverse.name,
+                "\(graph.id(owner)?.description ?? "?") has the object as a member, but the object has no such owner",
+                Self.repairs(ofMissing: key, to: owner, inverse.relationship)))
         return true
     }
 
     /// Returns the repair of a missing link, or none if its rank is only in the journal.
-    func repairs(
+    static func repairs(
         ofMissing key: [UInt8], to member: ObjectReference, _ relationship: CompiledRelationship?
     ) -> [StoreFinding.Repair] {
         relationship?.isOrdered == true
@@ -97,11 +108,12 @@ extension StoreChecker {
 
     private func stray(
         _ kind: StoreFinding.Kind, _ key: [UInt8],
-        _ place: (owner: ObjectReference, property: CompiledProperty)?, _ message: String
+        _ place: (owner: ObjectReference, property: CompiledProperty)?, _ message: String,
+        _ report: inout StoreReport
     ) {
-        find(
+        report.add(
             StoreFinding(
-                kind, .links, key, object: place.flatMap { id($0.owner) },
+                kind, .links, key, object: place.flatMap { graph.id($0.owner) },
                 property: place?.property.name, message, [.delete(.links, key: key)]))
     }
 }

@@ -1,0 +1,207 @@
+/// Leaves of rows, and the leaf of every number.
+///
+/// A number is found through `home` and a scan of one leaf, so keys are stored once. Invariant
+/// (``checkAllRows()``): `home` maps every number to its leaf, and contains nothing else. While
+/// leaves are added in bulk, their numbers are not entered yet (``enter(from:_:)``).
+struct LeafTable: Sendable {
+    private(set) var slots: [Leaf] = []
+    /// The slots of leaves without rows.
+    private(set) var free: [Int] = []
+    private var home = NumberTable()
+
+    /// The number of rows.
+    var count: Int { home.count }
+
+    /// Calls `body` with a borrowed leaf; a copy would change reference counts.
+    @inline(__always)
+    func withLeaf<Value>(_ leaf: Int, _ body: (borrowing Leaf) -> Value) -> Value {
+        slots.withUnsafeBufferPointer { leaves in
+            precondition(leaves.indices.contains(leaf), "There is no leaf \(leaf).")
+            guard let first = leaves.baseAddress else {
+                preconditionFailure("There are no leaves.")
+            }
+            return body(first[leaf])
+        }
+    }
+
+    /// Returns the leaf that contains a number, and the index in it.
+    @inline(__always)
+    func spot(of number: UInt64) -> (leaf: Int, at: Int)? {
+        var found = 0
+        let leaf = home.index(of: number) { leaf in
+            guard let at = withLeaf(leaf, { $0.position(of: number) }) else { return false }
+            found = at
+            return true
+        }
+        return leaf.map { ($0, found) }
+    }
+
+    /// Compares a row of a leaf with the first row of another.
+    func order(_ at: Int, of leaf: Int, to other: Int) -> Int {
+        slots.withUnsafeBufferPointer { leaves in
+            let number = leaves[other].number(0)
+            return leaves[other].withKey(0) { leaves[leaf].order(at, to: $0, number) }
+        }
+    }
+
+    // MARK: Edits
+
+    /// Makes a leaf remember its index in its section.
+    mutating func setHint(_ hint: Int, of leaf: Int) {
+        if withLeaf(leaf, { $0.hint }) != UInt32(hint) { slots[leaf].hint = UInt32(hint) }
+    }
+
+    /// Adds a leaf of one row, whose number must not be in the table, and returns its slot.
+    mutating func add(_ row: ResultRow, section: Int, hint: Int) -> Int {
+        let leaf = add(Leaf(section: UInt32(section), rows: [row]), hint: hint)
+        enter(row.number, in: leaf)
+        return leaf
+    }
+
+    /// Inserts a row, whose number must not be in the table, into a leaf; returns whether the leaf
+    /// is full then.
+    mutating func insert(_ row: ResultRow, at: Int, in leaf: Int) -> Bool {
+        slots[leaf].insert(row, at: at)
+        enter(row.number, in: leaf)
+        return withLeaf(leaf) { $0.isFull }
+    }
+
+    /// Removes a row of a leaf.
+    mutating func remove(at: Int, of leaf: Int) {
+        home.remove(withLeaf(leaf) { $0.number(at) }, at: leaf)
+        slots[leaf].remove(at: at)
+    }
+
+    /// Moves the upper half of a leaf to a new one; returns its slot and its number of rows.
+    mutating func split(_ leaf: Int, hint: Int) -> (leaf: Int, count: Int) {
+        let upper = slots[leaf].split()
+        let new = add(upper, hint: hint)
+        move(upper, from: leaf, to: new)
+        assert(slots[leaf].count > 0 && upper.count > 0, "Both halves of a leaf have rows.")
+        return (new, upper.count)
+    }
+
+    /// Moves the rows of a leaf to the end of the previous one, if they fit well into it; returns
+    /// their number, or nil if they don't.
+    mutating func merge(_ leaf: Int, into previous: Int) -> Int? {
+        guard slots[previous].count + slots[leaf].count <= Leaf.bulkFill,
+            slots[previous].keyBytes + slots[leaf].keyBytes <= Leaf.keyCapacity / 2
+        else { return nil }
+        let moved = slots[leaf]
+        slots[previous].append(moved)
+        slots[leaf] = Leaf(section: 0)
+        move(moved, from: leaf, to: previous)
+        return moved.count
+    }
+
+    /// Frees the slot of a leaf without rows.
+    mutating func release(_ leaf: Int) {
+        assert(slots[leaf].count == 0, "Only a leaf without rows is dropped.")
+        slots[leaf] = Leaf(section: 0)
+        free.append(leaf)
+    }
+
+    /// Enters a new number, which is already in the leaf.
+    private mutating func enter(_ number: UInt64, in leaf: Int) {
+        if home.insert(number, at: leaf) { return }
+        let isUnique = fillHome()
+        assert(isUnique, "A number is in one leaf.")
+    }
+
+    /// Updates the leaf of rows that were already moved from one leaf to another.
+    private mutating func move(_ rows: Leaf, from old: Int, to new: Int) {
+        for at in 0..<rows.count where !home.move(rows.number(at), from: old, to: new) {
+            let isUnique = fillHome()
+            assert(isUnique, "A row that is moved between leaves is in one of them.")
+            return
+        }
+    }
+
+    // MARK: Bulk
+
+    /// Adds a leaf without entering its numbers, and returns its slot.
+    mutating func add(_ leaf: Leaf, hint: Int) -> Int {
+        assert(leaf.count > 0, "A leaf of a section has rows.")
+        var leaf = leaf
+        leaf.hint = UInt32(hint)
+        if let slot = free.popLast() {
+            assert(slots[slot].count == 0, "A free leaf has no rows.")
+            slots[slot] = leaf
+            return slot
+        }
+        slots.append(leaf)
+        return slots.count - 1
+    }
+
+    /// Appends rows to a leaf without entering their numbers; returns the leaf's number of rows.
+    mutating func append(_ rows: Leaf, to leaf: Int, hint: Int) -> Int {
+        slots[leaf].append(rows)
+        slots[leaf].hint = UInt32(hint)
+        return slots[leaf].count
+    }
+
+    /// Enters every number's leaf into a new `home`; returns false if a number is in the table
+    /// twice.
+    mutating func fillHome() -> Bool {
+        let count = slots.reduce(0) { $0 + $1.count }
+        // An edited table gets room for enough further edits to make the rebuild worthwhile.
+        let room = home.count == 0 ? count : count + count / 4 + 8
+        home = NumberTable(room: room, places: slots.count * 2)
+        return enter(from: 0, 0)
+    }
+
+    /// Enters the numbers of the rows from a location on into `home`, which has room for them.
+    ///
+    /// Returns false if a number is in the table twice.
+    mutating func enter(from first: Int, _ start: Int) -> Bool {
+        // Moved out of `self`, so that leaves can be read in the meantime.
+        var home = NumberTable()
+        swap(&home, &self.home)
+        defer { swap(&home, &self.home) }
+        for leaf in first..<slots.count {
+            let rows = slots[leaf]
+            for at in (leaf == first ? start : 0)..<rows.count {
+                let number = rows.number(at)
+                let isNew = home.insertNew(number, at: leaf) { other in
+                    let known = withLeaf(other) { $0.position(of: number) }
+                    return known.map { (other, $0) != (leaf, at) } ?? false
+                }
+                if !isNew { return false }
+            }
+        }
+        return true
+    }
+
+    /// Reserves capacity in `home` for `more` rows, and for as many as `room` returns if there is
+    /// not enough.
+    ///
+    /// `room` gets the least number of rows for which there must be capacity, and returns a larger
+    /// number of rows and of leaves.
+    mutating func reserve(_ more: Int, _ room: (Int) -> (rows: Int, leaves: Int)) {
+        if home.hasRoom(for: more) { return }
+        let (rows, leaves) = room(home.count + more)
+        assert(rows >= home.count + more, "Capacity is reserved for all rows.")
+        home = NumberTable(room: rows, places: 2 * leaves)
+        _ = enter(from: 0, 0)
+    }
+
+    // MARK: Invariants
+
+    /// Asserts that `home` has the leaf of every number, and nothing else.
+    func checkAllRows() {
+        assert(homeIsComplete, "`home` has the leaf of every number, and nothing else.")
+        assert(free.allSatisfy { slots[$0].count == 0 }, "A free leaf has no rows.")
+    }
+
+    private var homeIsComplete: Bool {
+        var count = 0
+        for (index, leaf) in slots.enumerated() {
+            count += leaf.count
+            for at in 0..<leaf.count {
+                let spot = spot(of: leaf.number(at))
+                guard spot.map({ $0 == (index, at) }) ?? false else { return false }
+            }
+        }
+        return count == home.count
+    }
+}

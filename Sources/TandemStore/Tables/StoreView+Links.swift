@@ -1,0 +1,73 @@
+public import TandemModel
+
+/// Reads of to-many relationships: members and, if they are ordered, ranks.
+extension StoreView {
+    /// Returns the members of a to-many relationship by ascending number, at most `most`.
+    ///
+    /// Throws the error of the budget's check.
+    public func members(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int = .max,
+        budget: ReadBudget? = nil
+    ) throws(StoreError) -> [ObjectReference] {
+        guard most > 0 else { return [] }
+        var members: [ObjectReference] = []
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
+            members.append(
+                try decoder.object(endOf: key, value, in: .links, isOrdered: relationship.isOrdered)
+            )
+            try budget?.check(collected: members)
+            return members.count < most
+        }
+        return members
+    }
+
+    /// Returns the number of members of a to-many relationship, counting up to `most`.
+    public func memberCount(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, atMost most: Int
+    ) throws(StoreError) -> Int {
+        guard most > 0 else { return 0 }
+        var count = 0
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { _, _ in
+            count += 1
+            return count < most
+        }
+        return count
+    }
+
+    /// Whether `member` is a member of the owner's relationship.
+    public func isMember(
+        _ member: ObjectNumber, of owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Bool {
+        try current.get(tables.links, SmallKey(link: relationship.linkID, owner, member)) != nil
+    }
+
+    /// Returns the members of an ordered relationship with their ranks, in order.
+    ///
+    /// Throws `damaged` for a link without a rank, and the error of the budget's check. Cost: reads
+    /// and sorts all links of the owner.
+    public func places(
+        of owner: ObjectNumber, _ relationship: CompiledRelationship, budget: ReadBudget? = nil
+    ) throws(StoreError) -> [RankPlan.Place] {
+        var places: [RankPlan.Place] = []
+        let prefix = StoreKey.links(relationship.linkID, of: owner)
+        try current.scan(tables.links, prefix: prefix) { (key, value) throws(StoreError) -> Bool in
+            let member = try decoder.object(endOf: key, value, in: .links)
+            places.append((member, try decoder.rank(value, of: member.number)))
+            try budget?.check(collected: places)
+            return true
+        }
+        return places.sorted(by: RankPlan.isBefore)
+    }
+
+    /// Returns the rank of a member of an ordered relationship, or nil for an object that isn't a
+    /// member.
+    public func rank(
+        of member: ObjectNumber, in owner: ObjectNumber, _ relationship: CompiledRelationship
+    ) throws(StoreError) -> Rank? {
+        let key = SmallKey(link: relationship.linkID, owner, member)
+        guard let value = try current.get(tables.links, key) else { return nil }
+        return try decoder.rank(value, of: member)
+    }
+}
