@@ -106,11 +106,6 @@ final class BatchChangeTask: BatchTask {
         (self.found, foundAt, search) = (found, position, nil)
     }
 
-    /// Ends the batch if its search failed.
-    func fail(_ error: TandemError, of search: PendingRead) {
-        if self.search === search { fail(error) }
-    }
-
     /// Checks that the model is still the one for which the objects were found and the predicate
     /// compiled.
     private func checkModel(_ committer: Committer) throws(TandemError) {

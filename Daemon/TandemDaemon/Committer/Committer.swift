@@ -90,6 +90,12 @@ final class Committer {
     /// The last durable position.
     var position: UInt64 { journal.tail.last }
 
+    /// The last durable position, with the log and the epoch to which it belongs.
+    var logPosition: Position {
+        let identity = store.identity
+        return Position(log: identity.log, epoch: identity.epoch, number: position)
+    }
+
     /// The last position of the batch being built.
     var plannedPosition: UInt64 { position + UInt64(pending.count) }
 

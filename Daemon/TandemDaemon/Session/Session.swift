@@ -275,6 +275,23 @@ final class Session {
         }
     }
 
+    /// Queues an answer, or holds it until the pushes up to a position are queued.
+    func answer(_ message: DaemonMessage, to id: UInt32, heldUntil position: UInt64) {
+        if sent >= position {
+            answer(message, to: id)
+        } else {
+            held.append((position, id, message))
+        }
+    }
+
+    /// Queues the held answers whose pushes are queued.
+    func answerHeld() {
+        while let first = held.first, first.position <= sent {
+            answer(first.message, to: first.id)
+            held.removeFirst()
+        }
+    }
+
     /// Queues a message of an answer that a reader encoded; its position counts as announced.
     func answer(_ message: EncodedMessage, to id: UInt32) {
         outbound.append(message.bytes)
