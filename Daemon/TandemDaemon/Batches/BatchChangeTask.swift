@@ -85,7 +85,7 @@ final class BatchChangeTask: BatchTask {
         self.most = most
         pace.bound(most)
         modelPosition = committer.store.modelPosition
-        if let known = try committer.known(batch, by: principal.uid) {
+        if let known = try BatchPlanner(committer).known(batch, by: principal.uid) {
             position = known.position
             progress = known.batch ?? progress
         }
@@ -166,9 +166,10 @@ final class BatchChangeTask: BatchTask {
         try evaluateRest(plan.changes, in: &part, isAlone, committer)
         let isEnd = part.progress.hasEnded
         if !plan.changes.isEmpty || (isEnd && position != nil) {
-            part.position = try committer.append(plan, request([]), part.progress, by: principal)
+            part.position = try BatchPlanner(committer).append(
+                plan, request([]), part.progress, by: principal)
         } else if isEnd {
-            part.position = try committer.end(batch, part.progress, by: principal.uid)
+            part.position = try committer.recordUnchanged(batch, part.progress, by: principal.uid)
             part.needsKeeping = true
         }
         return part
@@ -181,7 +182,7 @@ final class BatchChangeTask: BatchTask {
     ) throws -> SavePlanner.Plan {
         if meant.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
         let most = isAlone ? Int.max : WireLimits.batchObjects
-        let plan = try committer.plan(request(meant), atMost: most)
+        let plan = try BatchPlanner(committer).plan(request(meant), atMost: most)
         guard plan.changes.count <= most else {
             throw TandemError(.limitExceeded, "the chunk changes more than \(most) objects")
         }
@@ -207,7 +208,8 @@ final class BatchChangeTask: BatchTask {
     /// Whether an object that was found still exists and is still selected.
     private func matches(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
         let store = committer.store
-        let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
+        let row = try StoreError.reportingDamage { () throws(StoreError) in try store.stored(object)
+        }
         guard let stored = row, !excluded.contains(object) else { return false }
         // An object that only the batch itself changed still counts as found.
         if stored.version > foundAt ?? 0, !own.contains(stored.version) {
@@ -234,7 +236,9 @@ final class BatchChangeTask: BatchTask {
         budget.beginObject()
         let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if let refusal = budget.refusal { try committer.mappingReadErrors { throw refusal } }
+        if let refusal = budget.refusal {
+            try StoreError.mappingReadErrors(committer) { throw refusal }
+        }
         throw TandemError(
             .storage,
             "the store could not be read while an object was evaluated; run `tandem check`")

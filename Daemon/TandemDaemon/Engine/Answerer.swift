@@ -27,8 +27,9 @@ struct Answerer {
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
         case .history(let request):
-            .history(try committer.mappingReadErrors { try history(request) })
-        case .blob(let blob): .blob(try committer.mappingReadErrors { try content(of: blob) })
+            .history(try StoreError.mappingReadErrors(committer) { try history(request) })
+        case .blob(let blob):
+            .blob(try StoreError.mappingReadErrors(committer) { try content(of: blob) })
         case .status, .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch,
             .insert,
             .vacuum, .cancel, .reload, .fetch, .explain, .read, .verdicts:
@@ -150,19 +151,6 @@ struct Answerer {
     }
 }
 
-extension StoreError {
-    /// Returns the error that a client receives; nil if the error does not concern clients.
-    func told(_ limits: DaemonLimits, _ counts: LimitCounters) -> TandemError? {
-        switch code {
-        case .tooMuch: counts.refusal(.requestReads, limits, message)
-        case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
-        case .damaged:
-            TandemError(.storage, "\(message); stop the daemon and run `tandem check --repair`")
-        default: nil
-        }
-    }
-}
-
 extension Committer {
     /// Throws if the graph at a position can't be read.
     ///
@@ -192,33 +180,12 @@ extension Committer {
                 "\(count) transactions are too many to undo; read at a newer position")
         }
     }
+}
 
-    /// Runs `body`, and maps store errors that concern only the client to the client's error.
-    func mappingReadErrors<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError {
-            throw error.told(limits, limitCounters) ?? error
-        }
-    }
-
-    /// Runs `body`, which reads the store to plan a request, and maps damage to the client's error.
-    ///
-    /// So only that request fails, not the work of other clients.
-    func mappingDamage<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError {
-            guard error.code == .damaged, let told = error.told(limits, limitCounters) else {
-                throw error
-            }
-            throw told
-        }
-    }
-
+extension Store {
     /// The model in binary form; nil in a store without one.
     var modelBytes: [UInt8]? {
-        store.model.map { model in
+        model.map { model in
             var writer = ByteWriter()
             model.encode(into: &writer)
             return writer.bytes

@@ -131,7 +131,7 @@ final class BatchDispatcher {
     /// Reports the outcome of the flush to the running batch, and answers the batch at its end.
     ///
     /// Returns the session that was answered, whose output must be written.
-    func settle(because failure: TandemError?, unkept: TandemError?) -> Session? {
+    func didFlush(because failure: TandemError?, unkept: TandemError?) -> Session? {
         // While a batch searches for its objects, it has no transaction in the flush.
         guard let run = queue.current, !run.isSearching else { return nil }
         if let failure {

@@ -101,7 +101,7 @@ extension Engine {
             try pump(session)
         }
         let answer = SchemaAnswer(
-            position: committer.position, model: committer.modelBytes,
+            position: committer.position, model: committer.store.modelBytes,
             report: report?.json.text)
         session.answer(.schema(answer), to: id, heldUntil: answer.position)
     }

@@ -40,13 +40,13 @@ extension Engine {
     /// error.
     func commit() throws {
         let before = committer.position
-        if let transactions = try flush() {
-            if !transactions.isEmpty { announce(transactions, after: before) }
+        if let done = try flush() {
+            if !done.transactions.isEmpty { announce(done.transactions, after: before) }
             // A save's own transaction is pushed to its client before the answer and in the same
             // write.
             for session in saves.savers where session.isReady { try pump(session) }
-            saves.answerPlanned(unkept: committer.unkeptRefusal)
-            settleBatch(because: nil)
+            saves.answerPlanned(unkept: done.unkept)
+            settleBatch(because: nil, unkept: done.unkept)
         }
         saves.answerRefused()
         for session in saves.savers {
@@ -57,12 +57,12 @@ extension Engine {
     }
 
     /// Flushes the batch; returns nil if the flush failed.
-    private func flush() throws -> [EncodedTransaction]? {
+    private func flush() throws -> Committer.Flush? {
         do {
             return try committer.flush()
         } catch let error as TandemError {
             saves.rejectAll(because: error)
-            settleBatch(because: error)
+            settleBatch(because: error, unkept: nil)
             return nil
         }
     }
@@ -79,9 +79,8 @@ extension Engine {
     }
 
     /// Reports the outcome of the flush to the running batch of changes.
-    private func settleBatch(because failure: TandemError?) {
-        let unkept = committer.unkeptRefusal
-        guard let session = batches.settle(because: failure, unkept: unkept) else { return }
+    private func settleBatch(because failure: TandemError?, unkept: TandemError?) {
+        guard let session = batches.didFlush(because: failure, unkept: unkept) else { return }
         finish(session)
         schedule(session)
     }

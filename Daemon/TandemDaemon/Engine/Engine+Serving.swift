@@ -44,7 +44,7 @@ extension Engine {
     private func recordFanOuts() {
         guard queues.fanOuts.count > 0 else { return }
         let now = clock.monotonicNanoseconds
-        queues.endFanOuts { reporter.recordFanOut(nanoseconds: now - min(now, $0)) }
+        queues.endMeasurements { reporter.recordFanOut(nanoseconds: now - min(now, $0)) }
     }
 
     /// Whether the slice's time is up, so that saves go first; sessions before their hello don't

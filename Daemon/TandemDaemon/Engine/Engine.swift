@@ -122,7 +122,7 @@ final class Engine {
     @discardableResult
     func reload() throws(TandemError) -> ConfigurationReload.Outcome {
         let (current, outcome) = try configuration.reload()
-        committer.limits = current.limits
+        committer.setLimits(current.limits)
         for session in admission.adopt(current.roles) {
             let error = TandemError(.denied, "uid \(session.peer.uid) no longer has a role")
             end(session, Ending(error, .role))

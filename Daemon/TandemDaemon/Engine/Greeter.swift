@@ -21,7 +21,7 @@ struct Greeter {
         pushes.move(session, to: Set(tags))
         let welcome = Welcome(
             log: position.log, epoch: position.epoch, position: last,
-            resumed: resume != nil, model: committer.modelBytes, lease: lease,
+            resumed: resume != nil, model: committer.store.modelBytes, lease: lease,
             saveIDFloor: committer.store.saveFloor, isReadOnly: announcement.state.isReadOnly,
             server: "tandemd", limits: limits)
         session.decoder.frameBytes = limits.frameBytes

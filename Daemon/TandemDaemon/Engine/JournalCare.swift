@@ -31,7 +31,7 @@ final class JournalCare {
     /// Returns whether the work that follows checkpoints is due.
     func isHousekeepingDue() -> Bool {
         housekeeping.consumeDue(
-            checkpoints: committer.counters.checkpoints.count, clock.monotonicNanoseconds)
+            checkpoints: committer.reporter.counters.checkpoints.count, clock.monotonicNanoseconds)
     }
 
     /// The time when the work that follows checkpoints is due; nil if none waits.

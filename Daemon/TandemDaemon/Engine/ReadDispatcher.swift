@@ -83,14 +83,16 @@ final class ReadDispatcher {
             return reporter.recordAnswered(message, session, since: session.askedAt)
         }
         if case .fetch(let fetch) = message,
-            let answer = try committer.mappingReadErrors({ try answerer.lookUp(fetch) })
+            let answer = try StoreError.mappingReadErrors(committer, { try answerer.lookUp(fetch) })
         {
             pushes.follow(fetch.interests, session)
             session.answer(answer, to: id)
             return reporter.recordAnswered(message, session, since: session.askedAt)
         }
         let question = try answerer.question(message)
-        if let answer = try committer.mappingReadErrors({ try answerer.answerLittle(question) }) {
+        if let answer = try StoreError.mappingReadErrors(
+            committer, { try answerer.answerLittle(question) })
+        {
             pushes.follow(question.interests, session)
             session.answer(answer, to: id)
             return reporter.recordAnswered(message, session, since: session.askedAt)

@@ -111,8 +111,9 @@ final class SessionQueues {
         fanOuts.begin(after: position, upTo: end, at: now, turns: following.drainTicket)
     }
 
-    /// Passes the start of each flush that has reached all its subscribers to `body`.
-    func endFanOuts(_ body: (UInt64) -> Void) { fanOuts.end(turns: following.popCount, body) }
+    /// Ends the measurement of flushes that have reached all their subscribers, and passes the start
+    /// of each to `body`.
+    func endMeasurements(_ body: (UInt64) -> Void) { fanOuts.end(turns: following.popCount, body) }
 
     // MARK: State
 
