@@ -99,10 +99,14 @@ final class BatchChangeTask: BatchTask {
     }
 
     /// Stores the read that searches for the objects.
-    func begin(_ search: PendingRead) { self.search = search }
+    func begin(_ search: PendingRead) {
+        assert(seeks, "A batch searches for its objects once.")
+        self.search = search
+    }
 
     /// Stores the objects found, with the position of the search.
     func accept(_ found: [ObjectReference], at position: UInt64) {
+        assert(isSearching && next == 0, "Objects are accepted before any of them is changed.")
         (self.found, foundAt, search) = (found, position, nil)
     }
 
@@ -288,6 +292,7 @@ final class BatchChangeTask: BatchTask {
         guard let part else { return }
         self.part = nil
         if part.needsKeeping, let unkept { return fail(unkept) }
+        assert(part.next >= next && part.next <= found.count, "Objects are processed in order.")
         next = part.next
         progress = part.progress
         excluded.formUnion(part.excluded)

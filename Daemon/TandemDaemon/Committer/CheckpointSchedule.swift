@@ -16,9 +16,9 @@ struct CheckpointSchedule {
 
     /// The next checkpoint.
     enum Next {
-        /// It is due, because of this limit.
+        /// A checkpoint is due, because of this limit.
         case due(Limit)
-        /// It is due at this time.
+        /// A checkpoint is due at this time.
         case at(UInt64)
     }
 

@@ -121,7 +121,10 @@ struct ReadQueue {
         waiting.lazy.filter(isIncluded).map(\.needed).max() ?? 0
     }
 
-    mutating func add(_ read: PendingRead) { waiting.append(read) }
+    mutating func add(_ read: PendingRead) {
+        assert(!read.isOver && !contains { $0 === read }, "A read waits once, until it is over.")
+        waiting.append(read)
+    }
 
     mutating func remove(_ read: PendingRead) { waiting.removeAll { $0 === read } }
 

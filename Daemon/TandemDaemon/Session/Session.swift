@@ -204,6 +204,7 @@ final class Session {
         guard let first = rows.first, case .insert(let insert) = first.message else { return nil }
         rows.removeFirst()
         inboundBytes -= first.bytes
+        assert(inboundBytes >= 0, "Only queued bytes are subtracted.")
         return (insert, first.id)
     }
 
@@ -252,6 +253,7 @@ final class Session {
         let request = requestQueue.remove(at: index)
         inboundBytes -= request.bytes
         if request.message.isSave { waitingSaves -= 1 }
+        assert(inboundBytes >= 0 && waitingSaves >= 0, "Only queued requests are subtracted.")
         return request
     }
 
@@ -333,6 +335,7 @@ final class Session {
 
     /// Records that the socket accepted a complete shared push batch.
     func took(_ run: SharedPushBatch) {
+        assert(outboundBytes == 0, "A shared batch must not overtake queued bytes.")
         _ = machine.pushing(run.cursor)
         pushes += run.pushes
         written += UInt64(run.bytes.count)

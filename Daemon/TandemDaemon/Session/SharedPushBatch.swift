@@ -49,6 +49,7 @@ struct SharedPushBatch {
             pushes += 1
         }
         isComplete = true
+        assert(cursor <= end, "A batch announces no position after its end.")
     }
 }
 
