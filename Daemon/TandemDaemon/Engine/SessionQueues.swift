@@ -111,8 +111,8 @@ final class SessionQueues {
         fanOuts.begin(after: position, upTo: end, at: now, turns: following.drainTicket)
     }
 
-    /// Ends the measurement of each flush that has reached all its subscribers, and passes its start
-    /// to `body`.
+    /// Ends the measurement of each flush that has reached all its subscribers; passes its start to
+    /// `body`.
     func endMeasurements(_ body: (UInt64) -> Void) { fanOuts.end(turns: following.popCount, body) }
 
     // MARK: State
