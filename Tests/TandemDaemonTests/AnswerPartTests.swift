@@ -66,7 +66,7 @@ import Testing
         let pushed = client.pushes.map(\.transaction.position)
         #expect(pushed == [position + 1, position + 2, position + 3])
         #expect(client.machine.cursor == position + 3)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 2: an answer begins at its read position, whatever is queued before it`() throws
@@ -102,13 +102,13 @@ import Testing
         let client = try bench.client()
         let id = try client.send(.fetch(try fetch(bench)))
         try bench.turnsUntilSent(client)
-        #expect(bench.engine.heldBytes > 0)
+        #expect(bench.engine.reads.bytes.held > 0)
         try client.write(.cancel, id: id)
         guard case .failure(let error) = try client.answer(id) else {
             Issue.record("the whole came")
             return
         }
-        #expect(error.code == .cancelled && bench.engine.heldBytes == 0)
+        #expect(error.code == .cancelled && bench.engine.reads.bytes.held == 0)
         #expect(client.session.read == nil && client.session.machine.inFlightCount == 0)
         // The request's id is free, and the next answer contains nothing of the cancelled one.
         #expect(try client.fetch(try fetch(bench)).objects.count == 300)
@@ -146,14 +146,16 @@ import Testing
         // As much of the answers is sent as the sockets accept.
         for _ in 0..<200 { try bench.turn() }
         #expect(silent.allSatisfy { $0.session.isWaitingToWrite })
-        let held = bench.engine.heldBytes
-        #expect(held > 6_000_000 && bench.engine.running.allSatisfy { $0.job?.isReading == false })
+        let held = bench.engine.reads.bytes.held
+        #expect(
+            held > 6_000_000 && bench.engine.reads.running.allSatisfy { $0.job?.isReading == false }
+        )
         clock.advance(byNanoseconds: seconds * 1_000_000_000)
         let client = try bench.client()
         if seconds == 0 {
             // The held answers may still be read, so the newcomer has to retry.
             let error = #expect(throws: TandemError.self) { try client.fetch(try fetch(bench)) }
-            #expect(error?.code == .limitExceeded && bench.engine.heldBytes == held)
+            #expect(error?.code == .limitExceeded && bench.engine.reads.bytes.held == held)
             // A smaller answer displaces a larger one.
             let limited = try fetch(bench, limit: 260)
             #expect(try client.fetch(limited).objects.count == 260)
@@ -163,7 +165,7 @@ import Testing
         #expect(try client.fetch(try fetch(bench)).objects.count == 300)
         // Cancelling one is enough; it receives the error in place of its remaining chunks.
         #expect(silent.count { $0.session.read == nil } == 1)
-        #expect(bench.engine.heldBytes == held / 2)
+        #expect(bench.engine.reads.bytes.held == held / 2)
         for client in silent where client.session.read == nil {
             guard case .failure(let error) = try client.answer(1) else {
                 Issue.record("no failure")
@@ -182,20 +184,20 @@ import Testing
         try bench.turnsUntilSent(silent)
         for _ in 0..<200 { try bench.turn() }
         #expect(silent.session.isWaitingToWrite)
-        let held = bench.engine.heldBytes
+        let held = bench.engine.reads.bytes.held
         #expect(held > 2_000_000 && held < 4_000_000)
-        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 4)
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.reads.readers.room == 4)
         // The held answer costs others nothing, however long it is held.
         for number in UInt64(1)...20 {
             try saver.save([try bench.bench.update("Node", number, ["rank": .int(7)])])
             #expect(try saver.fetch(try fetch(bench, .count)).count == 300)
         }
-        #expect(bench.engine.heldBytes == held && bench.engine.nextReadDeadline == nil)
+        #expect(bench.engine.reads.bytes.held == held && bench.engine.reads.nextDeadline == nil)
         guard case .fetched(let answer) = try silent.answer(id) else {
             Issue.record("no answer")
             return
         }
-        #expect(answer.objects.count == 300 && bench.engine.heldBytes == 0)
+        #expect(answer.objects.count == 300 && bench.engine.reads.bytes.held == 0)
     }
 
     /// Answers of silent clients hold no readers, but used to be counted as running reads, so that
@@ -210,7 +212,7 @@ import Testing
             for _ in 0..<50 { try bench.turn() }
             #expect(client.session.isWaitingToWrite)
         }
-        #expect(bench.engine.running.count == 5 && bench.engine.readers.room == 4)
+        #expect(bench.engine.reads.running.count == 5 && bench.engine.reads.readers.room == 4)
         let other = try bench.client()
         #expect(try other.fetch(try fetch(bench, .count)).count == 300)
         let batch = try other.send(.batch(try bench.batch("Node")))
@@ -231,15 +233,15 @@ import Testing
         let first = try bench.client()
         let id = try first.send(.fetch(fetch))
         // Another read holds nearly all of it.
-        _ = bench.engine.readMemory.change(from: 0, to: limits.readBytes * 9 / 10)
+        _ = bench.engine.reads.bytes.memory.change(from: 0, to: limits.readBytes * 9 / 10)
         guard case .failure(let error) = try first.answer(id) else {
             Issue.record("the read had room")
             return
         }
         #expect(error.code == .limitExceeded && error.message.contains("all reads hold"))
         #expect(try first.fetch(try self.fetch(bench, .count)).count == 5_000)
-        _ = bench.engine.readMemory.change(from: limits.readBytes * 9 / 10, to: 0)
-        #expect(bench.engine.readMemory.bytes == 0)
+        _ = bench.engine.reads.bytes.memory.change(from: limits.readBytes * 9 / 10, to: 0)
+        #expect(bench.engine.reads.bytes.memory.bytes == 0)
         #expect(try first.fetch(fetch).objects.count == 5_000)
     }
 

@@ -60,7 +60,7 @@ import Testing
             try other.read()
             #expect(other.received.last?.id == save)
         }
-        #expect(bench.engine.batches.current?.isSearching == true)
+        #expect(bench.engine.batches.queue.current?.isSearching == true)
         #expect(try bench.transactions(of: [7]).isEmpty)
         bench.holdReaders(false)
         guard case .batched(let answer) = try client.answer(id) else {
@@ -71,7 +71,7 @@ import Testing
         let changed = try bench.transactions(of: [7]).flatMap(\.transaction.changes)
         #expect(changed.map(\.object) == changed.map(\.object).sorted() && changed.count == 3_000)
         #expect(try bench.count("Node", client, "name = 'x' AND rank > 25") == 2_960)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 8: a batch's search uses at most the memory that a read may use`() throws {
@@ -83,7 +83,7 @@ import Testing
         let error = #expect(throws: TandemError.self) { try client.run(try bench.batch("Node")) }
         #expect(error?.code == .limitExceeded)
         #expect(error?.message.contains("limits.readBytes") == true)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `a batch's search ends with its client, and then holds nothing`() throws {
@@ -93,12 +93,12 @@ import Testing
         bench.holdReaders(true)
         _ = try gone.send(.batch(try bench.batch("Node")))
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.running.count == 1)
+        #expect(bench.engine.reads.running.count == 1)
         bench.engine.disconnect(gone.session, because: nil)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
         bench.holdReaders(false)
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.running.isEmpty && bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.running.isEmpty && bench.engine.reads.bytes.held == 0)
         #expect(try bench.count("Node", other) == 10)
         #expect(try other.run(try bench.batch("Node")).count == 10)
     }
@@ -112,7 +112,7 @@ import Testing
         bench.holdReaders(true)
         let id = try client.send(.batch(try bench.batch("Node")))
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.running.count == 1)
+        #expect(bench.engine.reads.running.count == 1)
         bench.bench.disk.faults.failingWrite = 1
         bench.bench.disk.faults.writeErrno = 28
         let save = try saver.send(.save(saver.saveRequest([try bench.bench.insert("Node", 100)])))
@@ -122,8 +122,8 @@ import Testing
         }
         bench.holdReaders(false)
         _ = try client.answer(id)
-        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
-        #expect(bench.engine.readQueue.isEmpty)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
+        #expect(bench.engine.reads.waiting.isEmpty)
     }
 
     @Test func `a batch whose model changes during its search is refused`() throws {
@@ -141,7 +141,7 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(error.code == .schemaMismatch && bench.engine.heldBytes == 0)
+        #expect(error.code == .schemaMismatch && bench.engine.reads.bytes.held == 0)
         #expect(try bench.count("Node", client) == 10)
     }
 }

@@ -37,7 +37,7 @@ import Testing
             .fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count)))
         try bench.turnsUntilRead(client)
         let read = try #require(client.session.read)
-        #expect(read.id == first && bench.engine.heldBytes > 0)
+        #expect(read.id == first && bench.engine.reads.bytes.held > 0)
         #expect(client.session.interests.count == 1)
         try client.write(.cancel, id: first)
         try bench.turn()
@@ -50,7 +50,7 @@ import Testing
         }
         #expect(found.count == 0)
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
         #expect(read.job?.heldBytes == 0)
         // An unanswered fetch adds no interests.
         #expect(client.session.interests.isEmpty && counts(bench) == [1, 0])
@@ -70,7 +70,7 @@ import Testing
         #expect(failure(try client.answer(second)) == .cancelled)
         #expect(failure(try client.answer(sync)) == .cancelled)
         #expect(client.session.inboundBytes < bytes && client.session.syncs.isEmpty)
-        #expect(bench.engine.nextDeadline == nil)
+        #expect(bench.engine.syncs.nextDeadline == nil)
         bench.holdReaders(false)
         #expect(failure(try client.answer(first)) == nil)
         #expect(failure(try client.answer(third)) == nil)
@@ -118,13 +118,13 @@ import Testing
         _ = try client.send(try question(bench))
         _ = try client.send(try question(bench))
         try bench.turnsUntilRead(client)
-        #expect(bench.engine.heldBytes > 0)
+        #expect(bench.engine.reads.bytes.held > 0)
         client.socket.shutdown()
         try bench.turn()
-        #expect(bench.engine.sessions.isEmpty && bench.engine.heldBytes == 0)
+        #expect(bench.engine.admission.sessions.isEmpty && bench.engine.reads.bytes.held == 0)
         bench.holdReaders(false)
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.running.isEmpty && bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.running.isEmpty && bench.engine.reads.bytes.held == 0)
         #expect(!bench.engine.hasWork)
     }
 
@@ -144,7 +144,7 @@ import Testing
         let others = stage == .waits ? try (0..<2).map { _ in try bench.client() } : []
         for other in others { _ = try other.send(try question(bench)) }
         for _ in 0..<5 { try bench.turn() }
-        let held = bench.engine.heldBytes
+        let held = bench.engine.reads.bytes.held
         let client = try bench.client()
         let id = try client.send(try question(bench))
         for _ in 0..<5 { try bench.turn() }
@@ -155,18 +155,18 @@ import Testing
             for _ in 0..<3 { try bench.turn() }
             #expect(read.hasSent && client.session.read === read)
         }
-        #expect(bench.engine.heldBytes > held)
+        #expect(bench.engine.reads.bytes.held > held)
         try client.write(.cancel, id: id)
         try bench.turn()
         #expect(failure(try client.answer(id)) == .cancelled)
-        #expect(bench.engine.heldBytes == held && client.session.read == nil)
+        #expect(bench.engine.reads.bytes.held == held && client.session.read == nil)
         bench.holdReaders(false)
         for other in others {
             #expect(try other.answer(1).fetched.objects.count == 300)
         }
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
-        #expect(bench.engine.readers.room == 4 && bench.bench.store.readers.count == 0)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
+        #expect(bench.engine.reads.readers.room == 4 && bench.bench.store.readers.count == 0)
         // The request's id is free, and the next answer contains nothing of the cancelled one.
         #expect(try client.fetch(try question(bench).fetch).objects.count == 300)
     }

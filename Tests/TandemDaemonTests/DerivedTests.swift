@@ -281,7 +281,7 @@ extension CommitBench {
         let part = SaveRequest(
             saveID: [1], contentHash: StableHash([1]), modelVersion: try bench.model.version,
             operations: try (2...5).map { try bench.delete("Node", $0) })
-        let plan = try bench.committer.plan(part, atMost: 1_000)
+        let plan = try BatchPlanner(bench.committer).plan(part, atMost: 1_000)
         #expect(plan.changes.filter { $0.object == group }.map(\.kind) == [.update])
         _ = try bench.save(part)
         #expect(try bench.value("Group", 1, "nodeCount") == .int(4))

@@ -47,12 +47,12 @@ final class EngineBench {
             notifier: notifier)
     }
 
-    deinit { engine.closeReaders() }
+    deinit { engine.reads.close() }
 
     /// Simulates the daemon's death and another's start, on the same journal and store.
     func crash() throws {
         clients = []
-        engine.closeReaders()
+        engine.reads.close()
         try bench.crash()
         engine = EngineBench.engine(bench, log, roles)
     }
@@ -60,7 +60,7 @@ final class EngineBench {
     /// The same as `crash()`, with a store that is rebuilt from the journal.
     func rebuild() throws {
         clients = []
-        engine.closeReaders()
+        engine.reads.close()
         try bench.rebuild()
         engine = EngineBench.engine(bench, log, roles)
     }
@@ -72,7 +72,7 @@ final class EngineBench {
 
     /// Pauses or resumes the readers.
     func holdReaders(_ isHeld: Bool) {
-        (engine.readers as? ReadsInTurns)?.isDue = { !isHeld }
+        (engine.reads.readers as? ReadsInTurns)?.isDue = { !isHeld }
     }
 
     /// Returns a connection that has not sent a hello, with the credentials of this process or
@@ -121,12 +121,15 @@ final class EngineBench {
     /// Whether a turn makes a checkpoint as soon as reads wait for one, regardless of the clock.
     var makesCheckpoints = true
 
+    /// The earliest possible arrival time of received bytes; nil for the current time.
+    var arrivedAt: UInt64?
+
     /// Runs one turn of the daemon's loop, over everything that was written to its sockets.
     func turn() throws {
         for peer in clients { try peer.carry() }
-        if makesCheckpoints, engine.readsDue != nil { try bench.committer.checkpoint() }
+        if makesCheckpoints, engine.reads.due != nil { try bench.committer.checkpoint() }
         try engine.turn()
-        for session in engine.sessions.values where !engine.isScheduled(session) {
+        for session in engine.admission.sessions.values where !engine.queues.isScheduled(session) {
             Issue.record("session \(session.id) is left behind")
         }
     }
@@ -180,7 +183,9 @@ final class Peer {
                 return
             }
             buffer.withUnsafeBytes {
-                bench.engine.receive(UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session)
+                bench.engine.receive(
+                    UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session,
+                    at: bench.arrivedAt)
             }
         }
     }

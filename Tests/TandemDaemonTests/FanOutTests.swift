@@ -35,7 +35,7 @@ import Testing
         }
         // The registry has no entries of disconnected sessions.
         for follower in followers { bench.engine.disconnect(follower.peer.session, because: nil) }
-        #expect(bench.engine.subscribers.groupCount == 0)
+        #expect(bench.engine.pushes.groupCount == 0)
     }
 
     /// Deinitialisation is the only way for a daemon inside another process to close its sockets.
@@ -60,7 +60,7 @@ import Testing
         }
         while bench.engine.hasWork { try bench.turn() }
         let saved = try saver.save([try bench.bench.insert("Node", 1)])
-        #expect(bench.engine.following.isEmpty)
+        #expect(bench.engine.queues.following.isEmpty)
         #expect(idle.allSatisfy { $0.session.lagPosition == nil })
         #expect(idle.allSatisfy { $0.session.sent == saved.position })
         // The sessions learn the new resume position after a checkpoint.

@@ -47,9 +47,9 @@ import Testing
                 try client.fetch(Fetch(request: FetchRequest(entity: "Node"), kind: .rows))
             }
             #expect(error?.code == .limitExceeded)
-            if bench.engine.consumeFreedDue() { released += 1 }
+            if bench.engine.reads.consumeFreedDue() { released += 1 }
             #expect(
-                bench.engine.heapTrim.bytes <= Int(DaemonLimits.keptMemoryBytes) + 2
+                bench.engine.reads.bytes.trim.bytes <= Int(DaemonLimits.keptMemoryBytes) + 2
                     * limits.readBytes
             )
         }

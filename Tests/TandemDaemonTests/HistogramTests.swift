@@ -49,8 +49,8 @@ import Testing
         let save = client.saveRequest([try bench.bench.insert("Node", 1)])
         let id = try client.send(.save(save))
         try bench.turn()
-        #expect(bench.engine.metrics.saves.count == 1)
-        #expect(bench.engine.metrics.saves.longest == 0)
+        #expect(bench.engine.reporter.metrics.saves.count == 1)
+        #expect(bench.engine.reporter.metrics.saves.longest == 0)
         guard case .saved = try client.answer(id) else {
             Issue.record("not saved")
             return
@@ -67,7 +67,7 @@ import Testing
         for number in 1...3 as ClosedRange<UInt64> {
             try saver.save([try bench.bench.insert("Node", number)])
         }
-        let metrics = bench.engine.metrics
+        let metrics = bench.engine.reporter.metrics
         #expect(metrics.saves.count == 3 && metrics.fanOut.count == 3)
         #expect(bench.engine.committer.counters.batches == before + 3)
         // A save takes at least as long as its flush.
@@ -101,17 +101,21 @@ import Testing
         while bench.engine.hasWork { try turn() }
         // A save without subscribers has no fan-out.
         try saver.save([try bench.bench.insert("Tag", 1_000)])
-        #expect(bench.engine.metrics.fanOut.count == 0 && bench.engine.fanOuts.count == 0)
+        #expect(
+            bench.engine.reporter.metrics.fanOut.count == 0
+                && bench.engine.queues.fanOuts.count == 0)
         let turns = (100 + DaemonLimits.sliceSessions - 1) / DaemonLimits.sliceSessions
         for number in UInt64(1)...10 {
             _ = try saver.send(
                 .save(saver.saveRequest([try bench.bench.insert("Node", number)])))
             try turn()
-            #expect(bench.engine.metrics.fanOut.count == number - min(number, UInt64(turns) - 1))
+            #expect(
+                bench.engine.reporter.metrics.fanOut.count == number
+                    - min(number, UInt64(turns) - 1))
         }
         while bench.engine.hasWork { try turn() }
-        let metrics = bench.engine.metrics
-        #expect(metrics.fanOut.count == 10 && bench.engine.fanOuts.count == 0)
+        let metrics = bench.engine.reporter.metrics
+        #expect(metrics.fanOut.count == 10 && bench.engine.queues.fanOuts.count == 0)
         #expect(metrics.fanOut.longest == UInt64(turns - 1) * 1_000_000)
         #expect(metrics.fanOut.mean == metrics.fanOut.longest)
     }

@@ -54,7 +54,7 @@ import Testing
                 try peer.read()
                 #expect(peer.isClosed, "\(name) \(isWelcomed)")
                 #expect(bench.dropped > before, "\(name) \(isWelcomed)")
-                #expect(bench.engine.sessions[peer.session.id] == nil, "\(name)")
+                #expect(bench.engine.admission.sessions[peer.session.id] == nil, "\(name)")
                 try honest.save([try bench.bench.insert("Node", number)])
                 number += 1
             }

@@ -43,15 +43,15 @@ import Testing
         }
         try bench.turn()
         while bench.engine.hasWork { try bench.turn() }
-        #expect(bench.engine.syncs.count == 20 && bench.engine.deadlines.count == 20)
-        let before = bench.engine.following.popCount
+        #expect(bench.engine.syncs.count == 20)
+        let before = bench.engine.queues.following.popCount
         try saver.save([try bench.bench.insert("Node", 1)])
         while bench.engine.hasWork { try bench.turn() }
-        #expect(bench.engine.following.popCount == before + 1)
+        #expect(bench.engine.queues.following.popCount == before + 1)
         for client in waiting { try client.read() }
         #expect(waiting.flatMap(\.received).map(\.id) == [soon])
-        #expect(bench.engine.syncs.first?.number == next + 1_000)
+        #expect(bench.engine.syncs.nextPosition == next + 1_000)
         for client in waiting { bench.engine.disconnect(client.session, because: nil) }
-        #expect(bench.engine.syncs.count == 0 && bench.engine.deadlines.count == 0)
+        #expect(bench.engine.syncs.count == 0)
     }
 }

@@ -272,7 +272,7 @@ import Testing
         bench.engine.disconnect(client.session, because: nil)
         for _ in 0..<5 { try bench.turn() }
         #expect(bench.position.number == end && !bench.engine.hasWork)
-        #expect(bench.engine.batches.isEmpty)
+        #expect(bench.engine.batches.queue.isEmpty)
         #expect(try bench.count("Node", other) > 0)
     }
 

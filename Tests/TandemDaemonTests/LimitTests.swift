@@ -47,7 +47,7 @@ import Testing
             try slow.write([1])
             try slow.carry()
             clock.advance(byNanoseconds: 11_000_000)
-            bench.engine.expireUnfinished()
+            bench.engine.expireHandshakes()
             return try end(of: slow)
         case .unfinishedBytes, .unfinishedBytesPerUser: return try unfinished(bench)
         case .frameBytes, .transactionBytes: return try tooLarge(bench)
@@ -273,14 +273,14 @@ import Testing
         #expect(!clients[0].session.isClosing)
         let error = try end(of: clients[1])
         // The memory of the second connection is free again.
-        #expect(bench.engine.unfinished.bytes == 3_000 - Frame.headerBytes)
+        #expect(bench.engine.admission.unfinished.bytes == 3_000 - Frame.headerBytes)
         try clients[0].write(Array(bytes[3_000...]))
         guard case .saved = try clients[0].answer(1) else {
             Issue.record("the first save was refused")
             return nil
         }
-        #expect(bench.engine.unfinished.bytes == 0)
-        #expect(bench.engine.unfinished.bytes(of: clients[0].session.peer.uid) == 0)
+        #expect(bench.engine.admission.unfinished.bytes == 0)
+        #expect(bench.engine.admission.unfinished.bytes(of: clients[0].session.peer.uid) == 0)
         return error
     }
 
@@ -312,8 +312,8 @@ import Testing
 
     /// Sends a read that waits until others have released the readers or the read transactions.
     private func waiting(_ limit: Limit, _ bench: EngineBench) throws -> TandemError? {
-        bench.engine.littleWork = 0
-        if limit == .storeReaders { (bench.engine.readers as? ReadsInTurns)?.capacity = 9 }
+        bench.engine.reads.setEffort(littleWork: 0)
+        if limit == .storeReaders { (bench.engine.reads.readers as? ReadsInTurns)?.capacity = 9 }
         bench.holdReaders(true)
         let fetch = ClientMessage.fetch(Fetch(request: FetchRequest(entity: "Tag")))
         let clients = try (0..<3).map { _ in try bench.client() }
@@ -321,7 +321,7 @@ import Testing
             _ = try client.send(fetch)
             for _ in 0..<3 { try bench.turn() }
         }
-        #expect(bench.engine.running.count == 2 && bench.engine.readQueue.count == 1)
+        #expect(bench.engine.reads.running.count == 2 && bench.engine.reads.waiting.count == 1)
         bench.holdReaders(false)
         for client in clients { #expect(try client.answer(1).fetched.count == 1) }
         return nil
@@ -329,7 +329,7 @@ import Testing
 
     /// Runs a read that takes too long while others commit a lot.
     private func outlasted(_ bench: EngineBench, _ clock: ManualClock) throws -> TandemError? {
-        bench.engine.littleWork = 0
+        bench.engine.reads.setEffort(littleWork: 0)
         bench.holdReaders(true)
         let (client, saver) = (try bench.client(), try bench.client())
         let id = try client.send(.fetch(Fetch(request: FetchRequest(entity: "Tag"))))

@@ -62,7 +62,7 @@ import Testing
         let expected = try whole.client().fetch(try fetch(whole, rowsUpTo: rowsUpTo))
         #expect(found == expected && found.count == 300 && found.places?.count == 300)
         #expect(found.places?.hops == (rowsUpTo < 7 ? 0 : 1))
-        #expect(parts.engine.heldBytes == 0)
+        #expect(parts.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 2: saves of others while a list is sorted are pushed after it`() throws {
@@ -73,7 +73,7 @@ import Testing
         let position = bench.position.number
         for number in 100...399 as ClosedRange<UInt64> {
             guard let read = client.session.read else { break }
-            #expect(bench.engine.heldBytes == read.countedBytes && read.countedBytes > 0)
+            #expect(bench.engine.reads.bytes.held == read.countedBytes && read.countedBytes > 0)
             let folder = try bench.bench.reference("Folder", number % 7 + 1)
             try writer.save([
                 number % 5 == 0

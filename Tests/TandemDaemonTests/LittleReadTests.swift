@@ -12,7 +12,7 @@ import Testing
     private func bench(work: Int) throws -> EngineBench {
         let bench = try EngineBench.ofReaders()
         try bench.insertNodes(100, isGrouped: true)
-        bench.engine.littleWork = work
+        bench.engine.reads.setEffort(littleWork: work)
         bench.holdReaders(true)
         return bench
     }

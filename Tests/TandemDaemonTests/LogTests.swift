@@ -73,19 +73,19 @@ import Testing
         func drop(_ count: Int) throws {
             for _ in 0..<count {
                 let peer = try bench.peer()
-                bench.engine.fail(peer.session, "a test ended it")
+                bench.engine.end(peer.session, Ending("a test ended it"))
             }
         }
         try drop(3 * most)
         #expect(bench.dropped == most)
-        bench.engine.reportWithheldLines()
+        bench.engine.reporter.reportWithheldLines()
         #expect(!bench.log.lines.contains { $0.contains("lines-withheld") })
-        let due = try #require(bench.engine.nextLogReport)
+        let due = try #require(bench.engine.reporter.nextReport)
         clock.advance(byNanoseconds: due - clock.monotonicNanoseconds)
-        bench.engine.reportWithheldLines()
+        bench.engine.reporter.reportWithheldLines()
         let line = try #require(bench.log.lines.last)
         #expect(line.contains("lines-withheld: event=connection-dropped lines=\(2 * most)"))
-        #expect(bench.engine.nextLogReport == nil)
+        #expect(bench.engine.reporter.nextReport == nil)
         try drop(1)
         #expect(bench.dropped == most + 1)
         #expect(bench.engine.status["refused"]?.int == Int64(3 * most + 1))

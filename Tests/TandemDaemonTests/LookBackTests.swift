@@ -158,7 +158,7 @@ import Testing
         }
         // Reads of the past did not move the session's position.
         #expect(try client.fetch(Fetch(request: nodes)).position == bench.position.number)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `a refused read of the past states the reason and the oldest position`() throws {
@@ -191,7 +191,7 @@ import Testing
         var limits = DaemonLimits()
         limits.sliceReads = 5
         let bench = try bench(limits)
-        bench.engine.littleWork = 0
+        bench.engine.reads.setEffort(littleWork: 0)
         let (client, saver) = (try bench.client(), try bench.client())
         let at = bench.position.number - 30
         let id = try client.send(.fetch(Fetch(request: nodes, at: at)))
@@ -209,20 +209,20 @@ import Testing
         #expect(steps.allSatisfy { $0 <= 5 } && windows.count >= 6 && windows.count < 100)
         let found = try client.answer(id).fetched
         #expect(found.position == at && found.count == 10)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `a read of the past retains the journal it needs until it is done`() throws {
         var limits = DaemonLimits()
         limits.sliceReads = 1
         let bench = try bench(limits)
-        bench.engine.littleWork = 0
+        bench.engine.reads.setEffort(littleWork: 0)
         let client = try bench.client()
         let at = bench.position.number - 30
         let id = try client.send(.fetch(Fetch(request: nodes, at: at)))
         for _ in 0..<5 { try bench.turn() }
         #expect(client.session.needed > at && client.session.needed < at + 10)
-        #expect(bench.engine.heldBytes > 0)
+        #expect(bench.engine.reads.bytes.held > 0)
         guard case .fetched(let found) = try client.answer(id) else {
             Issue.record("no answer")
             return

@@ -29,8 +29,9 @@ import Testing
     /// Returns whether a fetch is answered without being planned.
     private func isLookUp(_ fetch: Fetch) throws -> Bool {
         let answerer = Answerer(
-            committer: bench.engine.committer, session: asker.session, engine: bench.engine)
-        return try answerer.lookUp(.fetch(fetch)) != nil
+            committer: bench.engine.committer, session: asker.session, care: bench.engine.care,
+            effort: ReadEffort())
+        return try answerer.lookUp(fetch) != nil
     }
 
     @Test func `it has the same answer as a planned fetch for the same object`() throws {

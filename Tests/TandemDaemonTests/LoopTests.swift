@@ -94,10 +94,10 @@ import Testing
         clock.advance(byNanoseconds: 8_000_000_000)
         // The daemon slept until the bytes arrived.
         try pass(waiting: 1_000_000)
-        #expect(bench.engine.metrics.saves.longest < 8_000_000_000)
+        #expect(bench.engine.reporter.metrics.saves.longest < 8_000_000_000)
         clock.advance(byNanoseconds: 8_000_000_000)
         try pass(waiting: 0)
-        #expect(bench.engine.metrics.saves.longest >= 8_000_000_000)
+        #expect(bench.engine.reporter.metrics.saves.longest >= 8_000_000_000)
     }
 
     @Test func `law 7: a client that leaves while its saves wait for room is released`() throws {
@@ -110,7 +110,7 @@ import Testing
             token: session.id, isReadable: true, isWritable: false, isClosed: true)
         world.poller.rounds = [{ [gone] }]
         _ = try world.loop.pass()
-        #expect(world.bench.engine.sessions.isEmpty && !world.bench.engine.hasWork)
+        #expect(world.bench.engine.admission.sessions.isEmpty && !world.bench.engine.hasWork)
     }
 
     @Test func `law 7: a burst of connections is accepted over several turns`() throws {
@@ -124,10 +124,10 @@ import Testing
         let crowd = try (0..<100).map { _ in try Socket.connect(path: scratch.path + "/s") }
         poller.rounds = [{ [listening] }]
         _ = try loop.pass()
-        #expect(bench.engine.sessions.count == DaemonLimits.acceptsInTurn)
+        #expect(bench.engine.admission.sessions.count == DaemonLimits.acceptsInTurn)
         poller.rounds = [{ [listening] }]
         _ = try loop.pass()
-        #expect(bench.engine.sessions.count == crowd.count)
+        #expect(bench.engine.admission.sessions.count == crowd.count)
     }
 
     @Test

@@ -42,7 +42,7 @@ import Testing
         let ids = try askers.map { try $0.send(count) }
         for _ in 0..<3 {
             try turns()
-            #expect(checkpoints == before && bench.engine.nextReadDeadline == last + Self.pause)
+            #expect(checkpoints == before && bench.engine.reads.nextDeadline == last + Self.pause)
             // The daemon has no work in the meantime.
             #expect(!bench.engine.hasWork)
             clock.advance(byNanoseconds: Self.pause / 4)
@@ -53,7 +53,7 @@ import Testing
         }
         #expect(checkpoints.all == before.all + 1 && checkpoints.forReads == before.forReads + 1)
         #expect(bench.engine.status["reads"]?["checkpoints"]?.int == Int64(checkpoints.forReads))
-        #expect(bench.engine.nextReadDeadline == nil)
+        #expect(bench.engine.reads.nextDeadline == nil)
     }
 
     @Test func `law 7: it is made only after four times the duration of the last one`() throws {
@@ -69,7 +69,7 @@ import Testing
         let before = checkpoints
         let id = try asker.send(count)
         try turns()
-        #expect(bench.engine.nextReadDeadline == last + 4 * length)
+        #expect(bench.engine.reads.nextDeadline == last + 4 * length)
         clock.advance(byNanoseconds: 4 * length - 1)
         try turns()
         #expect(checkpoints == before)
@@ -82,7 +82,7 @@ import Testing
         let before = checkpoints
         let asker = try bench.client()
         #expect(try asker.ask(count).fetched.count == 10)
-        bench.engine.littleWork = DaemonLimits.littleWork
+        bench.engine.reads.setEffort(littleWork: DaemonLimits.littleWork)
         for number in UInt64(100)..<110 {
             try save(number)
             clock.advance(byNanoseconds: 10 * Self.pause)
@@ -99,7 +99,7 @@ import Testing
     func `law 4: while the store is short of space reads continue, and include earlier saves`()
         throws
     {
-        bench.engine.littleWork = 0
+        bench.engine.reads.setEffort(littleWork: 0)
         try save(100)
         bench.engine.committer.enterReadOnly(.store, "no room")
         #expect(!bench.engine.committer.canCommit)
@@ -109,22 +109,24 @@ import Testing
             let found = try asker.ask(count).fetched
             #expect(found.count == 11 && found.position == bench.position.number)
         }
-        #expect(checkpoints == before && bench.engine.heldBytes == 0)
-        #expect(bench.engine.running.isEmpty)
+        #expect(checkpoints == before && bench.engine.reads.bytes.held == 0)
+        #expect(bench.engine.reads.running.isEmpty)
     }
 
     @Test func `law 7: while the store is short of space one read is run per turn`() throws {
-        bench.engine.littleWork = 0
+        bench.engine.reads.setEffort(littleWork: 0)
         bench.holdReaders(true)
         try save(100)
         let askers = try (0..<4).map { _ in try bench.client() }
         let ids = try askers.map { try $0.send(count) }
-        while bench.engine.readQueue.count + bench.engine.running.count < 4 { try bench.turn() }
-        #expect(bench.engine.running.isEmpty)
+        while bench.engine.reads.waiting.count + bench.engine.reads.running.count < 4 {
+            try bench.turn()
+        }
+        #expect(bench.engine.reads.running.isEmpty)
         bench.engine.committer.enterReadOnly(.store, "no room")
         for left in (0..<4).reversed() {
             try bench.turn()
-            #expect(bench.engine.readQueue.count == left)
+            #expect(bench.engine.reads.waiting.count == left)
         }
         for (asker, id) in zip(askers, ids) { #expect(try asker.answer(id).fetched.count == 11) }
     }
@@ -138,8 +140,8 @@ import Testing
         bench.engine.committer.enterReadOnly(.store, "no room")
         let asker = try bench.client()
         let found = try asker.fetch(Fetch(request: FetchRequest(entity: "Node")))
-        #expect(found.objects.count == 300 && bench.engine.heldBytes == 0)
-        #expect(bench.engine.running.isEmpty)
+        #expect(found.objects.count == 300 && bench.engine.reads.bytes.held == 0)
+        #expect(bench.engine.reads.running.isEmpty)
     }
 
     @Test func `housekeeping after checkpoints has an interval of its own`() {

@@ -108,8 +108,8 @@ import Testing
         for client in greedy { _ = try client.send(nodes) }
         for _ in 0..<5 { try bench.turn() }
         // There is room for four reads, and the user may run two, so that two remain for others.
-        #expect(bench.engine.running.count == 2 && bench.engine.readQueue.count == 4)
-        #expect(!bench.engine.hasReadToStart)
+        #expect(bench.engine.reads.running.count == 2 && bench.engine.reads.waiting.count == 4)
+        #expect(!bench.engine.reads.hasReadToStart)
         let modest = try bench.client(as: PeerCredentials(uid: 5_002, gid: 1, pid: 1))
         let id = try modest.send(nodes)
         for _ in 0..<3 { try bench.turn() }

@@ -113,9 +113,12 @@ import Testing
         for start in stride(from: 100, to: bytes.count, by: 100_000) {
             try reader.write(Array(bytes[start..<min(start + 100_000, bytes.count)]))
             try reader.carry()
-            #expect(bench.engine.unfinished.bytes <= WireLimits.frameBytes + Frame.headerBytes)
+            #expect(
+                bench.engine.admission.unfinished.bytes <= WireLimits.frameBytes + Frame.headerBytes
+            )
         }
-        #expect(bench.engine.unfinished.bytes == 0 && reader.session.unfinishedSince == nil)
+        #expect(
+            bench.engine.admission.unfinished.bytes == 0 && reader.session.unfinishedSince == nil)
         // The connection continues after the discarded message.
         let found = try reader.fetch(Fetch(request: FetchRequest(entity: "Tag"), kind: .count))
         #expect(found.count == 0 && bench.engine.status["deniedRequests"]?.int == 1)
@@ -247,11 +250,11 @@ import Testing
         var next = DaemonConfiguration(store: "bench")
         next.roles = Self.policy
         var problem: TandemError?
-        bench.engine.configurationReload = ConfigurationReload(next) {
-            () throws(TandemError) in
-            if let problem { throw problem }
-            return next
-        }
+        bench.engine.configuration.setSource(
+            ConfigurationReload(next) { () throws(TandemError) in
+                if let problem { throw problem }
+                return next
+            })
         let reader = try bench.client(as: Self.reader)
         let (writer, admin) = (try bench.client(as: Self.writer), try bench.client(as: Self.admin))
         guard case .failure(let denied) = try writer.ask(.reload) else {
@@ -288,7 +291,7 @@ import Testing
         let refused = try withExtendedLifetime(third) { try bench.refusal(of: Self.reader) }
         #expect(refused?.code == .limitExceeded)
         next.limits.connections = 4
-        bench.engine.reloadBySignal()
+        _ = try? bench.engine.reload()
         #expect(bench.engine.limits.connections == 4)
         #expect(bench.engine.status["limits"]?["connections"]?["value"]?.int == 4)
     }

@@ -55,9 +55,9 @@ import Testing
                 .save(saver.saveRequest([try bench.bench.insert("Node", number)])))
         }
         try bench.turn()
-        #expect(bench.engine.following.isEmpty)
+        #expect(bench.engine.queues.following.isEmpty)
         #expect(zip(listeners, before).allSatisfy { $0.socket.writes == $1 + 1 })
-        #expect(bench.engine.run?.pushes == 3)
+        #expect(bench.engine.pushes.sharedBatch?.pushes == 3)
         for listener in listeners { #expect(try listener.transactions().count == 3) }
     }
 
@@ -74,7 +74,9 @@ import Testing
             try bench.bench.insert("Node", 2, ["name": text]),
         ])
         while bench.engine.hasWork { try bench.turn() }
-        #expect(bench.engine.run?.isComplete == false && bench.engine.run?.bytes.isEmpty == true)
+        #expect(
+            bench.engine.pushes.sharedBatch?.isComplete == false
+                && bench.engine.pushes.sharedBatch?.bytes.isEmpty == true)
         for listener in listeners { listener.makeRoom(.max) }
         while bench.engine.hasWork { try bench.turn() }
         for listener in listeners { #expect(try listener.transactions().count == 1) }
@@ -90,7 +92,7 @@ import Testing
         try saver.save([try bench.bench.insert("Node", 1)])
         while bench.engine.hasWork { try bench.turn() }
         #expect(listeners.map(\.session.isClosing) == [false, true, false])
-        #expect(bench.engine.subscribers.groupCount == 2)
+        #expect(bench.engine.pushes.groupCount == 2)
     }
 
     @Test func `law 2: a follower keeps up with writers that fill every batch`() throws {

@@ -184,7 +184,7 @@ import Testing
         }
         #expect(error.code == .readOnly)
         // It is counted as refused, not as saved.
-        #expect(bench.engine.metrics.saves.count == 1)
+        #expect(bench.engine.reporter.metrics.saves.count == 1)
         #expect(bench.engine.status["refusedSaves"]?["readOnly"] == .int(1))
         clock.advance(byNanoseconds: DaemonLimits.spaceRetryNanoseconds)
         guard case .saved(let first) = try client.ask(.save(request)),

@@ -41,21 +41,21 @@ import Testing
         let client = try bench.client()
         let id = try held(bench, client)
         let time = UInt64(bench.engine.limits.snapshotMilliseconds) * 1_000_000
-        let deadline = try #require(bench.engine.nextReadDeadline)
+        let deadline = try #require(bench.engine.reads.nextDeadline)
         #expect(deadline == clock.monotonicNanoseconds + time + 1)
         clock.advance(byNanoseconds: time / 2)
         try save(bench, 100)
         try bench.turn()
-        #expect(bench.engine.nextReadDeadline == deadline)
+        #expect(bench.engine.reads.nextDeadline == deadline)
         clock.advance(byNanoseconds: deadline - clock.monotonicNanoseconds)
         try bench.turn()
-        #expect(bench.engine.nextReadDeadline == nil)
+        #expect(bench.engine.reads.nextDeadline == nil)
         #expect(bench.engine.limitCounters[.snapshotMilliseconds] == 1)
         bench.holdReaders(false)
         let error = try #require(failure(try client.answer(id)))
         #expect(error.code == .timeout)
         #expect(error.message.contains("limits.snapshotMilliseconds"), "\(error)")
-        #expect(bench.engine.heldBytes == 0 && bench.bench.store.readers.count == 0)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.bench.store.readers.count == 0)
         // The request can be sent again.
         #expect(try client.ask(nodes).fetched.objects.count == 11)
     }
@@ -84,7 +84,7 @@ import Testing
         for _ in 0..<10 {
             clock.advance(byNanoseconds: 3_000_000_000)
             try bench.turn()
-            let deadline = bench.engine.nextReadDeadline
+            let deadline = bench.engine.reads.nextDeadline
             #expect(deadline == nil || deadline ?? 0 > clock.monotonicNanoseconds)
         }
         bench.holdReaders(false)
@@ -110,7 +110,7 @@ import Testing
         #expect(error.code == .timeout)
         #expect(error.message.contains("limits.snapshotBytes"), "\(error)")
         #expect(try client.ask(nodes).fetched.objects.count == Int(number) - 90)
-        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
     }
 
     @Test func `a batch's search may take any time`() throws {
@@ -122,7 +122,7 @@ import Testing
         try save(bench, 100)
         clock.advance(byNanoseconds: 60_000_000_000)
         try bench.turn()
-        #expect(bench.engine.nextReadDeadline == nil)
+        #expect(bench.engine.reads.nextDeadline == nil)
         bench.holdReaders(false)
         guard case .batched(let answer) = try client.answer(id) else {
             Issue.record("the batch failed")
@@ -145,15 +145,15 @@ import Testing
         #expect(reads["reading"]?.int == 2 && reads["waiting"]?.int == 1)
         #expect(reads["oldestMilliseconds"]?.int == 1_500)
         #expect((reads["oldestCommittedBytes"]?.int ?? 0) > 20_000)
-        #expect(reads["heldBytes"]?.int == Int64(bench.engine.heldBytes))
-        #expect(bench.engine.heldBytes > 0)
+        #expect(reads["heldBytes"]?.int == Int64(bench.engine.reads.bytes.held))
+        #expect(bench.engine.reads.bytes.held > 0)
     }
 
     // MARK: Order
 
     @Test func `law 7: users take turns at the readers`() throws {
         let bench = try bench()
-        (bench.engine.readers as? ReadsInTurns)?.capacity = 1
+        (bench.engine.reads.readers as? ReadsInTurns)?.capacity = 1
         let greedy = try (0..<5).map { _ in
             try bench.client(as: PeerCredentials(uid: 5_001, gid: 1, pid: 1))
         }
@@ -179,7 +179,7 @@ import Testing
         let first = try held(bench, client)
         let second = try client.send(nodes)
         for _ in 0..<5 { try bench.turn() }
-        #expect(bench.engine.running.count == 1 && bench.engine.readQueue.isEmpty)
+        #expect(bench.engine.reads.running.count == 1 && bench.engine.reads.waiting.isEmpty)
         try save(bench, 100)
         bench.holdReaders(false)
         #expect(try client.answer(first).fetched.objects.count == 10)
@@ -239,7 +239,7 @@ import Testing
         try installSpare(bench)
         bench.holdReaders(false)
         #expect(failure(try client.answer(id))?.code == .schemaMismatch)
-        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
         #expect(try client.ask(nodes).fetched.objects.count == (hasReader ? 10 : 11))
     }
 
@@ -269,7 +269,7 @@ import Testing
         }
         bench.makesCheckpoints = true
         #expect(failure(try client.answer(id))?.code == .schemaMismatch)
-        #expect(bench.engine.heldBytes == 0 && bench.engine.readQueue.isEmpty)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.waiting.isEmpty)
     }
 
     @Test func `a client that disconnects during its read leaves nothing behind`()
@@ -283,8 +283,8 @@ import Testing
         bench.engine.disconnect(gone.session, because: nil)
         bench.holdReaders(false)
         #expect(try other.answer(id).fetched.objects.count == 10)
-        #expect(bench.engine.heldBytes == 0 && bench.engine.running.isEmpty)
-        #expect(bench.bench.store.readers.count == 0 && bench.engine.readers.room == 4)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.running.isEmpty)
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.reads.readers.room == 4)
     }
 
     @Test func `closed readers end their snapshots, whatever they run`() throws {
@@ -294,10 +294,10 @@ import Testing
         for client in clients { _ = try client.send(nodes) }
         for _ in 0..<5 { try bench.turn() }
         #expect(bench.bench.store.readers.count == 2)
-        bench.engine.closeReaders()
-        #expect(bench.bench.store.readers.count == 0 && bench.engine.running.isEmpty)
+        bench.engine.reads.close()
+        #expect(bench.bench.store.readers.count == 0 && bench.engine.reads.running.isEmpty)
         // A second call is harmless.
-        bench.engine.closeReaders()
+        bench.engine.reads.close()
     }
 
     @Test func `law 7: a read with unreadable history is refused alone`() throws {
@@ -318,7 +318,7 @@ import Testing
         #expect(error.code == .storage || error.code == .historyExpired, "\(error)")
         let all = 10 + 2 * Int(DaemonLimits.littleHistory)
         #expect(try other.answer(ids.1).fetched.objects.count == all)
-        #expect(bench.engine.heldBytes == 0 && bench.engine.readQueue.isEmpty)
+        #expect(bench.engine.reads.bytes.held == 0 && bench.engine.reads.waiting.isEmpty)
         #expect(try client.fetch(past).objects.count == 10)
     }
 }

@@ -66,6 +66,6 @@ import Testing
         #expect(found.position == asked && found.count == found.values.count)
         #expect(
             found.values == (0..<100).map { (rank: Int64) -> [Value] in [.int(rank), .int(4)] })
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 }

@@ -188,7 +188,7 @@ private struct Placed: Equatable {
         let found = try answer.fetched
         #expect(found.position == asked && bench.position.number == asked + 24)
         #expect(found.count == 100 && found.objects.count == 100)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 4: an answer's position is not before that of the pushes to its client`() throws
@@ -237,7 +237,7 @@ private struct Placed: Equatable {
             answered = now
             turns += 1
         }
-        #expect(turns >= 8 && answered == 8 && bench.engine.heldBytes == 0)
+        #expect(turns >= 8 && answered == 8 && bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 8: a common prefix of many keys counts for each of them`() throws {
@@ -255,7 +255,7 @@ private struct Placed: Equatable {
             return
         }
         #expect(error.code == .limitExceeded)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 7: a fetch whose data others change faster than it runs still ends`() throws {
@@ -279,9 +279,9 @@ private struct Placed: Equatable {
         let request = FetchRequest(entity: "Node", predicate: predicate)
         let id = try asker.send(.fetch(Fetch(request: request, kind: .count)))
         try bench.turnsUntilRead(asker)
-        #expect(bench.engine.heldBytes > 5_000)
+        #expect(bench.engine.reads.bytes.held > 5_000)
         let found = try asker.answer(id).fetched
-        #expect(found.objects.isEmpty && bench.engine.heldBytes == 0)
+        #expect(found.objects.isEmpty && bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 7: fetches that exceed a limit only together are all answered`() throws {
@@ -293,7 +293,7 @@ private struct Placed: Equatable {
         for (asker, id) in zip(askers, ids) {
             #expect(try asker.answer(id).fetched.objects.count == 300)
         }
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 2: a client's request after a fetch is answered after it`() throws {

@@ -76,7 +76,7 @@ import Testing
         let found = try answer.objects
         #expect(found.objects.count == 400 && found.members.first?.members.count == 400)
         #expect(found.position == asked && found.objects.allSatisfy { $0.version <= asked })
-        #expect(bench.position.number == asked + 30 && bench.engine.heldBytes == 0)
+        #expect(bench.position.number == asked + 30 && bench.engine.reads.bytes.held == 0)
     }
 }
 

@@ -57,7 +57,7 @@ import Testing
             loop = try ServiceLoop(
                 bench.engine, listener: nil, poller: waits,
                 spin: SpinPolicy(longestNanoseconds: 1_000, cores: cores))
-            _ = bench.engine.consumeHasAnswered()
+            _ = bench.engine.reporter.consumeHasAnswered()
         }
 
         /// Sends a message that arrives after this many polls; returns the loop's waits until it

@@ -113,11 +113,11 @@ import Testing
             }
         }
         #expect(try code(20) == nil)
-        bench.engine.verdictReads = 1_000
+        bench.engine.reads.setEffort(verdictReads: 1_000)
         #expect(try code(1) == nil)
         #expect(try code(20) == .historyExpired)
         // A request that is too expensive by itself is refused regardless of the position.
-        bench.engine.verdictReads = 50
+        bench.engine.reads.setEffort(verdictReads: 50)
         #expect(try code(1) == .limitExceeded)
     }
 }

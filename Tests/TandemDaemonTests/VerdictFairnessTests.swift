@@ -63,7 +63,7 @@ import Testing
             turns += 1
         }
         #expect(turns >= 8 && answered == 8)
-        #expect(bench.engine.heldBytes == 0)
+        #expect(bench.engine.reads.bytes.held == 0)
     }
 
     @Test func `law 7: verdicts whose data others change faster than they run still end`()
@@ -131,7 +131,7 @@ import Testing
         bench.holdReaders(true)
         for _ in 0..<20 { try bench.turn() }
         #expect(asker.session.read != nil && gone.session.read != nil)
-        #expect(bench.engine.heldBytes > 0)
+        #expect(bench.engine.reads.bytes.held > 0)
         bench.engine.disconnect(gone.session, because: nil)
         #expect(gone.session.read == nil)
         let asked = bench.position.number
@@ -141,8 +141,8 @@ import Testing
             Issue.record("no verdicts")
             return
         }
-        #expect(answer.items.map(\.count) == [50] && bench.engine.heldBytes == 0)
-        #expect(answer.position == asked && bench.engine.running.isEmpty)
+        #expect(answer.items.map(\.count) == [50] && bench.engine.reads.bytes.held == 0)
+        #expect(answer.position == asked && bench.engine.reads.running.isEmpty)
     }
 
     @Test func `running verdicts expire if the model changes`() throws {
@@ -161,6 +161,6 @@ import Testing
             Issue.record("no failure")
             return
         }
-        #expect(error.code == .historyExpired && bench.engine.heldBytes == 0)
+        #expect(error.code == .historyExpired && bench.engine.reads.bytes.held == 0)
     }
 }

@@ -16,9 +16,8 @@ import TandemWire
 ///
 /// State:
 /// - `search`: the read that searches for the objects.
-/// - `found`, `next`: the objects, and the index of the first one not processed.
+/// - `found`: the objects, the first one not processed, and the batch's own changes to them.
 /// - `part`: the transaction in the batch of saves being built; it takes effect once it is durable.
-/// - `own`: the positions of the batch's transactions since its search.
 final class BatchChangeTask: BatchTask {
     let session: Session
     let id: UInt32
@@ -30,22 +29,12 @@ final class BatchChangeTask: BatchTask {
     private(set) var progress = BatchProgress()
     /// The position of its last durable transaction.
     private var position: UInt64?
-    /// Whether its turn has come.
-    private var hasBegun = false
     private var compiled: CompiledRequest?
-    private var modelPosition: UInt64 = 0
+    /// The position of the model for which the batch was compiled; nil before its first turn.
+    private var modelPosition: UInt64?
     private(set) var search: PendingRead?
-    private var found: [ObjectReference] = []
-    private var foundAt: UInt64?
-    private var next = 0
-    private var own: Set<UInt64> = []
-    /// Objects that another client's change had already excluded when the batch first changed them.
-    private var excluded: Set<ObjectReference> = []
-    /// Later objects that count as selected regardless of their derived values, which the batch may
-    /// have changed.
-    private var derived: Set<ObjectReference> = []
-    /// The maximum number of objects in a transaction; `pace` holds the number for the next one.
-    private var most = WireLimits.batchObjects
+    private var found = FoundObjects()
+    /// The number of objects in the next transaction.
     private var pace = AdaptiveBatchSize()
     private var part: BatchPart?
     /// The number of objects read to evaluate changed objects again for the next transaction.
@@ -63,8 +52,11 @@ final class BatchChangeTask: BatchTask {
         bytes = writer.count
     }
 
+    /// Whether its turn has come.
+    private var hasBegun: Bool { modelPosition != nil }
+
     /// Whether its search must be started.
-    var seeks: Bool { hasBegun && foundAt == nil && search == nil }
+    var seeks: Bool { hasBegun && found.position == nil && search == nil }
 
     var isSearching: Bool { search != nil }
 
@@ -76,16 +68,14 @@ final class BatchChangeTask: BatchTask {
         _ committer: Committer, _ clock: any Clock, atMost most: Int, isAlone: Bool
     ) throws {
         if !hasBegun { try begin(committer, atMost: most) }
-        if foundAt != nil { try plan(committer, clock) }
+        if found.position != nil { try plan(committer, clock, atMost: most) }
     }
 
     /// Begins the batch, or resumes it after the progress recorded under its id.
     private func begin(_ committer: Committer, atMost most: Int) throws {
-        hasBegun = true
-        self.most = most
         pace.bound(most)
         modelPosition = committer.store.modelPosition
-        if let known = try committer.known(batch, by: principal.uid) {
+        if let known = try BatchPlanner(committer).known(batch, by: principal.uid) {
             position = known.position
             progress = known.batch ?? progress
         }
@@ -99,16 +89,16 @@ final class BatchChangeTask: BatchTask {
     }
 
     /// Stores the read that searches for the objects.
-    func begin(_ search: PendingRead) { self.search = search }
+    func begin(_ search: PendingRead) {
+        assert(seeks, "A batch searches for its objects once.")
+        self.search = search
+    }
 
     /// Stores the objects found, with the position of the search.
     func accept(_ found: [ObjectReference], at position: UInt64) {
-        (self.found, foundAt, search) = (found, position, nil)
-    }
-
-    /// Ends the batch if its search failed.
-    func fail(_ error: TandemError, of search: PendingRead) {
-        if self.search === search { fail(error) }
+        assert(isSearching, "Only a search finds objects.")
+        self.found.accept(found, at: position)
+        search = nil
     }
 
     /// Checks that the model is still the one for which the objects were found and the predicate
@@ -126,15 +116,17 @@ final class BatchChangeTask: BatchTask {
     ///
     /// A transaction that turns out too large is planned again with fewer objects in the next turn,
     /// so that no turn plans more than once.
-    private func plan(_ committer: Committer, _ clock: any Clock) throws {
+    private func plan(
+        _ committer: Committer, _ clock: any Clock, atMost most: Int
+    ) throws {
         try checkModel(committer)
         let began = clock.monotonicNanoseconds
         let (end, meant) = try nextObjects(committer)
         do {
             part = try nextPart(meant, upTo: end, committer)
         } catch let error as TandemError {
-            guard error.code == .limitExceeded, end - next > 1 else { throw error }
-            pace.halve(end - next)
+            guard error.code == .limitExceeded, end - found.next > 1 else { throw error }
+            pace.halve(end - found.next)
             return
         }
         pace.adapt(to: clock.monotonicNanoseconds - began, atMost: most)
@@ -147,9 +139,9 @@ final class BatchChangeTask: BatchTask {
         _ committer: Committer
     ) throws -> (end: Int, meant: [ObjectReference]) {
         judged = 0
-        var (end, meant) = (next, [ObjectReference]())
-        let last = min(next + pace.size, found.count)
-        while end < last, end == next || judged < committer.limits.sliceReads {
+        var (end, meant) = (found.next, [ObjectReference]())
+        let last = min(found.next + pace.size, found.count)
+        while end < last, end == found.next || judged < committer.limits.sliceReads {
             if try matches(found[end], committer) { meant.append(found[end]) }
             end += 1
         }
@@ -162,18 +154,19 @@ final class BatchChangeTask: BatchTask {
     private func nextPart(
         _ meant: [ObjectReference], upTo end: Int, _ committer: Committer
     ) throws -> BatchPart {
-        let isAlone = end - next == 1
+        let isAlone = end - found.next == 1
         var part = BatchPart(next: end, progress: progress)
-        if end > next { part.progress.reached = found[end - 1] }
+        if end > found.next { part.progress.reached = found[end - 1] }
         part.progress.done += UInt64(meant.count)
         part.progress.hasEnded = end == found.count
         let plan = try plan(meant, isAlone, committer)
         try evaluateRest(plan.changes, in: &part, isAlone, committer)
         let isEnd = part.progress.hasEnded
         if !plan.changes.isEmpty || (isEnd && position != nil) {
-            part.position = try committer.append(plan, request([]), part.progress, by: principal)
+            part.position = try BatchPlanner(committer).append(
+                plan, request([]), part.progress, by: principal)
         } else if isEnd {
-            part.position = try committer.end(batch, part.progress, by: principal.uid)
+            part.position = try committer.recordUnchanged(batch, part.progress, by: principal.uid)
             part.needsKeeping = true
         }
         return part
@@ -186,7 +179,7 @@ final class BatchChangeTask: BatchTask {
     ) throws -> SavePlanner.Plan {
         if meant.isEmpty { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
         let most = isAlone ? Int.max : WireLimits.batchObjects
-        let plan = try committer.plan(request(meant), atMost: most)
+        let plan = try BatchPlanner(committer).plan(request(meant), atMost: most)
         guard plan.changes.count <= most else {
             throw TandemError(.limitExceeded, "the chunk changes more than \(most) objects")
         }
@@ -212,15 +205,17 @@ final class BatchChangeTask: BatchTask {
     /// Whether an object that was found still exists and is still selected.
     private func matches(_ object: ObjectReference, _ committer: Committer) throws -> Bool {
         let store = committer.store
-        let row = try committer.readable { () throws(StoreError) in try store.stored(object) }
-        guard let stored = row, !excluded.contains(object) else { return false }
-        // An object that only the batch itself changed still counts as found.
-        if stored.version > foundAt ?? 0, !own.contains(stored.version) {
-            return try matches(stored, committer)
+        let row = try StoreError.reportingDamage { () throws(StoreError) in
+            try store.stored(object)
         }
+        guard let stored = row else { return false }
+        switch found.selection(of: object, version: stored.version) {
+        case .excluded: return false
+        case .changed: return try matches(stored, committer)
         // A derived value can change without a new version of the row.
-        guard readsDerived, !derived.contains(object) else { return true }
-        return try matches(stored, committer)
+        case .found: return try !readsDerived || matches(stored, committer)
+        case .derived: return true
+        }
     }
 
     /// Whether the predicate reads derived values of the batch's own objects.
@@ -239,7 +234,9 @@ final class BatchChangeTask: BatchTask {
         budget.beginObject()
         let reader = StoreReader(committer.store, budget: budget)
         if let matches = compiled.matches(stored.object, stored.row, reader) { return matches }
-        if let refusal = budget.refusal { try committer.mappingReadErrors { throw refusal } }
+        if let refusal = budget.refusal {
+            try StoreError.mappingReadErrors(committer) { throw refusal }
+        }
         throw TandemError(
             .storage,
             "the store could not be read while an object was evaluated; run `tandem check`")
@@ -255,7 +252,7 @@ final class BatchChangeTask: BatchTask {
         let most = 2 * committer.limits.sliceReads
         for change in changes {
             let object = change.object
-            guard change.kind != .insert, isToCome(object, from: part.next) else { continue }
+            guard change.kind != .insert, found.contains(object, from: part.next) else { continue }
             let matches = try matches(object, committer)
             guard isAlone || judged < most else {
                 throw TandemError(
@@ -271,37 +268,21 @@ final class BatchChangeTask: BatchTask {
         }
     }
 
-    private func isToCome(_ object: ObjectReference, from start: Int) -> Bool {
-        var range = start..<found.count
-        while !range.isEmpty {
-            let middle = range.lowerBound + range.count / 2
-            if found[middle] == object { return true }
-            range =
-                found[middle] < object
-                ? (middle + 1)..<range.upperBound : range.lowerBound..<middle
-        }
-        return false
-    }
-
     // MARK: Durability
 
     func didCommit(unless unkept: TandemError?) {
         guard let part else { return }
         self.part = nil
         if part.needsKeeping, let unkept { return fail(unkept) }
-        next = part.next
+        found.didCommit(part)
         progress = part.progress
-        excluded.formUnion(part.excluded)
-        derived.formUnion(part.derived)
-        guard let position = part.position else { return }
-        self.position = position
-        own.insert(position)
+        position = part.position ?? position
     }
 
     func fail(_ error: TandemError) {
         part = nil
         search = nil
-        found = []
+        found.removeAll()
         failure = error
     }
 

@@ -85,7 +85,7 @@ final class BatchInsertTask: BatchTask {
         guard !overflow, end <= UInt64(Int64.max) else {
             throw TandemError(.usage, "a batch cannot have \(insert.first) rows")
         }
-        if let known = try committer.known(insert, by: principal.uid) {
+        if let known = try BatchPlanner(committer).known(insert, by: principal.uid) {
             try resume(after: known.progress, known.hash, end)
             position = known.position
         } else {
@@ -173,7 +173,7 @@ final class BatchInsertTask: BatchTask {
         }
         if error.code == .uniqueness, insert.policy != .error, refusedEnd == nil {
             let rows = insert.rows[next..<(next + count)]
-            cuts = try committer.cuts(of: request(rows, hash)).map { next + $0 }
+            cuts = try BatchPlanner(committer).cuts(of: request(rows, hash)).map { next + $0 }
             if !cuts.isEmpty { return }
         }
         if refusedEnd == nil, refused.isEmpty {
@@ -193,7 +193,7 @@ final class BatchInsertTask: BatchTask {
         _ range: Range<Int>, _ committer: Committer
     ) throws -> [BatchRefusal] {
         let rows = insert.rows[range]
-        let found = try committer.refusals(of: request(rows, hash))
+        let found = try BatchPlanner(committer).refusals(of: request(rows, hash))
         return zip(range, rows).compactMap { index, row in
             found[row.number].map { BatchRefusal(row: insert.first + UInt64(index), error: $0) }
         }
@@ -234,7 +234,8 @@ final class BatchInsertTask: BatchTask {
         part.progress.hasEnded = insert.isLast && end == insert.rows.count
         let request = request(insert.rows[start..<end], part.hash)
         let plan = try plan(request, end - start, committer)
-        part.position = try committer.append(plan, request, part.progress, by: principal)
+        part.position = try BatchPlanner(committer).append(
+            plan, request, part.progress, by: principal)
         return (part, plan.changes.count)
     }
 
@@ -243,7 +244,7 @@ final class BatchInsertTask: BatchTask {
         _ request: SaveRequest, _ count: Int, _ committer: Committer
     ) throws -> SavePlanner.Plan {
         if count == 0 { return SavePlanner.Plan(changes: [], inserted: [], blobs: []) }
-        let plan = try committer.plan(request, atMost: .max)
+        let plan = try BatchPlanner(committer).plan(request, atMost: .max)
         guard count == 1 || plan.changes.count <= WireLimits.batchObjects else {
             throw TandemError(
                 .limitExceeded, "the rows change more than \(WireLimits.batchObjects) objects")

@@ -77,7 +77,10 @@ struct BatchQueue {
     private static let advice = "; try again after one has ended"
 
     /// Removes the running batch.
-    mutating func endCurrent() { current = nil }
+    mutating func endCurrent() {
+        assert(current?.isOver ?? false, "Only a batch that is over gives way to the next one.")
+        current = nil
+    }
 
     /// Removes batches whose client has disconnected.
     mutating func dropClosed() {
@@ -96,6 +99,7 @@ struct BatchQueue {
             let next = waiting.remove(at: index)
             guard let run = dequeue(next) else { continue }
             turns += 1
+            assert(!run.session.isClosing, "Batches of closed sessions were dropped before.")
             served[next.user] = turns
             current = run
         }

@@ -14,41 +14,29 @@ import TandemWire
 /// State:
 /// - `journal`, `store`: the durable state and the applied state; the store has applied every
 ///   planned transaction of the batch.
-/// - `batch`, `pending`: the transactions of the batch being built, applied but not yet durable.
-/// - `ring`: durable transactions only.
+/// - `batch`: the transactions of the batch being built, applied but not yet durable.
+/// - `ring`, `historyIndex`: the newest durable transactions, and the ranges that a history request
+///   may skip.
+/// - `idempotencyTable`, `consumers`: answers and acknowledgements that the next checkpoint writes.
+/// - `shortages`: the read-only state; only ``enterReadOnly(_:_:bytes:)`` and ``leaveReadOnly(_:)``
+///   change it.
+/// - `schedule`: when the store is committed.
 final class Committer {
     let journal: Journal
     let store: Store
-    private(set) var ring: TransactionRing
-    /// The ranges of the journal that a history request may skip.
-    var historyIndex = HistoryIndex()
-    private(set) var leases: LeaseAllocator
-    var idempotencyTable: IdempotencyTable
-    /// Acknowledged positions that no checkpoint includes yet.
-    var consumers: PendingAcknowledgements
-    private var batch = BatchBuilder(capacity: 1 << 16)
-    private var pending: [EncodedTransaction] = []
     let clock: any Clock
-    var limits: DaemonLimits
-    let log: DaemonLog
-    private let notifier: ServiceNotifier?
     let limitCounters = LimitCounters()
-    var counters = CommitCounters()
-    /// The read-only state; only ``enterReadOnly(_:_:bytes:)`` and ``leaveReadOnly(_:)`` change it.
-    var readOnlyState = ReadOnlyState()
-    /// The time when the last batch became durable, in nanoseconds of the monotonic clock.
-    private(set) var lastSave: UInt64 = 0
-    private var lastCheckpoint: UInt64 = 0
-    private var lastCheckpointLength: UInt64 = 0
-    /// The approximate number of bytes written by all checkpoints since the start.
-    private(set) var committedBytes: UInt64 = 0
-    private var commits = CommitLog()
-    private var pace = CheckpointPace()
-    /// The error for the saves without changes of the last batch, if their answers could not be
-    /// recorded.
-    private(set) var unkeptRefusal: TandemError?
-    /// Blobs last referenced before this position have been removed.
-    private var sweptBelow: UInt64 = 0
+    private(set) var limits: DaemonLimits
+    private(set) var ring: TransactionRing
+    private(set) var historyIndex = HistoryIndex()
+    private(set) var leases: LeaseAllocator
+    private(set) var idempotencyTable: IdempotencyTable
+    private(set) var consumers: ConsumerRegistry
+    private(set) var reporter: CommitReporter
+    private(set) var shortages: ShortageMonitor
+    private(set) var schedule: CheckpointSchedule
+    private var batch = OpenBatch()
+    private let replay: JournalReplay
 
     init(
         journal: Journal, store: Store, clock: any Clock, limits: DaemonLimits = DaemonLimits(),
@@ -59,16 +47,18 @@ final class Committer {
         self.clock = clock
         self.limits = limits
         ring = TransactionRing(transactions: limits.ringTransactions, bytes: limits.ringBytes)
-        self.log = log
-        self.notifier = notifier
         leases = LeaseAllocator(store, atOnce: limits.leaseNumbers)
         idempotencyTable = IdempotencyTable(store)
-        consumers = PendingAcknowledgements(store)
+        consumers = ConsumerRegistry(journal, store)
+        reporter = CommitReporter(log: log)
+        shortages = ShortageMonitor(clock: clock, log: log)
+        schedule = CheckpointSchedule(now: 0)
+        replay = JournalReplay(journal: journal, store: store, clock: clock, notifier: notifier)
         try replayFromCheckpoint()
         leases = LeaseAllocator(store, atOnce: limits.leaseNumbers)
-        lastCheckpoint = clock.monotonicNanoseconds
+        schedule = CheckpointSchedule(now: clock.monotonicNanoseconds)
         checkInvariants()
-        try renewFoldedTexts()
+        try FoldingRenewal(self).run()
     }
 
     /// Asserts the relations between journal, store, batch and ring; called after every change.
@@ -78,33 +68,43 @@ final class Committer {
             "The store has applied every planned transaction of the batch.")
         assert(
             store.checkpointPosition <= position, "The store is never durable beyond the journal.")
-        assert(batch.count == pending.count, "The batch has the planned transactions.")
         assert(
-            pending.first.map { $0.position == position + 1 } ?? true,
+            batch.transactions.first.map { $0.position == position + 1 } ?? true,
             "The batch continues the journal.")
         assert(
             ring.last.map { $0 == position } ?? true,
             "The ring ends with the last durable transaction.")
     }
 
+    /// Adopts new limits; those of store, ring and leases are fixed at the start.
+    func setLimits(_ limits: DaemonLimits) { self.limits = limits }
+
+    var counters: CommitCounters { reporter.counters }
+    var readOnlyState: ReadOnlyState { shortages.state }
+    /// The approximate number of bytes written by all checkpoints since the start.
+    var committedBytes: UInt64 { schedule.committedBytes }
+
     /// The last durable position.
     var position: UInt64 { journal.tail.last }
 
-    /// The last position of the batch being built.
-    var plannedPosition: UInt64 { position + UInt64(pending.count) }
+    /// The last durable position, with the log and the epoch to which it belongs.
+    var logPosition: Position {
+        let identity = store.identity
+        return Position(log: identity.log, epoch: identity.epoch, number: position)
+    }
 
-    /// The size of the batch being built, in bytes.
-    var frameBytes: Int { batch.frameBytes }
+    /// The last position of the batch being built.
+    var plannedPosition: UInt64 { position + UInt64(batch.count) }
 
     /// Whether a batch is being built.
-    var hasPending: Bool { !pending.isEmpty }
+    var hasPending: Bool { !batch.isEmpty }
 
     /// Whether the batch must be flushed before another save is planned.
     var isBatchFull: Bool { fullness != nil }
 
     /// The limit that the batch has reached, if any.
     private var fullness: Limit? {
-        if pending.count + idempotencyTable.unsettled >= limits.batchSaves { return .batchSaves }
+        if batch.count + idempotencyTable.unsettled >= limits.batchSaves { return .batchSaves }
         return batch.frameBytes >= limits.batchBytes ? .batchBytes : nil
     }
 
@@ -124,7 +124,7 @@ final class Committer {
     func begin(_ request: SaveRequest, by principal: Principal) throws -> Outcome {
         let uid = principal.uid
         if let first = try remembered(request, uid) {
-            if first.isRepeat { counters.repeats += 1 }
+            if first.isRepeat { reporter.countRepeat() }
             return .answered(first)
         }
         guard let model = store.model else {
@@ -133,7 +133,7 @@ final class Committer {
         try model.check(slotsOf: request.modelVersion, "the save", "nothing was saved; save again")
         var outcome: Outcome?
         try mappingShortage {
-            let plan = try mappingDamage {
+            let plan = try StoreError.mappingDamage(self) {
                 try SavePlanner.plan(
                     request, model: model, store: store, numbersBelow: leases.numbersBelow,
                     limits: limits, counts: limitCounters)
@@ -160,7 +160,7 @@ final class Committer {
     }
 
     /// Returns the recorded answer if the save is a retry.
-    func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> SaveAnswer? {
+    private func remembered(_ request: SaveRequest, _ uid: UInt32) throws -> SaveAnswer? {
         do {
             return try idempotencyTable.answer(to: request, by: uid, end: plannedPosition)
         } catch let error as TandemError {
@@ -168,6 +168,28 @@ final class Committer {
             throw error
         }
     }
+
+    /// Records the end of a batch without effect, like a save without changes; durable with the
+    /// flush.
+    func recordUnchanged(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64
+    {
+        try reserve(0)
+        idempotencyTable.record(progress, of: batch, by: uid, at: plannedPosition)
+        return plannedPosition
+    }
+
+    /// Records that a consumer no longer needs the transactions up to a position; the position
+    /// never moves back.
+    ///
+    /// Durable with the next checkpoint. Throws `usage` for an unregistered name or a position
+    /// after the tail, `historyExpired` if the consumer is expired.
+    @discardableResult
+    func acknowledge(_ name: String, _ position: UInt64) throws -> Consumer {
+        try consumers.acknowledge(name, position, at: clock.monotonicNanoseconds)
+    }
+
+    /// Adds a transaction that a history request has read to the index of skippable ranges.
+    func recordHistory(_ transaction: EncodedTransaction) { historyIndex.record(transaction) }
 
     /// Runs `body`, which applies a transaction; throws `readOnly` if the store has no room for it.
     func mappingShortage(_ body: () throws -> Void) throws {
@@ -192,7 +214,7 @@ final class Committer {
             by: principal)
         try flush()
         try checkpoint()
-        log(
+        reporter.log(
             .modelInstalled,
             [
                 "model": compiled.hash, "version": compiled.version, "position": position,
@@ -254,31 +276,38 @@ final class Committer {
         }
         try reserve(encoded.bytes.count)
         try store.apply(transaction)
-        batch.append(encoded.bytes)
-        pending.append(encoded)
+        batch.append(encoded)
         checkInvariants()
     }
 
     // MARK: Durability
 
-    /// Makes the batch durable with one write and one flush; returns its transactions.
+    /// The result of a flush.
+    struct Flush {
+        /// The transactions that are durable now.
+        var transactions: [EncodedTransaction]
+        /// The error for the saves without changes of the batch, if their answers could not be
+        /// recorded; nil if they were, or if there are none.
+        var unkept: TandemError?
+    }
+
+    /// Makes the batch durable with one write and one flush.
     ///
     /// Answers to saves without changes are recorded only in the store, so a checkpoint follows if
     /// there are any. If there is no room for the checkpoint, those saves must be rejected with
-    /// ``unkeptRefusal``.
+    /// ``Flush/unkept``.
     ///
     /// Throws `readOnly` if the disk is full; the batch is discarded and has no effect. Any other
     /// error is fatal for the process, because the store has applied transactions that the journal
     /// lacks.
     @discardableResult
-    func flush() throws -> [EncodedTransaction] {
+    func flush() throws -> Flush {
         if let limit = fullness { limitCounters.record(limit) }
-        let done = try write()
-        unkeptRefusal = nil
+        var done = Flush(transactions: try write())
         if idempotencyTable.unsettled > 0, !(try checkpoint()) {
             idempotencyTable.forget()
-            unkeptRefusal = readOnlyState.refusal
-            assert(unkeptRefusal != nil, "A checkpoint that found no room has left a reason.")
+            done.unkept = readOnlyState.refusal
+            assert(done.unkept != nil, "A checkpoint that found no room has left a reason.")
         }
         assert(
             idempotencyTable.unsettled == 0, "All answers of the batch are durable or discarded.")
@@ -286,11 +315,11 @@ final class Committer {
     }
 
     private func write() throws -> [EncodedTransaction] {
-        guard !pending.isEmpty else { return [] }
+        guard !batch.isEmpty else { return [] }
         let start = clock.monotonicNanoseconds
         let outcome: AppendOutcome
         do {
-            outcome = try journal.append(expected: position, batch: &batch)
+            outcome = try batch.write(to: journal, after: position)
         } catch {
             guard error.code == .noSpace else { throw error }
             throw try forgetBatch(because: error)
@@ -298,25 +327,22 @@ final class Committer {
         guard case .committed(let positions) = outcome else {
             throw DaemonError(.storage, "the batch could not be written to the journal: \(outcome)")
         }
+        let done = batch.begin()
         assert(
-            positions.lowerBound == pending.first?.position
-                && positions.upperBound == pending.last?.position,
+            positions.lowerBound == done.first?.position
+                && positions.upperBound == done.last?.position,
             "The journal gives the transactions the positions for which they were planned.")
-        batch.removeAll()
-        let done = pending
-        pending.removeAll(keepingCapacity: true)
         for transaction in done { keep(transaction) }
         checkInvariants()
-        lastSave = clock.monotonicNanoseconds
-        counters.record(batchOf: done.count, nanoseconds: lastSave - start)
-        counters.stalls.record(.flush, from: start, to: lastSave)
-        recordFlush(of: done.count, nanoseconds: lastSave - start)
+        let end = clock.monotonicNanoseconds
+        schedule.didFlush(at: end)
+        reporter.recordFlush(of: done.count, upTo: position, from: start, to: end)
         return done
     }
 
     /// Records how long work on a request occupied the thread, by the engine's clock.
     func record(request start: UInt64, until end: UInt64) {
-        counters.stalls.record(.request, from: start, to: end)
+        reporter.record(.request, from: start, to: end)
     }
 
     /// Adds a durable transaction to the ring, for the sessions at the tail.
@@ -328,8 +354,7 @@ final class Committer {
     /// Discards a batch that the journal had no room for; returns the error for its saves.
     private func forgetBatch(because error: JournalError) throws -> TandemError {
         let refusal = enterReadOnly(.journal, error.description, bytes: batch.frameBytes)
-        batch.removeAll()
-        pending.removeAll()
+        batch.discard()
         idempotencyTable.forget()
         try store.revert()
         try replayFromCheckpoint()
@@ -345,44 +370,39 @@ final class Committer {
             return nil
         }
         // A shortage is retried on its own schedule.
-        guard !readOnlyState.isShort(.store), !readOnlyState.isShort(.map) else { return nil }
+        guard !shortages.isStoreShort else { return nil }
         let now = clock.monotonicNanoseconds
-        let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
-        let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
-        let idleEnd = max(lastSave, consumers.lastRecorded, lastCheckpoint) + idle
-        let due = min(idleEnd, lastCheckpoint + longest)
-        if now >= due || store.dirtyPages >= pace.pages(atMost: limits.checkpointPages) {
-            limitCounters.record(
-                now < due
-                    ? .checkpointPages
-                    : due == idleEnd ? .checkpointIdleMilliseconds : .checkpointMilliseconds)
+        let next = schedule.next(
+            now: now, dirtyPages: store.dirtyPages, lastAcknowledged: consumers.lastAcknowledged,
+            limits)
+        switch next {
+        case .due(let limit):
+            limitCounters.record(limit)
             try checkpoint()
             return nil
+        case .at(let due): return Int32((due - now) / 1_000_000 + 1)
         }
-        return Int32((due - now) / 1_000_000 + 1)
     }
 
     /// The lag of the oldest reader of the store's file, in any process.
     var readerLag: CommitLog.Lag {
-        commits.lag(behind: store.readers.oldestCommit, now: clock.monotonicNanoseconds)
+        schedule.lag(behind: store.readers.oldestCommit, now: clock.monotonicNanoseconds)
     }
 
     /// Whether a commit is expected to succeed, or nothing needs one.
     var canCommit: Bool {
-        let isShort = readOnlyState.isShort(.store) || readOnlyState.isShort(.map)
-        return !isShort || store.appliedPosition == store.checkpointPosition
+        !shortages.isStoreShort || store.appliedPosition == store.checkpointPosition
     }
 
     /// Commits the store for waiting reads if such a checkpoint is due.
     ///
     /// Returns the time when it will be due, in nanoseconds of the monotonic clock, or nil if no
-    /// wait is needed. These checkpoints take at most a fifth of the thread's time from writers.
+    /// wait is needed.
     func checkpointForReads() throws -> UInt64? {
         guard canCommit, store.appliedPosition > store.checkpointPosition else { return nil }
-        let due =
-            lastCheckpoint + max(DaemonLimits.readCheckpointNanoseconds, 4 * lastCheckpointLength)
+        let due = schedule.dueForReads
         guard clock.monotonicNanoseconds >= due else { return due }
-        counters.readCheckpoints += 1
+        reporter.countReadCheckpoint()
         try checkpoint(isForReads: true)
         return nil
     }
@@ -401,26 +421,22 @@ final class Committer {
         // This sweep precedes the estimate of the commit's size. It is skipped while room is short.
         let refusal = try commits(after: { if !isReadOnly { try store.sweepSaves() } }) {
             // After a trim, blobs that only removed transactions referred to are unreachable.
-            if first > sweptBelow { try store.sweepBlobs(below: first) }
+            if first > schedule.sweptBelow { try store.sweepBlobs(below: first) }
             try idempotencyTable.write()
             try consumers.write()
             try change()
             try store.checkpoint()
         }
         guard refusal == nil else { return false }
-        assert(first >= sweptBelow, "The journal's first position never decreases.")
-        sweptBelow = first
+        schedule.didSweep(below: first)
         idempotencyTable.didCheckpoint()
         consumers.didCheckpoint()
-        lastCheckpoint = clock.monotonicNanoseconds
-        lastCheckpointLength = lastCheckpoint - start
-        pace.record(pages: pages, nanoseconds: lastCheckpointLength)
-        committedBytes += UInt64(pages * Store.pageBytes)
-        commits.record(
-            store.readers.lastCommit, bytes: UInt64(pages * Store.pageBytes), at: lastCheckpoint)
-        counters.record(checkpointNanoseconds: lastCheckpointLength)
-        counters.stalls.record(.checkpoint, from: start, to: lastCheckpoint)
-        recordCheckpoint(nanoseconds: lastCheckpointLength, isForReads: isForReads)
+        let end = clock.monotonicNanoseconds
+        schedule.didCommit(
+            store.readers.lastCommit, pages: pages, bytes: UInt64(pages * Store.pageBytes),
+            from: start, to: end)
+        reporter.recordCheckpoint(
+            at: store.checkpointPosition, isForReads: isForReads, from: start, to: end)
         assert(
             store.checkpointPosition == store.appliedPosition, "Nothing is left to be committed.")
         checkInvariants()
@@ -464,6 +480,82 @@ final class Committer {
         return Lease(first: lease.lowerBound, count: UInt32(lease.count), epoch: epoch)
     }
 
+    // MARK: Shortage
+
+    // Durable transactions are never at risk. If no room can be reserved for a checkpoint, its
+    // changes stay in the open transaction. If the commit itself fails, they are applied again.
+    // Their number is bounded, because no saves are accepted meanwhile.
+
+    /// Whether saves are rejected.
+    var isReadOnly: Bool { shortages.isReadOnly }
+
+    /// Reserves room in journal and store before anything is applied.
+    ///
+    /// Throws `readOnly` during any shortage.
+    func reserve(_ bytes: Int) throws {
+        try retryIfDue()
+        if let refusal = readOnlyState.refusal { throw refusal }
+        do throws(StoreError) {
+            try store.checkQuota(for: bytes)
+        } catch {
+            throw enterReadOnly(error) ?? error
+        }
+        let frame = batch.frameBytes + bytes + 64
+        let start = clock.monotonicNanoseconds
+        do {
+            try journal.reserve(bytes: frame)
+            reporter.record(.segment, from: start, to: clock.monotonicNanoseconds)
+        } catch {
+            guard error.code == .noSpace else { throw error }
+            throw enterReadOnly(.journal, error.description, bytes: frame)
+        }
+    }
+
+    /// Retries the shortages that are due.
+    func retryIfDue() throws {
+        guard isReadOnly, !hasPending else { return }
+        for active in shortages.due() {
+            switch active.shortage {
+            case .journal: try probeSegment(active.bytes)
+            // A checkpoint commits the store, which ends both shortages or records them again.
+            case .store, .map: try checkpoint()
+            }
+        }
+    }
+
+    private func probeSegment(_ bytes: Int) throws {
+        do {
+            try journal.reserve(bytes: bytes)
+            leaveReadOnly(.journal)
+        } catch {
+            guard error.code == .noSpace else { throw error }
+            enterReadOnly(.journal, error.description, bytes: bytes)
+        }
+    }
+
+    /// Records a shortage, and logs it if it is new; returns the error for saves.
+    @discardableResult
+    func enterReadOnly(
+        _ shortage: ReadOnlyState.Shortage, _ detail: String, bytes: Int = 0
+    ) -> TandemError {
+        shortages.enter(shortage, detail, bytes: bytes, at: position)
+    }
+
+    /// Records a shortage of the store; returns nil for any other error.
+    @discardableResult
+    func enterReadOnly(_ error: StoreError) -> TandemError? {
+        switch error.code {
+        case .noSpace: enterReadOnly(.store, error.message)
+        case .overQuota: enterReadOnly(.map, error.message)
+        default: nil
+        }
+    }
+
+    /// Clears a shortage and logs that.
+    func leaveReadOnly(_ shortage: ReadOnlyState.Shortage) {
+        shortages.leave(shortage, at: position)
+    }
+
     // MARK: Recovery
 
     /// Runs `body`; if the store has no room for it, restores the previous state and throws the
@@ -485,8 +577,9 @@ final class Committer {
     /// All of it was in the store before, or had room at the last start. If it has no room now, the
     /// error is fatal.
     private func replayFromCheckpoint() throws {
-        try replay()
-        for transaction in pending where transaction.position > store.appliedPosition {
+        let done = try replay.run(keep: keepReplayed, commit: commitReplayed)
+        if let done { reporter.record(done) }
+        for transaction in batch.transactions where transaction.position > store.appliedPosition {
             try store.apply(transaction)
         }
         assert(
@@ -494,47 +587,18 @@ final class Committer {
             "A reverted store has caught up with the journal and the batch.")
     }
 
-    /// Applies the transactions of the journal that the store lacks.
-    private func replay() throws {
-        guard store.appliedPosition < position else { return }
-        let source = TransactionSource(journal)
-        let from = store.appliedPosition + 1
-        let (start, changes) = (clock.monotonicNanoseconds, store.appliedChanges)
-        while store.appliedPosition < position {
-            let transaction = try recorded(store.appliedPosition + 1, source)
-            try store.apply(transaction)
-            notifier?.replayed(transaction.position, of: position)
-            if ring[transaction.position] == nil,
-                ring.first.map({ $0 < transaction.position }) ?? true
-            {
-                keep(transaction)
-            }
-            guard store.isReplayFull else { continue }
-            try commitReplayed()
-        }
-        let duration = clock.monotonicNanoseconds - start
-        counters.replayNanoseconds += duration
-        counters.replayedChanges += store.appliedChanges - changes
-        log(.replayed, ["from": from, "to": position, "duration_us": duration / 1_000])
-    }
-
-    /// Returns a transaction from the journal, since transactions of the ring lack blob contents.
-    ///
-    /// A read error is fatal and no client's mistake, because the store lacks the transaction.
-    private func recorded(
-        _ position: UInt64, _ source: TransactionSource
-    ) throws(DaemonError) -> EncodedTransaction {
-        do throws(TandemError) {
-            return try source.transaction(at: position, TransactionRing())
-        } catch {
-            throw DaemonError(.storage, error.message)
-        }
+    /// Adds a replayed transaction to the ring, unless it was there before the store was reverted.
+    private func keepReplayed(_ transaction: EncodedTransaction) {
+        guard ring[transaction.position] == nil,
+            ring.first.map({ $0 < transaction.position }) ?? true
+        else { return }
+        keep(transaction)
     }
 
     /// Commits a part of the replay.
     ///
     /// If there is no room, everything stays in the open transaction. After a failed commit,
-    /// ``replay()`` applies the lost part again.
+    /// the replay applies the lost part again.
     private func commitReplayed() throws {
         guard !readOnlyState.isShort(.store) else { return }
         try journal.sync()
@@ -546,61 +610,14 @@ final class Committer {
             enterReadOnly(error)
         }
     }
-}
 
-/// Counters since the start of the daemon.
-struct CommitCounters {
-    /// The number of batches written, each with one flush.
-    var batches: UInt64 { flushes.count }
-    var transactions: UInt64 = 0
-    var repeats: UInt64 = 0
-    /// The number of checkpoints made for waiting reads.
-    var readCheckpoints: UInt64 = 0
-    var flushes = Histogram()
-    var checkpoints = Histogram()
-    var stalls = StallLog()
-    /// The number of changes applied from the journal; `replayNanoseconds` holds the duration.
-    var replayedChanges: UInt64 = 0
-    var replayNanoseconds: UInt64 = 0
-
-    mutating func record(batchOf count: Int, nanoseconds: UInt64) {
-        transactions += UInt64(count)
-        flushes.record(nanoseconds: nanoseconds)
-    }
-
-    mutating func record(checkpointNanoseconds nanoseconds: UInt64) {
-        checkpoints.record(nanoseconds: nanoseconds)
-    }
-}
-
-extension Committer {
-    private func recordFlush(of saves: Int, nanoseconds: UInt64) {
-        let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
-        log(
-            isSlow ? .slow : .flushed,
-            [
-                "cause": "flush", "position": position, "saves": saves,
-                "duration_us": nanoseconds / 1_000,
-            ])
-    }
-
-    /// Logs a checkpoint; checkpoints for reads are frequent, so only slow ones are logged.
-    private func recordCheckpoint(nanoseconds: UInt64, isForReads: Bool) {
-        let isSlow = nanoseconds >= DaemonLimits.slowNanoseconds
-        guard isSlow || !isForReads else { return }
-        log(
-            isSlow ? .slow : .checkpoint,
-            [
-                "cause": "checkpoint", "position": store.checkpointPosition,
-                "duration_us": nanoseconds / 1_000,
-            ])
-    }
+    // MARK: Closing
 
     /// Makes a final checkpoint and closes journal and store.
     func close() throws {
         try flush()
         if !(try checkpoint()) {
-            log(
+            reporter.log(
                 .checkpointMissed, ["position": position],
                 "the journal has the transactions since the last checkpoint")
         }

@@ -51,7 +51,7 @@ extension Answerer {
                 continue
             }
             let transaction = try source.transaction(at: next, committer.ring)
-            if skippable.isUnindexed { committer.historyIndex.record(transaction) }
+            if skippable.isUnindexed { committer.recordHistory(transaction) }
             if let part = try filter.filtered(transaction) {
                 answer.transactions.append(part)
             }

@@ -7,7 +7,8 @@ import TandemWire
 struct Answerer {
     let committer: Committer
     let session: Session
-    let engine: Engine
+    let care: JournalCare
+    let effort: ReadEffort
 
     var limits: DaemonLimits { committer.limits }
 
@@ -26,10 +27,11 @@ struct Answerer {
     func answer(_ message: ClientMessage) throws -> DaemonMessage {
         switch message {
         case .history(let request):
-            .history(try committer.mappingReadErrors { try history(request) })
-        case .status: .status(engine.status.text)
-        case .blob(let blob): .blob(try committer.mappingReadErrors { try content(of: blob) })
-        case .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch, .insert,
+            .history(try StoreError.mappingReadErrors(committer) { try history(request) })
+        case .blob(let blob):
+            .blob(try StoreError.mappingReadErrors(committer) { try content(of: blob) })
+        case .status, .hello, .save, .sync, .schema, .disconnect, .lease, .consumer, .pin, .batch,
+            .insert,
             .vacuum, .cancel, .reload, .fetch, .explain, .read, .verdicts:
             preconditionFailure("The engine answers these itself.")
         }
@@ -42,16 +44,13 @@ struct Answerer {
         guard try follow(window) else { return nil }
         let run = ReadRun(
             view: committer.store, model: try model, limits: limits,
-            counts: committer.limitCounters, window: window, littleWork: engine.littleWork,
-            weight: question.weight, verdictReads: engine.verdictReads)
+            counts: committer.limitCounters, window: window, littleWork: effort.littleWork,
+            weight: question.weight, verdictReads: effort.verdictReads)
         do {
             let answer = try run.answer(question)
             guard case .fetched(let fetched) = answer.message,
                 AnswerChunker(fetched).bytes > limits.chunkBytes
-            else {
-                engine.follow(question.interests, session)
-                return answer.message
-            }
+            else { return answer.message }
             return nil
         } catch let error as StoreError where error.code == .interrupted {
             return nil
@@ -81,12 +80,12 @@ struct Answerer {
     func question(_ message: ClientMessage) throws -> ReadQuestion {
         switch message {
         case .fetch(let fetch), .explain(let fetch):
-            try engine.check(sizeOf: fetch)
-            try engine.check(fetch.lease, at: fetch.at, session)
-            if fetch.at != 0 { try check(readingAt: fetch.at) }
+            try RequestSize(committer).check(fetch)
+            try care.check(fetch.lease, at: fetch.at, session)
+            if fetch.at != 0 { try committer.check(readingAt: fetch.at) }
         case .read(let read):
-            try engine.check(read.lease, at: read.at, session)
-            if read.at != 0 { try check(readingAt: read.at) }
+            try care.check(read.lease, at: read.at, session)
+            if read.at != 0 { try committer.check(readingAt: read.at) }
         case .verdicts(let request):
             try check(request)
             try check(wayOf: request)
@@ -96,25 +95,6 @@ struct Answerer {
             preconditionFailure("Nothing else is a read.")
         }
         return question
-    }
-
-    /// Throws if the graph at a position can't be read.
-    ///
-    /// The error is `historyExpired` if the position is too old or in the future, and
-    /// `limitExceeded` if too many transactions had to be undone.
-    func check(readingAt position: UInt64) throws {
-        let (end, bounds) = (committer.position, committer.journal.bounds)
-        guard position <= end else {
-            throw TandemError.afterEnd(position, last: end)
-        }
-        let oldest = max(bounds.first - 1, committer.store.modelPosition)
-        guard position >= oldest else {
-            throw TandemError(
-                .historyExpired,
-                "the state at position \(position) can no longer be read; the oldest readable position is "
-                    + "\(oldest)")
-        }
-        try committer.checkLookBack(to: position)
     }
 
     private func content(of blob: BlobReference) throws -> [UInt8] {
@@ -132,8 +112,8 @@ struct Answerer {
             throw committer.limitCounters.refusal(
                 .controllers, limits, "the request is about \(request.items.count) controllers")
         }
-        for item in request.items { try engine.check(sizeOf: item.request) }
-        if case .fetch(let fetch) = request.alongside { try engine.check(sizeOf: fetch) }
+        for item in request.items { try RequestSize(committer).check(item.request) }
+        if case .fetch(let fetch) = request.alongside { try RequestSize(committer).check(fetch) }
         let isPast =
             switch request.alongside {
             case .fetch(let fetch): fetch.at != 0
@@ -153,7 +133,7 @@ struct Answerer {
         guard request.alongside == nil else {
             throw TandemError(.usage, "verdicts at an earlier position must not have a read")
         }
-        for position in [min(from, to), max(from, to)] { try check(readingAt: position) }
+        for position in [min(from, to), max(from, to)] { try committer.check(readingAt: position) }
         for position in [from, to] { try check(changesAfter: position) }
     }
 
@@ -171,20 +151,26 @@ struct Answerer {
     }
 }
 
-extension StoreError {
-    /// Returns the error that a client receives; nil if the error does not concern clients.
-    func told(_ limits: DaemonLimits, _ counts: LimitCounters) -> TandemError? {
-        switch code {
-        case .tooMuch: counts.refusal(.requestReads, limits, message)
-        case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
-        case .damaged:
-            TandemError(.storage, "\(message); stop the daemon and run `tandem check --repair`")
-        default: nil
-        }
-    }
-}
-
 extension Committer {
+    /// Throws if the graph at a position can't be read.
+    ///
+    /// The error is `historyExpired` if the position is too old or in the future, and
+    /// `limitExceeded` if too many transactions had to be undone.
+    func check(readingAt position: UInt64) throws {
+        let (end, bounds) = (self.position, journal.bounds)
+        guard position <= end else {
+            throw TandemError.afterEnd(position, last: end)
+        }
+        let oldest = max(bounds.first - 1, store.modelPosition)
+        guard position >= oldest else {
+            throw TandemError(
+                .historyExpired,
+                "the state at position \(position) can no longer be read; the oldest readable position is "
+                    + "\(oldest)")
+        }
+        try checkLookBack(to: position)
+    }
+
     /// Throws `limitExceeded` if there are more transactions after a position than a read may undo.
     func checkLookBack(to position: UInt64) throws(TandemError) {
         let count = self.position - position
@@ -194,33 +180,12 @@ extension Committer {
                 "\(count) transactions are too many to undo; read at a newer position")
         }
     }
+}
 
-    /// Runs `body`, and maps store errors that concern only the client to the client's error.
-    func mappingReadErrors<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError {
-            throw error.told(limits, limitCounters) ?? error
-        }
-    }
-
-    /// Runs `body`, which reads the store to plan a request, and maps damage to the client's error.
-    ///
-    /// So only that request fails, not the work of other clients.
-    func mappingDamage<Result>(_ body: () throws -> Result) throws -> Result {
-        do {
-            return try body()
-        } catch let error as StoreError {
-            guard error.code == .damaged, let told = error.told(limits, limitCounters) else {
-                throw error
-            }
-            throw told
-        }
-    }
-
+extension Store {
     /// The model in binary form; nil in a store without one.
     var modelBytes: [UInt8]? {
-        store.model.map { model in
+        model.map { model in
             var writer = ByteWriter()
             model.encode(into: &writer)
             return writer.bytes

@@ -8,15 +8,13 @@ extension Engine {
         do {
             guard session.isReady else { return try hello(message, id, session) }
             switch message {
-            case .hello: fail(session, "the client sent a second hello")
+            case .hello: end(session, Ending("the client sent a second hello"))
             case .save, .insert, .cancel:
                 preconditionFailure("Saves and rows are queued, and a cancel is answered at once.")
             case .sync(let sync):
-                let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
-                let deadline = clock.monotonicNanoseconds + wait
-                session.syncs.append((sync.number, id, deadline))
-                updateSyncs(session)
-                release(session)
+                syncs.add(sync, id, session, now: clock.monotonicNanoseconds)
+                session.answerHeld()
+                syncs.answerReached(session)
             case .schema(let request): try schema(request, id, session)
             case .disconnect(let client, let request):
                 let wasThere =
@@ -28,103 +26,117 @@ extension Engine {
                 session.answer(.disconnected(wasThere), to: id)
             case .reload:
                 session.answer(.status(try reload(for: session).text), to: id)
+            case .status: session.answer(.status(status.text), to: id)
             case .lease(let count):
-                try authorize(.writer, of: session, to: "lease numbers for new objects")
+                try admission.authorize(
+                    .writer, of: session, to: "lease numbers for new objects")
                 session.answer(.lease(try committer.lease(count)), to: id)
             case .consumer(let request):
-                session.answer(.consumer(try answer(request, session)), to: id)
-            case .batch(let batch): try begin(batch, id, session)
+                let consumers = ConsumerRequests(
+                    committer: committer, admission: admission, care: care)
+                session.answer(.consumer(try consumers.answer(request, session)), to: id)
+            case .batch(let batch): try batches.begin(batch, id, session)
             case .pin(let request):
-                session.answer(.pinned(try answer(request, session)), to: id)
+                session.answer(.pinned(try care.answer(request, session)), to: id)
             case .vacuum(let request):
-                session.answer(.vacuumed(try answer(request, session)), to: id)
-            default: return try read(message, id, session)
+                session.answer(.vacuumed(try care.answer(request, session)), to: id)
+            case .history, .blob, .fetch, .explain, .read, .verdicts:
+                return try reads.answer(message, id, session)
             }
             switch message {
             // The duration of syncs and batches depends on what they wait for, so it isn't
             // recorded.
             case .sync, .batch: break
-            default: recordAnswered(message, session, since: session.askedAt)
+            default: reporter.recordAnswered(message, session, since: session.askedAt)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)
         }
     }
 
-    /// Adds entities to the interests of a session that is current, effective from the tail.
-    ///
-    /// Everything up to the answer's position was pushed under the old interests. Unknown tags are
-    /// ignored.
-    func follow(_ tags: [EntityTag], _ session: Session) {
-        guard let model = committer.store.model else { return }
-        let known = tags.filter { model.entity(tagged: $0) != nil }
-        guard !known.allSatisfy(session.interests.contains) else { return }
-        subscribers.move(session, to: session.interests.union(known))
-    }
-
     // MARK: Hello
 
     private func hello(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
         guard case .hello(let hello) = message else {
-            return fail(session, "the first message must be a hello")
+            return end(session, Ending("the first message must be a hello"))
         }
         switch session.machine.received(hello) {
         case .ignore: return
-        case .refuse(let error): return fail(session, error.message)
+        case .refuse(let error): return end(session, Ending(error.message))
         case .greet: break
         }
         do {
             try WireLimits.check(name: hello.author, of: "author")
             session.author = hello.author
-            if let text = hello.model { try handle(declared: text, session) }
-            try welcome(hello, id, session)
+            if let text = hello.model { try install(declared: text, session) }
+            try Greeter(committer: committer, pushes: pushes, announcement: queues.announcement)
+                .welcome(hello, id, session)
+            reporter.logEvent(session, .connectionOpened)
+            try pump(session)
         } catch let error as TandemError {
-            end(session, error, Refusal(helloFailedWith: error.code))
+            end(session, Ending(error, Refusal(helloFailedWith: error.code)))
         }
     }
 
-    private func welcome(_ hello: Hello, _ id: UInt32, _ session: Session) throws {
-        let last = committer.position
-        let lease = try firstLease(of: session, hello.numbers)
-        let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
-        let model = committer.store.model
-        session.lagPosition = resume.flatMap { $0 < last ? $0 : nil }
-        let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
-        subscribers.move(session, to: Set(tags))
-        let welcome = Welcome(
-            log: position.log, epoch: position.epoch, position: last,
-            resumed: resume != nil, model: committer.modelBytes, lease: lease,
-            saveIDFloor: committer.store.saveFloor, isReadOnly: told.readOnlyState.isReadOnly,
-            server: "tandemd", limits: limits.session)
-        session.decoder.frameBytes = limits.session.frameBytes
-        session.decoder.messageBytes = limits.session.messageBytes
-        session.answer(.welcome(welcome), to: id)
-        _ = session.machine.welcomed(cursor: session.sent)
-        session.toldAbility = told.readOnlyState.isReadOnly ? 0 : told.changes
-        logEvent(session, .connectionOpened)
-        try pump(session)
-    }
+    // MARK: Models
 
-    /// Returns the first lease of a session.
-    ///
-    /// It is empty for a client that may not save, or if the store has no room to record a lease.
-    private func firstLease(of session: Session, _ wanted: UInt32?) throws -> Lease {
-        let none = Lease(first: 0, count: 0, epoch: position.epoch)
-        let most = UInt32(limits.leaseNumbers)
-        let count = min(wanted ?? most, most)
-        guard session.role >= .writer, count > 0 else { return none }
-        do {
-            return try committer.lease(count)
-        } catch let error as TandemError where error.code == .readOnly {
-            return none
+    /// Processes the model that an app declares in its hello.
+    private func install(declared text: String, _ session: Session) throws {
+        guard let model = try models.declare(text, session) else { return }
+        try commit()
+        if let change = try models.install(declared: model, of: session) {
+            announce(change, by: session)
         }
     }
 
-    /// Whether the journal still has all transactions after a position, all under the current
-    /// model.
-    private func canResume(_ resume: Position) -> Bool {
-        position.isComparable(with: resume) && resume.number <= position.number
-            && resume.number + 1 >= committer.journal.bounds.first
-            && resume.number >= committer.store.modelPosition
+    private func schema(_ request: SchemaRequest, _ id: UInt32, _ session: Session) throws {
+        var report: MigrationReport?
+        if let text = request.model {
+            let model = try models.parsed(text)
+            try models.authorize(request.purpose, of: session)
+            try commit()
+            let outcome = try models.carryOut(request.purpose, model, session)
+            if let change = outcome.change { announce(change, by: session) }
+            report = outcome.report
+            try pump(session)
+        }
+        let answer = SchemaAnswer(
+            position: committer.position, model: committer.store.modelBytes,
+            report: report?.json.text)
+        session.answer(.schema(answer), to: id, heldUntil: answer.position)
+    }
+
+    // MARK: Administration
+
+    /// Ends the connection of another client; returns false if there is none with the id.
+    private func disconnect(client id: UInt64, for session: Session) throws(TandemError) -> Bool {
+        try admission.authorize(.admin, of: session, to: "disconnect a client")
+        guard let other = admission.sessions[id], other !== session else { return false }
+        let error = TandemError(.disconnected, "an administrator ended this connection")
+        end(other, Ending(error, .administrator))
+        return true
+    }
+
+    /// Cancels a request of another client, or all of them if `id` is 0; returns false if there is
+    /// none.
+    private func cancel(
+        _ id: UInt32, ofClient client: UInt64, for session: Session
+    ) throws(TandemError) -> Bool {
+        try admission.authorize(.admin, of: session, to: "cancel a client's request")
+        guard let other = admission.sessions[client], other !== session else { return false }
+        let hasEnded = intake.cancelForAdministrator(id, of: other)
+        finish(other)
+        schedule(other)
+        return hasEnded
+    }
+
+    /// Reloads the configuration for an administrator, and returns the changed keys.
+    private func reload(for session: Session) throws(TandemError) -> JSON {
+        try admission.authorize(.admin, of: session, to: "reload the configuration")
+        let outcome = try reload()
+        return .object([
+            "changed": .array(outcome.changed.map { .string($0) }),
+            "restart": .array(outcome.needsRestart.map { .string($0) }),
+        ])
     }
 }

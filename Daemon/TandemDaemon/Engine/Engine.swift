@@ -7,7 +7,7 @@ import TandemWire
 /// Sessions and committer on one thread: receives requests, commits saves in batches, answers.
 ///
 /// A turn consists of these steps:
-/// 1. Received bytes are decoded (``receive(_:from:)``).
+/// 1. Received bytes are decoded (``receive(_:from:at:)``).
 /// 2. Saves are planned and applied, in rounds over the sessions that have any.
 /// 3. One flush makes them all durable; their sessions get pushes and answers.
 /// 4. The other sessions get a slice of what they wait for: pushes, and reads at the durable
@@ -16,121 +16,59 @@ import TandemWire
 /// While the thread waits in the flush, saves of other clients collect in their sockets. This is
 /// the group commit.
 ///
-/// State:
-/// - `saving`, `asking`, `reading`, `following`: queues of the sessions with saves, with other
-///   requests, with chunks of an answer from a reader, and with any output. A session whose socket
-///   is full is in none of the queues for output; it resumes when the poller reports its socket as
-///   writable.
-/// - `planned`, `refusals`, `savers`: the saves of the batch being built, the rejected saves, and
-///   the sessions of both, which are answered first.
-/// - `subscribers`, `cache`: the sessions by interests, and the encoded pushes for them.
+/// The engine has the order of these steps; everything else is the state of its parts. The parts
+/// are layered: each refers only to the committer and to parts above it in the list of properties.
+/// None of them refers to the engine. If the work of one part concerns other parts, it returns a
+/// value that the engine passes on: an ``Ending``, answered sessions, or a ``SearchOutcome``.
 final class Engine {
     let committer: Committer
-    let clock: any Clock
-    var limits: DaemonLimits { committer.limits }
-    let log: DaemonLog
-    /// The notifier that sends the daemon's state to the service manager.
-    let notifier: ServiceNotifier
-    var metrics = EngineMetrics()
-    var limitCounters: LimitCounters { committer.limitCounters }
-    /// The rules that assign roles to users.
-    var roles: RolePolicy
-    private(set) var sessions: [UInt64: Session] = [:]
-    private var nextSession: UInt64 = 1
-    var saving = SessionQueue(.saves)
-    var asking = SessionQueue(.requests)
-    var following = SessionQueue(.pushes)
-    /// Sessions with chunks of an answer to send.
-    var reading = SessionQueue(.reads)
-    /// The executor of reads of snapshots.
-    var readers: any ReadExecutor = ReadsInTurns()
-    /// Reads that wait for a checkpoint and a reader.
-    var readQueue = ReadQueue()
-    /// Reads that readers are carrying out, or whose answers are not completely encoded yet.
-    var running: [PendingRead] = []
-    /// The time to retry reads that wait for a checkpoint or for a read transaction; nil if there
-    /// are none.
-    var readsDue: UInt64?
-    /// The maximum number of objects that a read may examine if it is answered immediately, without
-    /// a reader.
-    var littleWork = DaemonLimits.littleWork
-    /// The maximum number of related objects that a verdict request may examine; nil for the limit
-    /// of any request.
-    var verdictReads: Int?
-    /// The bytes held by waiting and running reads and by answers being sent.
-    var heldBytes = 0
-    /// The memory of the running reads.
-    let readMemory = ReadMemory()
-    /// The heap-trim schedule for memory freed by reads.
-    var heapTrim = HeapTrimSchedule()
-    /// The throttles of log lines that clients cause.
-    var throttles: [LogEvent: LogThrottle] = [:]
-    /// The earliest possible arrival time of the bytes being received; nil for the current time.
-    var arrivedAt: UInt64?
-    /// The received bytes of incomplete messages.
-    var unfinished = UnfinishedMessages()
-    var planned: [PlannedSave] = []
-    /// The rejected saves, which are answered after the flush.
-    var refusals: [(session: Session, id: UInt32, error: TandemError)] = []
-    var savers: [Session] = []
-    /// The running batch and the waiting ones.
-    var batches = BatchQueue()
-    var subscribers = SubscriberRegistry()
-    var cache = PushBodyCache()
-    /// The last shared push batch, which very likely also suits the next session.
-    var run: SharedPushBatch?
-    /// Sessions with waiting syncs: `syncs` by the next position awaited, `deadlines` by deadline.
-    var syncs = IndexedHeap()
-    var deadlines = IndexedHeap()
-    /// Sessions whose hello has not arrived.
-    private var greeting: Set<UInt64> = []
-    /// Sessions whose poller interest may have changed since the last ``drainRewatched()``.
-    private var rewatched: [Session] = []
-    /// The read-only state as announced to sessions, and the number of its changes.
-    var told = (readOnlyState: ReadOnlyState(), changes: UInt64(0))
-    let startedAt: UInt64
-    /// The time when the last flush returned, in nanoseconds of the monotonic clock.
-    var flushedAt: UInt64 = 0
-    /// Flushes whose pushes have not reached all subscribers.
-    var fanOuts = FanOutTracker()
-    /// The bytes of the transactions of this turn's flush.
-    var news = 0
-    let storePath: String
-    /// Models that sessions declare and that differ from the store's model, by hash.
-    var declaredModels: [StableHash: Model] = [:]
-    /// The retention policy and its counters.
-    var retention = Retention()
-    /// The settings in effect, each with its source.
-    var configuration = JSON.null
-    /// The means to reload the configuration; nil for a daemon without configuration sources.
-    var configurationReload: ConfigurationReload?
-    private(set) var maintenance = Maintenance()
-    private(set) var housekeeping = Housekeeping()
-    private let buffer = CoalescingBuffer()
-    /// The bytes written since the current slice began.
-    var sliceBytes = 0
-    /// The start of the current slice, in nanoseconds of the monotonic clock.
-    var sliceBegan: UInt64 = 0
-    /// Whether a read request was answered since the last ``consumeHasAnswered()``.
-    private var hasAnswered = false
+    let environment: EngineEnvironment
+    let reporter: ClientReporter
+    let configuration: ReloadableConfiguration
+    let admission: Admission
+    let care: JournalCare
+    let queues: SessionQueues
+    let syncs: SyncQueue
+    let pushes: PushDispatcher
+    let reads: ReadDispatcher
+    let intake: RequestIntake
+    let saves: SaveBatch
+    let batches: BatchDispatcher
+    let models: ModelInstaller
+    let writer: SliceWriter
 
     init(
         committer: Committer, clock: any Clock, storePath: String, roles: RolePolicy = RolePolicy(),
         log: DaemonLog, notifier: ServiceNotifier? = nil
     ) {
         self.committer = committer
-        self.clock = clock
-        self.log = log
-        self.roles = roles
-        self.notifier = notifier ?? .none(clock)
-        self.storePath = storePath
-        startedAt = clock.monotonicNanoseconds
+        environment = EngineEnvironment(
+            clock: clock, log: log, notifier: notifier, storePath: storePath)
+        reporter = ClientReporter(log: log, clock: clock)
+        configuration = ReloadableConfiguration(log: log)
+        admission = Admission(committer, roles: roles, clock: clock, reporter: reporter)
+        care = JournalCare(committer, clock: clock, log: log, admission: admission)
+        queues = SessionQueues()
+        syncs = SyncQueue()
+        pushes = PushDispatcher(committer)
+        reads = ReadDispatcher(
+            committer, clock: clock, reporter: reporter, admission: admission, care: care,
+            pushes: pushes, queues: queues)
+        intake = RequestIntake(
+            committer, clock: clock, admission: admission, reads: reads, syncs: syncs,
+            reporter: reporter)
+        saves = SaveBatch(committer, admission: admission, reporter: reporter)
+        batches = BatchDispatcher(
+            committer, clock: clock, admission: admission, reporter: reporter)
+        models = ModelInstaller(
+            committer, admission: admission, notifier: environment.notifier)
+        writer = SliceWriter()
     }
 
-    var position: Position {
-        let identity = committer.store.identity
-        return Position(log: identity.log, epoch: identity.epoch, number: committer.position)
-    }
+    var clock: any Clock { environment.clock }
+    var limits: DaemonLimits { committer.limits }
+    var limitCounters: LimitCounters { committer.limitCounters }
+    var position: Position { committer.logPosition }
 
     // MARK: Connections
 
@@ -145,126 +83,96 @@ final class Engine {
     func connect(
         _ socket: any ClientChannel, of peer: PeerCredentials, unit: String = ""
     ) -> Session? {
-        let role = role(of: peer)
-        if let (error, refusal) = refusal(of: peer, role) {
-            reject(socket, peer, unit, error, refusal)
-            return nil
-        }
-        let session = Session(
-            id: nextSession, socket: socket, peer: peer, unit: unit,
-            now: clock.monotonicNanoseconds, committer: committer, role: role)
-        nextSession += 1
-        sessions[session.id] = session
-        greeting.insert(session.id)
-        metrics.opened += 1
-        return session
+        admission.admit(socket, of: peer, unit: unit)
     }
 
-    /// Returns the role of a peer by the current rules.
-    func role(of peer: PeerCredentials) -> Role {
-        roles.role(of: peer, daemon: ThisProcess.effectiveUserID)
-    }
-
-    /// Counts and logs a connection that failed before a session could be made for it.
-    func refuse(_ reason: String, _ refusal: Refusal) {
-        metrics.record(refusal)
-        logThrottled(.connectionRefused, ["reason": refusal.rawValue], reason)
-    }
-
-    /// Removes a session; without a reason, this counts as a regular close.
+    /// Removes a session from all parts; without a reason, this counts as a regular close.
     func disconnect(
         _ session: Session, because reason: String?, _ refusal: Refusal = .usage
     ) {
-        guard sessions.removeValue(forKey: session.id) != nil else { return }
-        session.isClosing = true
-        forgetUnfinished(session)
-        session.syncs.removeAll()
-        drop(session)
-        dropSearch(of: session)
-        if !session.pins.isEmpty { letGo() }
-        updateSyncs(session)
-        subscribers.remove(session)
+        guard admission.remove(session) else { return }
+        reads.drop(session)
+        if let search = batches.search(of: session) { reads.forget(search) }
+        if !session.pins.isEmpty { care.scheduleRetention() }
+        syncs.removeAll(of: session)
+        pushes.remove(session)
         session.socket.shutdown()
-        metrics.sentBefore += session.written
-        guard let reason else { return logEvent(session, .connectionClosed) }
-        metrics.record(refusal)
-        logEvent(session, .connectionDropped, reason, refusal)
-    }
-
-    /// Sends a session the reason for its end, and closes it.
-    func fail(_ session: Session, _ reason: String, _ refusal: Refusal = .usage) {
-        end(session, TandemError(.usage, "the connection is closed: \(reason)"), refusal)
-    }
-
-    /// Ends a connection whose bytes violate the protocol or its limits.
-    func fail(_ session: Session, _ error: WireError) {
-        switch error.code {
-        case .frameTooLarge:
-            end(session, limitCounters.refusal(.frameBytes, limits, "\(error)"), .malformed)
-        case .messageTooLarge where session.isReady:
-            end(session, limitCounters.refusal(.transactionBytes, limits, "\(error)"), .malformed)
-        default: fail(session, "\(error)", .malformed)
-        }
+        reporter.disconnected(session, because: reason, refusal)
+        assert(
+            session.read == nil && session.group == nil,
+            "A session that has ended waits for no read and no push.")
     }
 
     /// Sends a client the error that ends its connection, and closes it.
-    func end(_ session: Session, _ error: TandemError, _ refusal: Refusal = .usage) {
-        session.answer(.failure(error), to: 0)
-        _ = session.write(through: buffer)
-        disconnect(session, because: error.message, refusal)
+    func end(_ session: Session, _ ending: Ending) {
+        session.answer(.failure(ending.error), to: 0)
+        writer.writeLast(session)
+        disconnect(session, because: ending.error.message, ending.refusal)
     }
 
-    /// Whether any connection still has to send its hello or the rest of a message.
-    var hasHandshakes: Bool { !greeting.isEmpty || unfinished.bytes > 0 }
-
-    /// Closes connections whose hello did not arrive in time.
+    /// Closes connections whose hello or whose rest of a message did not arrive in time.
     func expireHandshakes() {
-        let limit = UInt64(limits.handshakeMilliseconds) * 1_000_000
-        let now = clock.monotonicNanoseconds
-        for id in greeting {
-            guard let session = sessions[id], !session.isReady else {
-                greeting.remove(id)
-                continue
-            }
-            guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
-            else { continue }
-            let error = limitCounters.refusal(
-                .handshakeMilliseconds, limits, "no hello arrived in time", code: .timeout)
-            end(session, error, .handshake)
-        }
+        for (session, ending) in admission.lateHandshakes() { end(session, ending) }
+        for (session, ending) in admission.lateMessages() { end(session, ending) }
     }
 
-    // MARK: Writing
+    /// Reloads the configuration, and applies new roles and limits, also to connected clients.
+    ///
+    /// Throws `usage` for an invalid configuration; the error is logged.
+    @discardableResult
+    func reload() throws(TandemError) -> ConfigurationReload.Outcome {
+        let (current, outcome) = try configuration.reload()
+        committer.setLimits(current.limits)
+        for session in admission.adopt(current.roles) {
+            let error = TandemError(.denied, "uid \(session.peer.uid) no longer has a role")
+            end(session, Ending(error, .role))
+        }
+        configuration.logReload(outcome)
+        return outcome
+    }
+
+    // MARK: Output
 
     /// Writes queued bytes; removes the session if its connection is closed.
     func finish(_ session: Session) {
         guard !session.isClosing else { return }
-        let before = session.outboundBytes
-        guard session.write(through: buffer) else { return disconnect(session, because: nil) }
-        sliceBytes += before - session.outboundBytes
-        if session.isOverfull, !session.wasOverfull { limitCounters.record(.outboundBytes) }
-        session.wasOverfull = session.isOverfull
-        updateInterest(session)
+        guard writer.write(session, limitCounters) else {
+            return disconnect(session, because: nil)
+        }
+        queues.updateInterest(session)
     }
 
-    /// Schedules a session for ``drainRewatched()`` if the poller watches for the wrong events.
-    func updateInterest(_ session: Session) {
-        if session.wants != session.watched { rewatched.append(session) }
+    /// Adds a session to the queues for its next work.
+    func schedule(_ session: Session) {
+        guard !session.isClosing else { return }
+        if session.hasRows { batches.add(rowsOf: session) }
+        queues.add(session)
     }
 
-    /// Returns the sessions whose poller interest may have changed since the last call.
-    func drainRewatched() -> [Session] {
-        defer { rewatched.removeAll(keepingCapacity: true) }
-        return rewatched
+    /// Queues a session whose socket accepts bytes again.
+    func resume(_ session: Session) { queues.follow(session) }
+
+    /// Queues progress marks for subscribers that have received none of the latest transactions.
+    ///
+    /// Called after a checkpoint, so at most a few times a second. As a result, the positions that
+    /// clients display and resume from stay close to the tail.
+    func markProgress() {
+        for session in admission.sessions.values
+        where session.isReady && !session.interests.isEmpty {
+            guard session.machine.cursor < session.sent else { continue }
+            session.needsProgressMark = true
+            if !session.isWaitingToWrite { queues.follow(session) }
+        }
     }
 
-    /// Records that a read request was answered, whose client may send another one soon.
-    func markQuestionAnswered() { hasAnswered = true }
-
-    /// Returns whether a read request was answered since the last call.
-    func consumeHasAnswered() -> Bool {
-        defer { hasAnswered = false }
-        return hasAnswered
+    /// Announces the read-only state to all sessions if it has changed since the last call.
+    func announceReadOnlyState() {
+        guard queues.announce(committer.readOnlyState) else { return }
+        environment.notifier.report(summary)
+        for session in admission.sessions.values where session.isReady && !session.isWaitingToWrite
+        {
+            queues.follow(session)
+        }
     }
 
     // MARK: A turn
@@ -274,41 +182,80 @@ final class Engine {
     /// Throws only errors that are fatal to the daemon: a failed journal or store.
     func turn() throws {
         try planSaves()
-        try planBatch()
+        try batches.plan(isAlone: saves.isEmpty && !queues.hasSaves)
         try commit()
-        try searchBatch()
+        if let search = try batches.beginSearch() { reads.add(search) }
         announceReadOnlyState()
-        try handleReadProgress()
+        reads.handleProgress()
+        completeReads()
         try serveSlice()
-        try startReads()
-        try expireSyncs()
+        try reads.start()
+        completeReads()
+        expireSyncs()
     }
 
     /// Whether any session needs nothing but the daemon's next turn to proceed.
-    var hasWork: Bool {
-        !saving.isEmpty || !asking.isEmpty || !following.isEmpty || !reading.isEmpty
-            || readers.hasWork || hasReadsToStart || batches.hasWork
+    var hasWork: Bool { queues.hasWork || reads.hasWork || batches.hasWork }
+
+    /// The earliest time at which a part has work, in nanoseconds of the monotonic clock; nil if
+    /// none of them waits for a time.
+    var nextDeadline: UInt64? {
+        let deadlines = [
+            syncs.nextDeadline, committer.readOnlyState.nextLook, environment.notifier.nextWake,
+            care.retention.nextLook, reads.bytes.trim.due, reporter.nextReport, reads.nextDeadline,
+            care.housekeepingDue,
+        ]
+        return deadlines.lazy.compactMap(\.self).min()
     }
 
-    /// Whether any read needs nothing but the daemon's next turn to start.
-    private var hasReadsToStart: Bool {
-        readsDue == nil && hasReadToStart
-    }
-
-    /// Whether saves wait for the next round.
-    var hasSaves: Bool { !saving.isEmpty }
-
-    /// Whether the work that follows checkpoints is due.
-    func isHousekeepingDue() -> Bool {
-        housekeeping.consumeDue(
-            checkpoints: committer.counters.checkpoints.count, clock.monotonicNanoseconds)
-    }
-
-    /// Runs the maintenance of the store if it is due; called after a checkpoint.
-    func maintain() throws {
-        let now = clock.monotonicNanoseconds
-        for notice in try maintenance.check(committer, now: now) {
-            log(notice.event, notice.fields, notice.advice)
+    /// Runs the work that is due after checkpoints, and retention.
+    func runCare() throws {
+        if care.isHousekeepingDue() {
+            markProgress()
+            care.retain()
+            try care.maintain()
+        } else if care.isRetentionDue {
+            care.retain()
         }
+    }
+
+    // MARK: Reports
+
+    /// Reports that the daemon is ready.
+    func begin() {
+        let counters = committer.counters
+        environment.log(
+            .ready,
+            [
+                "store": environment.storePath, "position": committer.position,
+                "replayed": counters.replayedChanges,
+                "replay_us": counters.replayNanoseconds / 1_000,
+            ])
+        environment.notifier.ready(summary)
+    }
+
+    /// Makes a final checkpoint, and closes journal and store.
+    func end() throws {
+        let start = clock.monotonicNanoseconds
+        let position = committer.position
+        try committer.close()
+        let microseconds = (clock.monotonicNanoseconds - start) / 1_000
+        environment.log(.stopped, ["position": position, "duration_us": microseconds])
+    }
+
+    /// The state of the daemon in one line, for `systemctl status`.
+    var summary: String {
+        let readOnlyState = committer.readOnlyState
+        let state = readOnlyState.isReadOnly ? "read-only (\(readOnlyState.reason))" : "serving"
+        return "\(state): position \(committer.position), \(admission.sessions.count) clients"
+    }
+
+    /// The data of `tandem status` and `tandem clients`.
+    var status: JSON {
+        StatusReport(
+            committer: committer, environment: environment, metrics: reporter.metrics,
+            admission: admission, reads: reads, care: care, configuration: configuration.report,
+            flushedAt: pushes.flushedAt
+        ).json
     }
 }

@@ -9,6 +9,7 @@ struct Housekeeping {
 
     /// Returns true once when the work is due.
     mutating func consumeDue(checkpoints count: UInt64, _ now: UInt64) -> Bool {
+        assert(count >= lastCount, "Checkpoints are counted up.")
         guard count > lastCount else { return false }
         let time = lastTime == 0 ? now : lastTime + DaemonLimits.housekeepingNanoseconds
         guard now >= time else {

@@ -51,14 +51,14 @@ public final class Daemon {
                 committer: committer, clock: environment.clock, storePath: configuration.store,
                 roles: configuration.roles, log: configuration.events,
                 notifier: environment.notifier ?? .none(environment.clock))
-            engine.retention = Retention(configuration.retention)
-            engine.configuration = configuration.report
-            engine.retain()
+            engine.care.setPolicy(configuration.retention)
+            engine.configuration.begin(configuration.report)
+            engine.care.retain()
             let loop = try ServiceLoop(
                 engine, listener: try listener(configuration, descriptor),
                 spin: SpinPolicy(cores: ThisProcess.cores))
-            engine.readers = try ReaderPool(
-                turns: configuration.limits.readers, loop.wakeUp)
+            engine.reads.setReaders(
+                try ReaderPool(turns: configuration.limits.readers, loop.wakeUp))
             return Daemon(configuration, engine, loop, lock)
         } catch let error as DaemonError {
             throw error
@@ -118,12 +118,13 @@ public final class Daemon {
         signals: SignalSource? = nil,
         reload: (() throws(TandemError) -> DaemonConfiguration)? = nil
     ) throws(DaemonError) {
-        engine.configurationReload = reload.map { ConfigurationReload(configuration, read: $0) }
-        defer { engine.closeReaders() }
+        engine.configuration.setSource(
+            reload.map { ConfigurationReload(configuration, read: $0) })
+        defer { engine.reads.close() }
         do {
             engine.begin()
             try loop.run(signals: signals)
-            engine.closeReaders()
+            engine.reads.close()
             try engine.end()
         } catch {
             throw Daemon.failure(error)

@@ -12,6 +12,8 @@ final class ServiceLoop {
     private var lastHandshakeCheck: UInt64 = 0
     /// The end of the last wait: bytes that arrived while the daemon was busy arrived after it.
     private var waitEnded: UInt64?
+    /// The earliest possible arrival time of the bytes being received; nil for the current time.
+    private var arrivedAt: UInt64?
     /// The policy for busy-waiting after an answer; nil if the loop never busy-waits.
     private var spin: SpinPolicy?
     /// A reserve descriptor, which is closed when the process has no free one left.
@@ -42,8 +44,8 @@ final class ServiceLoop {
             try poller.add(signals.descriptor, token: Self.signalToken, interest: .read)
         }
         while try !pass(signals) {}
-        engine.log(.stopping, ["position": engine.committer.position])
-        engine.notifier.stopping()
+        engine.environment.log(.stopping, ["position": engine.committer.position])
+        engine.environment.notifier.stopping()
     }
 
     /// Runs one round: a due checkpoint, a wait, and the events; returns true if the daemon must
@@ -53,17 +55,11 @@ final class ServiceLoop {
         try engine.committer.retryIfDue()
         let due = try engine.committer.checkpointIfDue()
         engine.announceReadOnlyState()
-        if engine.isHousekeepingDue() {
-            engine.markProgress()
-            engine.retain()
-            try engine.maintain()
-        } else if engine.isRetentionDue {
-            engine.retain()
-        }
+        try engine.runCare()
         let began = engine.clock.monotonicNanoseconds
         try wait(milliseconds: timeout(due))
         let ended = engine.clock.monotonicNanoseconds
-        engine.arrivedAt = ended - began < DaemonLimits.promptNanoseconds ? waitEnded : nil
+        arrivedAt = ended - began < DaemonLimits.promptNanoseconds ? waitEnded : nil
         defer { waitEnded = ended }
         for event in events {
             switch event.token {
@@ -73,14 +69,14 @@ final class ServiceLoop {
             default: handle(event)
             }
         }
-        engine.arrivedAt = nil
+        arrivedAt = nil
         try gather()
         try engine.turn()
         try watchAnew()
         checkHandshakes()
-        engine.reportWithheldLines()
-        if engine.consumeFreedDue() { ThisProcess.releaseMemory() }
-        engine.notifier.passed(engine.summary)
+        engine.reporter.reportWithheldLines()
+        if engine.reads.consumeFreedDue() { ThisProcess.releaseMemory() }
+        engine.environment.notifier.passed(engine.summary)
         return isStopping
     }
 
@@ -88,7 +84,7 @@ final class ServiceLoop {
     ///
     /// Any event ends the busy-wait, not only another request, so no client is delayed.
     private func wait(milliseconds: Int32) throws {
-        let hasAnswered = engine.consumeHasAnswered()
+        let hasAnswered = engine.reporter.consumeHasAnswered()
         guard milliseconds != 0, hasAnswered, let budget = spin?.budget else {
             return try poller.wait(timeoutMilliseconds: milliseconds, into: &events)
         }
@@ -114,8 +110,8 @@ final class ServiceLoop {
         for _ in 0..<DaemonLimits.gatherRounds {
             try engine.planSaves()
             guard engine.committer.hasPending, !engine.committer.isBatchFull else { return }
-            let isQuiet = engine.sessions.count == 1 ? true : try readMore()
-            if isQuiet, !engine.hasSaves { return }
+            let isQuiet = engine.admission.sessions.count == 1 ? true : try readMore()
+            if isQuiet, !engine.queues.hasSaves { return }
         }
     }
 
@@ -126,7 +122,7 @@ final class ServiceLoop {
         for event in events where event.isReadable {
             // Queued output may refer to saves that are not durable yet, so it must not be sent
             // now.
-            guard let session = engine.sessions[event.token], session.outboundBytes == 0,
+            guard let session = engine.admission.sessions[event.token], session.outboundBytes == 0,
                 session.waitingSaves == 0, !session.awaitsRefusal
             else { continue }
             read(session)
@@ -138,7 +134,8 @@ final class ServiceLoop {
     private func shouldStop(_ signals: SignalSource?) -> Bool {
         while let signal = signals?.next() {
             if signal != .hangUp { return true }
-            engine.reloadBySignal()
+            // An error is only logged.
+            _ = try? engine.reload()
         }
         return false
     }
@@ -150,18 +147,12 @@ final class ServiceLoop {
     /// scheduled work.
     private func timeout(_ checkpoint: Int32?) -> Int32 {
         if engine.hasWork { return 0 }
-        var milliseconds: Int32 = engine.hasHandshakes ? 1_000 : -1
+        var milliseconds: Int32 = engine.admission.hasHandshakes ? 1_000 : -1
         func earlier(_ other: Int32) {
             milliseconds = milliseconds < 0 ? other : min(milliseconds, other)
         }
         if let checkpoint { earlier(checkpoint) }
-        let deadlines = [
-            engine.nextDeadline, engine.committer.readOnlyState.nextLook, engine.notifier.nextWake,
-            engine.retention.nextLook, engine.heapTrim.due, engine.nextLogReport,
-            engine.nextReadDeadline, engine.housekeeping.due,
-        ]
-        for deadline in deadlines {
-            guard let deadline else { continue }
+        if let deadline = engine.nextDeadline {
             let now = engine.clock.monotonicNanoseconds
             let wait = deadline > now ? (deadline - now) / 1_000_000 + 1 : 0
             earlier(Int32(min(wait, 3_600_000)))
@@ -174,7 +165,6 @@ final class ServiceLoop {
         guard now > lastHandshakeCheck + 1_000_000_000 else { return }
         lastHandshakeCheck = now
         engine.expireHandshakes()
-        engine.expireUnfinished()
     }
 
     // MARK: Sockets
@@ -196,7 +186,7 @@ final class ServiceLoop {
     /// Rejects a connection when no descriptor is free; closing the reserve frees one to accept it
     /// with.
     private func dropWaiting(because error: IOError) {
-        engine.refuse("\(error)", .descriptors)
+        engine.reporter.refused(.descriptors, "\(error)")
         reserve = nil
         _ = try? listener?.accept()
         reserve = try? WakeUp()
@@ -229,7 +219,7 @@ final class ServiceLoop {
     }
 
     private func handle(_ event: Poller.Event) {
-        guard let session = engine.sessions[event.token] else { return }
+        guard let session = engine.admission.sessions[event.token] else { return }
         // While the session has queued saves, its further bytes stay in the socket.
         if event.isReadable || event.isClosed, session.waitingSaves == 0 { read(session) }
         // If a client disconnects while its saves wait for room, only a write detects it.
@@ -246,7 +236,8 @@ final class ServiceLoop {
         switch result {
         case .success(.bytes(let count)):
             buffer.withUnsafeBytes {
-                engine.receive(UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session)
+                engine.receive(
+                    UnsafeRawBufferPointer(rebasing: $0[..<count]), from: session, at: arrivedAt)
             }
         case .success(.wouldBlock): break
         case .success(.closed):
@@ -263,7 +254,7 @@ final class ServiceLoop {
     /// Full sockets are watched for writing. Sockets whose bytes can't be processed yet are not
     /// watched for reading.
     private func watchAnew() throws {
-        for session in engine.drainRewatched() where !session.isClosing {
+        for session in engine.queues.drainRewatched() where !session.isClosing {
             guard session.wants != session.watched else { continue }
             session.watched = session.wants
             try poller.modify(

@@ -28,6 +28,9 @@ struct FanOutTracker {
             open[open.count - 1].turns = turns
             return
         }
+        assert(
+            open.last.map { $0.end <= after && $0.turns <= turns } ?? true,
+            "Flushes are measured in order.")
         open.append(FanOut(after: after, end: end, begun: now, turns: turns))
     }
 

@@ -58,6 +58,7 @@ struct IndexedHeap {
     private mutating func swap(_ one: Int, _ other: Int) {
         guard one != other else { return }
         heap.swapAt(one, other)
+        assert(places.count == heap.count, "The heap knows the index of each element.")
         places[heap[one].id] = one
         places[heap[other].id] = other
     }

@@ -26,10 +26,9 @@ final class PendingRead {
     let questionBytes: Int
     /// The arrival time of the request.
     let arrival: UInt64
-    /// The bytes that the committer had committed when the snapshot was taken, and the time of
-    /// that.
-    private(set) var start: (committedBytes: UInt64, time: UInt64)?
-    private(set) var job: ReadJob?
+    /// The job, and the committed bytes and the time when its snapshot was taken; nil for a waiting
+    /// read.
+    private var begun: (job: ReadJob, committedBytes: UInt64, time: UInt64)?
     /// The bytes that are counted for the read.
     var countedBytes = 0
     /// The interests of its session before the request, restored if the request is not answered.
@@ -55,6 +54,13 @@ final class PendingRead {
         }
     }
 
+    var job: ReadJob? { begun?.job }
+
+    /// The bytes that the committer had committed when the snapshot was taken, and that time.
+    var start: (committedBytes: UInt64, time: UInt64)? {
+        begun.map { ($0.committedBytes, $0.time) }
+    }
+
     /// The approximate memory in bytes, without that of a running read (``ReadMemory``).
     var bytes: Int {
         guard let job else { return questionBytes + (window?.bytes ?? 0) }
@@ -73,8 +79,7 @@ final class PendingRead {
     /// Records that the read's job was created.
     func begin(_ job: ReadJob, committedBytes: UInt64, at time: UInt64) {
         precondition(self.job == nil, "A read is carried out once.")
-        self.job = job
-        start = (committedBytes, time)
+        begun = (job, committedBytes, time)
     }
 
     /// Adds transactions up to a position to the window, until `budget` is used up.
@@ -121,7 +126,10 @@ struct ReadQueue {
         waiting.lazy.filter(isIncluded).map(\.needed).max() ?? 0
     }
 
-    mutating func add(_ read: PendingRead) { waiting.append(read) }
+    mutating func add(_ read: PendingRead) {
+        assert(!read.isOver && !contains { $0 === read }, "A read waits once, until it is over.")
+        waiting.append(read)
+    }
 
     mutating func remove(_ read: PendingRead) { waiting.removeAll { $0 === read } }
 

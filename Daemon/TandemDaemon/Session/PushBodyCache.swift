@@ -56,6 +56,9 @@ struct PushBodyCache {
             }
             start += 1
         }
+        assert(
+            bytes <= maximumBytes || keys.count - start == 1,
+            "The cache is within its limit, or has only the newest entry.")
         if start > 1_024, start > keys.count / 2 {
             keys.removeFirst(start)
             start = 0

@@ -14,7 +14,7 @@ import TandemWire
 ///   notices a gap.
 /// - `requestQueue`: requests that wait for their turn, or for the session to become current.
 /// - `held`: answers that must follow pushes still to be queued.
-/// - `outbound`: the bytes that the socket has not accepted yet.
+/// - `output`: the bytes that the socket has not accepted yet.
 final class Session {
     /// The engine's queues that contain a session.
     struct Marks: OptionSet {
@@ -24,15 +24,6 @@ final class Session {
         static let pushes = Marks(rawValue: 4)
         static let reads = Marks(rawValue: 8)
         static let rows = Marks(rawValue: 16)
-    }
-
-    /// A queued request.
-    struct Waiting {
-        let id: UInt32
-        let message: ClientMessage
-        let bytes: Int
-        /// The arrival time of its last bytes.
-        let arrival: UInt64
     }
 
     let id: UInt64
@@ -60,21 +51,13 @@ final class Session {
     private(set) var groupID: UInt64 = 0
     var lagPosition: UInt64?
     var marks: Marks = []
-    /// The arrival time of the last bytes.
-    private var arrival: UInt64 = 0
-    private(set) var requestQueue: [Waiting] = []
-    /// Chunks of batch inserts; requests that arrive after them may be handled first.
-    private var rows: Deque<Waiting> = []
+    private(set) var requestQueue = RequestQueue()
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
-    /// The bytes of the queued requests and of the batch-insert chunks.
-    private(set) var inboundBytes = 0
     /// The bytes of the request most recently removed from the queue.
     private(set) var askedBytes = 0
     /// The arrival time of the request most recently removed from the queue.
     private(set) var askedAt: UInt64 = 0
-    /// The number of queued saves; the socket is not read while there are any.
-    private(set) var waitingSaves = 0
     var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The running read; later requests wait for it.
@@ -92,15 +75,11 @@ final class Session {
     private let committer: Committer
     /// The number of changes of the read-only state when it was last sent to this client.
     var toldAbility: UInt64 = 0
-    private var outbound = OutboundQueue()
-    private(set) var isWaitingToWrite = false
+    private var output = SessionOutput()
     /// The socket events for which the poller watches.
     var watched = Interest.read
     /// Whether the outbound queue was at its limit after the last write.
     var wasOverfull = false
-    private(set) var pushes: UInt64 = 0
-    /// The bytes that the socket has accepted.
-    private(set) var written: UInt64 = 0
     /// The last time at which the socket had accepted all chunks of an answer sent so far.
     var tookAt: UInt64 = 0
     private(set) var requests: UInt64 = 0
@@ -143,8 +122,23 @@ final class Session {
     /// The entities that the client subscribes to.
     var interests: Set<EntityTag> { group?.interests ?? [] }
 
+    /// The bytes of the queued requests and of the batch-insert chunks.
+    var inboundBytes: Int { requestQueue.bytes }
+
+    /// The number of queued saves; the socket is not read while there are any.
+    var waitingSaves: Int { requestQueue.saves }
+
+    /// The number of pushes sent or queued.
+    var pushes: UInt64 { output.pushes }
+
+    /// The bytes that the socket has accepted.
+    var written: UInt64 { output.written }
+
+    /// Whether the socket was full at the last write.
+    var isWaitingToWrite: Bool { output.isWaitingToWrite }
+
     /// The bytes in the outbound queue; those of pushes are shared with other sessions.
-    var outboundBytes: Int { outbound.count }
+    var outboundBytes: Int { output.bytes }
 
     /// Whether the outbound queue has reached its limit.
     var isOverfull: Bool { outboundBytes >= committer.limits.outboundBytes }
@@ -158,11 +152,11 @@ final class Session {
     var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
 
     /// Whether chunks of batch inserts wait and there is room for their answers.
-    var hasRows: Bool { isReady && !rows.isEmpty && !isOverfull }
+    var hasRows: Bool { isReady && requestQueue.hasRows && !isOverfull }
 
     /// The socket events for which the poller should watch.
     var wants: Interest {
-        let waits = read != nil || !rows.isEmpty
+        let waits = read != nil || requestQueue.hasRows
         let isBusy = waits && inboundBytes > committer.limits.inboundBytes
         let reads: Interest = isBusy || (waitingSaves > 0 && isOverfull) ? [] : .read
         return isWaitingToWrite ? reads.union(.write) : reads
@@ -176,42 +170,29 @@ final class Session {
     func countRequest() { requests += 1 }
 
     /// Records the arrival time of received bytes, and so of the requests that they complete.
-    func recordArrival(at time: UInt64) { arrival = time }
+    func recordArrival(at time: UInt64) { requestQueue.recordArrival(at: time) }
 
     /// Queues a request.
     func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
-        let request = Waiting(
-            id: envelope.id, message: envelope.message, bytes: bytes, arrival: arrival)
-        inboundBytes += bytes
-        if case .insert = envelope.message { return rows.append(request) }
-        requestQueue.append(request)
-        if envelope.message.isSave { waitingSaves += 1 }
+        requestQueue.append(envelope, bytes: bytes)
     }
 
     /// Removes and returns the first queued save.
     func dequeueSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
-        guard waitingSaves > 0, let index = requestQueue.firstIndex(where: { $0.message.isSave })
-        else {
+        guard let first = requestQueue.popSave(), case .save(let request) = first.message else {
             return nil
         }
-        let first = remove(at: index)
-        guard case .save(let request) = first.message else { return nil }
         return (first.id, request, first.arrival)
     }
 
     /// Removes and returns the first chunk of a batch insert.
-    func dequeueRows() -> (insert: BatchInsert, id: UInt32)? {
-        guard let first = rows.first, case .insert(let insert) = first.message else { return nil }
-        rows.removeFirst()
-        inboundBytes -= first.bytes
-        return (insert, first.id)
-    }
+    func dequeueRows() -> (insert: BatchInsert, id: UInt32)? { requestQueue.popRows() }
 
     /// Whether the first request can be answered now.
     ///
     /// After the hello, a save can't be answered yet: it waits for a batch.
     var hasQuestion: Bool {
-        guard let first = requestQueue.first, read == nil else { return false }
+        guard let first = requestQueue.waiting.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
     }
 
@@ -227,32 +208,17 @@ final class Session {
     /// Removes and returns the first queued request, if it can be answered.
     func dequeueQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
-        let first = remove(at: 0)
+        let first = requestQueue.popFirst()
         (askedBytes, askedAt) = (first.bytes, first.arrival)
         return (first.id, first.message)
     }
 
     /// Removes a request cancelled by its client from the queue; returns false if it is not there.
-    func cancel(question id: UInt32) -> Bool {
-        guard let index = requestQueue.firstIndex(where: { $0.id == id && $0.message.isQuestion })
-        else {
-            return false
-        }
-        _ = remove(at: index)
-        return true
-    }
+    func cancel(question id: UInt32) -> Bool { requestQueue.cancel(question: id) }
 
     /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
-        let waiting = requestQueue.filter { $0.message.isQuestion }.map(\.id)
-        return [read?.id].compactMap(\.self) + waiting + syncs.map(\.id)
-    }
-
-    private func remove(at index: Int) -> Waiting {
-        let request = requestQueue.remove(at: index)
-        inboundBytes -= request.bytes
-        if request.message.isSave { waitingSaves -= 1 }
-        return request
+        [read?.id].compactMap(\.self) + requestQueue.questions + syncs.map(\.id)
     }
 
     // MARK: Sending
@@ -264,7 +230,7 @@ final class Session {
     @discardableResult
     func answer(_ message: DaemonMessage, to id: UInt32) -> Bool {
         do {
-            try queue(message, id: id)
+            try output.append(message, id: id)
             _ = machine.answered(
                 id: id, position: message.announcedPosition, isLast: message.isLastOfAnswer)
             return true
@@ -275,36 +241,46 @@ final class Session {
         }
     }
 
+    /// Queues an answer, or holds it until the pushes up to a position are queued.
+    func answer(_ message: DaemonMessage, to id: UInt32, heldUntil position: UInt64) {
+        if sent >= position {
+            answer(message, to: id)
+        } else {
+            held.append((position, id, message))
+        }
+    }
+
+    /// Queues the held answers whose pushes are queued.
+    func answerHeld() {
+        while let first = held.first, first.position <= sent {
+            answer(first.message, to: first.id)
+            held.removeFirst()
+        }
+    }
+
     /// Queues a message of an answer that a reader encoded; its position counts as announced.
     func answer(_ message: EncodedMessage, to id: UInt32) {
-        outbound.append(message.bytes)
+        output.append(message.bytes)
         _ = machine.answered(id: id, position: message.position, isLast: message.isLast)
     }
 
     /// Queues a push of a transaction, or of the part of it that matches the session's interests.
     func push(_ body: PushBody) {
         guard let previous = machine.pushing(body.position) else { return }
-        outbound.append(body, after: previous)
-        pushes += 1
+        output.append(body, after: previous)
     }
 
     /// Queues a progress mark, unless the client already knows the position.
     func pushProgress() {
         guard let previous = machine.pushing(sent) else { return }
         // A mark is a few bytes, so it always fits a frame.
-        try? queue(.progress(ProgressPush(previous: previous, position: sent)), id: 0)
+        try? output.append(.progress(ProgressPush(previous: previous, position: sent)), id: 0)
     }
 
     /// Queues a message with the read-only state.
     func push(_ state: StatePush) {
         // The reason names a file or two, so it always fits a frame.
-        try? queue(.state(state), id: 0)
-    }
-
-    private func queue(_ message: DaemonMessage, id: UInt32) throws(WireError) {
-        try outbound.withOwn { (bytes: inout [UInt8]) throws(WireError) in
-            try FrameEncoder.encode(message, id: id, into: &bytes)
-        }
+        try? output.append(.state(state), id: 0)
     }
 
     /// Writes a shared push batch made for this session's cursor to the socket.
@@ -317,26 +293,18 @@ final class Session {
     /// Records that the socket accepted a complete shared push batch.
     func took(_ run: SharedPushBatch) {
         _ = machine.pushing(run.cursor)
-        pushes += run.pushes
-        written += UInt64(run.bytes.count)
+        output.took(run)
         source.rest()
     }
 
     /// Removes queued bytes that the socket has accepted already.
-    func drop(_ taken: Int) {
-        outbound.drop(taken)
-        written += UInt64(taken)
-    }
+    func drop(_ taken: Int) { output.drop(taken) }
 
     /// Writes as much as the socket accepts.
     ///
     /// Returns false if the connection is closed.
     func write(through buffer: CoalescingBuffer) -> Bool {
-        let before = outbound.count
-        let outcome = outbound.write(to: socket, through: buffer)
-        written += UInt64(before - outbound.count)
-        isWaitingToWrite = outcome == .waits
-        return outcome != .closed
+        output.write(to: socket, through: buffer)
     }
 }
 

@@ -28,6 +28,7 @@ struct SessionQueue {
     mutating func popFirst() -> Session? {
         guard let session = sessions.popFirst() else { return nil }
         popCount += 1
+        assert(session.marks.contains(mark), "A session in the queue has the mark of the queue.")
         session.marks.remove(mark)
         return session
     }

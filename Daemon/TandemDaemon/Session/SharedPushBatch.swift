@@ -49,6 +49,7 @@ struct SharedPushBatch {
             pushes += 1
         }
         isComplete = true
+        assert(cursor <= end, "A batch announces no position after its end.")
     }
 }
 
@@ -56,7 +57,7 @@ extension Session {
     /// Whether the session has no requests and no output, so that pushes are all it needs.
     var isAtRest: Bool {
         isReady && !isClosing && !isWaitingToWrite && !needsProgressMark && outboundBytes == 0
-            && requestQueue.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
+            && requestQueue.waiting.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
     }
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.

@@ -55,6 +55,7 @@ struct SubscriberRegistry {
         session.group = nil
         if session.lagPosition == nil { group.current.removeAll { $0 === session } }
         group.count -= 1
+        assert(group.count >= group.current.count, "Current sessions are members of the group.")
         if group.count == 0 { removeGroup(group) }
     }
 
@@ -104,6 +105,7 @@ struct SubscriberRegistry {
     ) {
         guard !group.current.isEmpty else { return }
         for session in group.current {
+            assert(session.lagPosition == nil, "A current session does not lag.")
             session.lagPosition = position
             onLag(session)
         }
@@ -122,6 +124,7 @@ struct SubscriberRegistry {
     }
 
     private mutating func removeGroup(_ group: SubscriberGroup) {
+        assert(group.current.isEmpty, "A removed group has no sessions.")
         byInterests[group.interests] = nil
         for tag in group.interests {
             byTag[tag]?.removeAll { $0 === group }

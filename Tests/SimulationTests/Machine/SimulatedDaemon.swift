@@ -58,9 +58,9 @@ final class SimulatedDaemon {
         engine = Engine(
             committer: committer, clock: machine.clock, storePath: settings.directory,
             log: DaemonLog { _, _ in })
-        engine.batches.most = settings.batchObjects
-        engine.littleWork = settings.littleWork
-        engine.readers = readers
+        engine.batches.setMost(settings.batchObjects)
+        engine.reads.setEffort(littleWork: settings.littleWork)
+        engine.reads.setReaders(readers)
         loop = try ServiceLoop(engine, listener: nil, poller: readiness)
     }
 
@@ -74,7 +74,7 @@ final class SimulatedDaemon {
 
     /// Ends the process: LMDB drops the open transactions, and the kernel closes the files.
     func vanish() {
-        engine.closeReaders()
+        engine.reads.close()
         committer.store.close()
     }
 }

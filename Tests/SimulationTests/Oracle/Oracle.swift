@@ -161,7 +161,7 @@ final class Oracle {
         let outbound = limits.outboundBytes + 2 * truth.bytes + (64 << 10)
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
-            ("requests", session.requestQueue.count, WireLimits.requestsInFlight + 1),
+            ("requests", session.requestQueue.waiting.count, WireLimits.requestsInFlight + 1),
             ("held answers", session.held.count, WireLimits.requestsInFlight),
             ("waiting syncs", session.syncs.count, WireLimits.requestsInFlight),
             (

@@ -56,16 +56,17 @@ extension World {
             let key: [UInt8] = [0, 1] + [UInt8](repeating: 9, count: 16)
             try? open.put(daemon.committer.store.tables.links, key, [0, 1])
         case .expiresSession:
-            let sessions = daemon.engine.sessions.values.sorted { $0.id < $1.id }
+            let sessions = daemon.engine.admission.sessions.values.sorted { $0.id < $1.id }
             guard counters.rounds == 40, let session = sessions.first(where: \.isReady) else {
                 return
             }
-            daemon.engine.end(session, TandemError(.historyExpired, "made up"))
+            daemon.engine.end(session, Ending(TandemError(.historyExpired, "made up")))
         case .forgetsSession:
-            _ = daemon.engine.following.popFirst()
-            _ = daemon.engine.reading.popFirst()
+            _ = daemon.engine.queues.popFollowing()
+            _ = daemon.engine.queues.popReading()
         case .overfillsSession:
-            guard let session = daemon.engine.sessions.values.first(where: \.isReady) else {
+            guard let session = daemon.engine.admission.sessions.values.first(where: \.isReady)
+            else {
                 return
             }
             for id in UInt32(1_000)..<1_100 {

@@ -106,7 +106,7 @@ extension World {
     private func restart() {
         guard let daemon else { return }
         record("restart")
-        daemon.engine.closeReaders()
+        daemon.engine.reads.close()
         do {
             try daemon.committer.close()
         } catch {
@@ -127,7 +127,7 @@ extension World {
         guard let backup else {
             restart()
             guard let daemon else { return }
-            daemon.engine.closeReaders()
+            daemon.engine.reads.close()
             try? daemon.committer.close()
             for pipe in pipes { pipe.shutdown() }
             self.daemon = nil

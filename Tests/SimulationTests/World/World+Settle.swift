@@ -51,7 +51,7 @@ extension World {
     }
 
     private func describe(_ pipe: Pipe?) -> String {
-        guard let pipe, let sessions = daemon?.engine.sessions.values,
+        guard let pipe, let sessions = daemon?.engine.admission.sessions.values,
             let session = sessions.first(where: { $0.socket.descriptor == pipe.descriptor })
         else { return "no session" }
         return "\(pipe.outgoing.count) bytes to come, \(pipe.incoming.count) to go, "
@@ -59,9 +59,9 @@ extension World {
     }
 
     func describe(_ session: Session) -> String {
-        let wait = daemon.map { "\($0.engine.wait(of: session))" } ?? "nothing"
+        let wait = daemon.map { "\($0.engine.queues.wait(of: session))" } ?? "nothing"
         let read = session.read.map { $0.job == nil ? "a read waits" : "a read has a reader" }
-        return "\(session.outboundBytes) queued, \(session.requestQueue.count) in, "
+        return "\(session.outboundBytes) queued, \(session.requestQueue.waiting.count) in, "
             + "\(session.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
             + "waits for \(wait), in \(session.marks.rawValue), \(read ?? "no read")"
     }

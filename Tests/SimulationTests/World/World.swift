@@ -147,14 +147,15 @@ final class World {
     private func checkInvariants() {
         guard let daemon else { return }
         oracle.mustBeDurable(daemon.committer.position, "the committer")
-        for session in daemon.engine.sessions.values {
+        for session in daemon.engine.admission.sessions.values {
             oracle.measure(session, settings.limits)
             oracle.expect(
-                daemon.engine.isScheduled(session) && session.wants == session.watched, 0,
+                daemon.engine.queues.isScheduled(session) && session.wants == session.watched, 0,
                 "a session is left behind: \(describe(session))")
         }
         oracle.expect(
-            daemon.engine.sessions.count <= DaemonLimits().connections, 8, "too many sessions")
+            daemon.engine.admission.sessions.count <= DaemonLimits().connections, 8,
+            "too many sessions")
     }
 
     // MARK: The daemon

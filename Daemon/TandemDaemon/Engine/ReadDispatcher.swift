@@ -1,25 +1,101 @@
+import TandemIO
 import TandemModel
 import TandemStore
 import TandemWire
 
 /// Reads: small ones are answered immediately from the open write transaction, all others by
 /// readers from a snapshot.
-extension Engine {
+///
+/// Sessions whose reads failed are collected, and the outcomes of searches for batches as well; the
+/// engine writes the answers of the former and passes the latter to the batches.
+///
+/// State:
+/// - `waiting`: reads that wait for a checkpoint and a reader.
+/// - `running`: reads that readers are carrying out, or whose answers are not completely encoded
+///   yet.
+/// - `bytes`: the memory held for all of them and for answers being sent.
+final class ReadDispatcher {
+    private let committer: Committer
+    private let clock: any Clock
+    private let reporter: ClientReporter
+    private let admission: Admission
+    private let care: JournalCare
+    private let pushes: PushDispatcher
+    private let queues: SessionQueues
+    /// The executor of reads of snapshots.
+    private(set) var readers: any ReadExecutor = ReadsInTurns()
+    private(set) var waiting = ReadQueue()
+    private(set) var running: [PendingRead] = []
+    /// The time to retry reads that wait for a checkpoint or for a read transaction; nil if there
+    /// are none.
+    private(set) var due: UInt64?
+    private(set) var effort = ReadEffort()
+    private(set) var bytes: ReadByteCount
+    /// The sessions whose reads failed since the last ``drainAnswered()``.
+    private var answered: [Session] = []
+    private var searches: [SearchOutcome] = []
+
+    init(
+        _ committer: Committer, clock: any Clock, reporter: ClientReporter, admission: Admission,
+        care: JournalCare, pushes: PushDispatcher, queues: SessionQueues
+    ) {
+        (self.committer, self.clock, self.reporter) = (committer, clock, reporter)
+        (self.admission, self.care, self.pushes) = (admission, care, pushes)
+        self.queues = queues
+        bytes = ReadByteCount(clock)
+    }
+
+    private var limits: DaemonLimits { committer.limits }
+    private var limitCounters: LimitCounters { committer.limitCounters }
+
+    /// Replaces the executor before any read was submitted.
+    func setReaders(_ readers: any ReadExecutor) {
+        assert(running.isEmpty, "No read runs before the daemon serves clients.")
+        self.readers = readers
+    }
+
+    /// Changes the amounts of work that reads may do.
+    func setEffort(littleWork: Int? = nil, verdictReads: Int? = nil) {
+        if let littleWork { effort.littleWork = littleWork }
+        if let verdictReads { effort.verdictReads = verdictReads }
+    }
+
+    /// Returns the sessions whose reads failed since the last call; their answers are queued.
+    func drainAnswered() -> [Session] {
+        guard !answered.isEmpty else { return [] }
+        defer { answered = [] }
+        return answered
+    }
+
+    /// Returns the outcomes of searches since the last call.
+    func drainSearches() -> [SearchOutcome] {
+        guard !searches.isEmpty else { return [] }
+        defer { searches = [] }
+        return searches
+    }
+
     /// Answers a request, or queues it for a reader.
-    func read(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
-        let answerer = Answerer(committer: committer, session: session, engine: self)
+    func answer(_ message: ClientMessage, _ id: UInt32, _ session: Session) throws {
+        let answerer = Answerer(
+            committer: committer, session: session, care: care, effort: effort)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
-            return recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.askedAt)
         }
-        if let answer = try committer.mappingReadErrors({ try answerer.lookUp(message) }) {
+        if case .fetch(let fetch) = message,
+            let answer = try StoreError.mappingReadErrors(committer, { try answerer.lookUp(fetch) })
+        {
+            pushes.follow(fetch.interests, session)
             session.answer(answer, to: id)
-            return recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.askedAt)
         }
         let question = try answerer.question(message)
-        if let answer = try committer.mappingReadErrors({ try answerer.answerLittle(question) }) {
+        if let answer = try StoreError.mappingReadErrors(
+            committer, { try answerer.answerLittle(question) })
+        {
+            pushes.follow(question.interests, session)
             session.answer(answer, to: id)
-            return recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.askedAt)
         }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
@@ -28,10 +104,16 @@ extension Engine {
         // All earlier transactions were pushed under the former interests, and the answer is at
         // this position or later.
         read.interestsBefore = session.interests
-        follow(question.interests, session)
-        if !admission()(read) { limitCounters.record(.readerThreads) }
-        readQueue.add(read)
-        recount(read)
+        pushes.follow(question.interests, session)
+        if !startable()(read) { limitCounters.record(.readerThreads) }
+        waiting.add(read)
+        bytes.recount(read)
+    }
+
+    /// Queues the search for the objects of a batch.
+    func add(_ search: PendingRead) {
+        assert(search.isSearch && search.job == nil, "A search is queued once.")
+        waiting.add(search)
     }
 
     // MARK: Beginning
@@ -39,39 +121,40 @@ extension Engine {
     /// Submits waiting reads to readers with room.
     ///
     /// Makes a checkpoint for them if they need one and it is due.
-    func startReads() throws {
+    func start() throws {
         readers.work()
-        readsDue = nil
+        due = nil
         guard hasReadToStart else { return }
-        if readQueue.needed(admission()) > committer.store.checkpointPosition {
-            readsDue = try committer.checkpointForReads()
+        if waiting.needed(startable()) > committer.store.checkpointPosition {
+            due = try committer.checkpointForReads()
         }
         var budget = limits.sliceReads
         var failed: [(PendingRead, TandemError)] = []
         while true {
-            let isAdmitted = admission()
-            let next = try readQueue.next { read in
+            let isAdmitted = startable()
+            let next = try waiting.next { read in
                 guard isAdmitted(read) else { return false }
                 return try isReady(read, &budget, &failed)
             }
             guard let read = next else { break }
             do {
-                try start(read)
+                try begin(read)
                 // Other requests are served between two reads on the daemon's thread.
                 if !committer.canCommit { break }
             } catch let error as StoreError where error.code == .noReader {
                 limitCounters.record(.storeReaders)
                 // Frees the readers of killed processes.
                 _ = try committer.store.checkReaders()
-                readQueue.add(read)
+                waiting.add(read)
                 // Another process may hold the LMDB readers, and does not signal when it releases
                 // them.
-                readsDue = clock.monotonicNanoseconds + DaemonLimits.noReaderNanoseconds
+                due = clock.monotonicNanoseconds + DaemonLimits.noReaderNanoseconds
                 break
             }
         }
         // The queue must not change during the search.
         for (read, error) in failed { fail(read, error) }
+        assert(due == nil || !waiting.isEmpty, "Only waiting reads are to be retried.")
     }
 
     /// Returns whether a read can begin: its position is committed, and its window is complete.
@@ -103,7 +186,7 @@ extension Engine {
     /// A user's read may start only if the user has fewer running reads than there are free places,
     /// so that some places remain for other users. A batch has one search at a time, and other
     /// searches wait for it.
-    private func admission() -> (PendingRead) -> Bool {
+    private func startable() -> (PendingRead) -> Bool {
         let room = readers.room
         let running = running.lazy.filter { $0.job?.isCarriedOut == true }
         let counts = Dictionary(running.map { ($0.session.peer.uid, 1) }, uniquingKeysWith: +)
@@ -111,9 +194,9 @@ extension Engine {
     }
 
     /// Whether readers may start one of the waiting reads.
-    var hasReadToStart: Bool { !readQueue.isEmpty && readQueue.contains(admission()) }
+    var hasReadToStart: Bool { !waiting.isEmpty && waiting.contains(startable()) }
 
-    private func start(_ read: PendingRead) throws {
+    private func begin(_ read: PendingRead) throws {
         read.session.readSource.rest()
         guard let model = committer.store.model else {
             preconditionFailure("A read needs a model.")
@@ -123,13 +206,13 @@ extension Engine {
         let snapshot = committer.canCommit ? try committer.store.snapshot() : nil
         let run = ReadRun(
             view: snapshot ?? committer.store, model: model, limits: limits, counts: limitCounters,
-            window: read.window, verdictReads: verdictReads)
+            window: read.window, verdictReads: effort.verdictReads)
         let job = ReadJob(
-            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot, memory: readMemory)
+            read.purpose, of: read.session.peer.uid, run, snapshot: snapshot, memory: bytes.memory)
         let now = clock.monotonicNanoseconds
         read.begin(job, committedBytes: committer.committedBytes, at: now)
         running.append(read)
-        recount(read)
+        bytes.recount(read)
         guard snapshot == nil else { return readers.submit(job) }
         job.advance { _ in }
         handleProgress(read, job.consumeProgress())
@@ -150,7 +233,7 @@ extension Engine {
     // MARK: Progress
 
     /// Handles the progress of jobs, and ends those that take too long.
-    func handleReadProgress() throws {
+    func handleProgress() {
         for job in readers.drainProgress() {
             guard let read = running.first(where: { $0.job === job }) else { continue }
             handleProgress(read, job.consumeProgress())
@@ -161,53 +244,42 @@ extension Engine {
     private func handleProgress(_ read: PendingRead, _ state: ReadJob.Progress) {
         if state.phase == .done {
             running.removeAll { $0 === read }
-            recordFreed(state.freedBytes)
+            bytes.recordFreed(state.freedBytes)
         }
         guard !read.isOver else { return }
-        recount(read)
+        bytes.recount(read)
         if read.isSearch { return finishSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
             read.isAnswered = true
             makeRoom(for: read)
         }
-        reading.append(read.session)
+        queues.read(read.session)
     }
 
-    /// Passes the objects found to the batch that searched for them.
+    /// Records the objects found, for the batch that searched for them.
     private func finishSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
         read.isOver = true
-        uncount(read)
-        guard let run = batches.current as? BatchChangeTask, run.search === read else { return }
-        if let found = state.found {
-            run.accept(found, at: state.position)
-        } else {
-            run.fail(told(state.failure))
-        }
+        bytes.uncount(read)
+        let result: SearchOutcome.Result =
+            if let found = state.found {
+                .found(found, position: state.position)
+            } else {
+                .failed(told(state.failure))
+            }
+        searches.append(SearchOutcome(read: read, result: result))
     }
 
-    /// Sends the available messages of answers that clients are receiving.
-    func deliverReads() throws {
-        for _ in 0..<reading.count {
-            guard let session = reading.popFirst() else { return }
-            if session.isWaitingToWrite { finish(session) }
-            // The session must have received every push up to the answer's position.
-            if session.isReady { try pump(session) }
-            deliver(session)
-            finish(session)
-            schedule(session)
-        }
-    }
-
-    private func deliver(_ session: Session) {
+    /// Queues the available messages of the answer that a client is receiving.
+    func deliver(_ session: Session) {
         guard let read = session.read, let job = read.job, !session.isClosing else { return }
         let state = job.consumeProgress()
         // An answer is sent after the pushes of all transactions that it includes.
         guard session.hasRoom, session.sent >= state.position else { return }
         // The client has the new model by now, and would decode the rows with it.
         guard read.hasSent || read.modelPosition == committer.store.modelPosition else {
-            return fail(read, Self.otherModel(read))
+            return reject(read, Self.otherModel(read))
         }
         session.tookAt = clock.monotonicNanoseconds
         while session.outboundBytes < limits.chunkBytes, let message = job.dequeueMessage() {
@@ -215,10 +287,10 @@ extension Engine {
             read.hasSent = true
             guard message.isLast else { continue }
             drop(session)
-            return recordAnswered(read.message, session, since: read.arrival)
+            return reporter.recordAnswered(read.message, session, since: read.arrival)
         }
-        if let failure = state.failure, !job.hasMessages { return fail(read, told(failure)) }
-        recount(read)
+        if let failure = state.failure, !job.hasMessages { return reject(read, told(failure)) }
+        bytes.recount(read)
         if job.endRest() { readers.submit(job) }
     }
 
@@ -235,19 +307,24 @@ extension Engine {
         }
     }
 
+    /// Ends a read with an error, and collects its session, or the outcome if it is a search.
     private func fail(_ read: PendingRead, _ error: TandemError) {
         if read.isSearch {
-            readQueue.remove(read)
+            waiting.remove(read)
             read.isOver = true
-            (batches.current as? BatchChangeTask)?.fail(error, of: read)
-            return uncount(read)
+            searches.append(SearchOutcome(read: read, result: .failed(error)))
+            return bytes.uncount(read)
         }
+        reject(read, error)
+        answered.append(read.session)
+    }
+
+    /// Answers a read with an error.
+    private func reject(_ read: PendingRead, _ error: TandemError) {
         let session = read.session
         drop(session)
         session.answer(.failure(error), to: read.id)
-        recordAnswered(read.message, session, since: read.arrival)
-        finish(session)
-        schedule(session)
+        reporter.recordAnswered(read.message, session, since: read.arrival)
     }
 
     // MARK: Bounds
@@ -257,7 +334,7 @@ extension Engine {
     ///
     /// A read past its deadline ends in the turn after the next commit, so nothing has to be
     /// scheduled for it.
-    var nextReadDeadline: UInt64? {
+    var nextDeadline: UInt64? {
         let (now, time) = (
             clock.monotonicNanoseconds, UInt64(limits.snapshotMilliseconds) * 1_000_000
         )
@@ -266,7 +343,7 @@ extension Engine {
             else { return nil }
             return start.time + job.waited(until: now) + time + 1
         }.filter { $0 > now }.min()
-        return [ends, readsDue].compactMap(\.self).min()
+        return [ends, due].compactMap(\.self).min()
     }
 
     /// Ends reads whose snapshots have prevented the reuse of pages for too long, or of too many
@@ -277,14 +354,14 @@ extension Engine {
             guard let (committed, time) = read.start, let job = read.job, job.isReading else {
                 continue
             }
-            let bytes = Int(clamping: committer.committedBytes - committed)
-            if bytes > limits.snapshotBytes {
+            let since = Int(clamping: committer.committedBytes - committed)
+            if since > limits.snapshotBytes {
                 job.end(
                     limitCounters.refusal(
                         .snapshotBytes, limits,
-                        "other clients committed \(bytes) bytes during the read; read again, or less "
+                        "other clients committed \(since) bytes during the read; read again, or less "
                             + "at a time", code: .timeout))
-            } else if read.isBoundByTime, bytes > 0,
+            } else if read.isBoundByTime, since > 0,
                 case let taken = now - min(now, time + job.waited(until: now)),
                 taken > UInt64(limits.snapshotMilliseconds) * 1_000_000
             {
@@ -303,55 +380,36 @@ extension Engine {
     /// the largest first. If that does not make enough room, the new answer itself is rejected.
     private func makeRoom(for read: PendingRead) {
         // An answer that is sent immediately needs no room.
-        guard heldBytes > limits.readBytes, read.countedBytes > limits.chunkBytes else { return }
+        guard bytes.held > limits.readBytes, read.countedBytes > limits.chunkBytes else { return }
         limitCounters.record(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {
             other.session.isWaitingToWrite
                 && now - min(now, other.session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
         }
-        let others = sessions.values.compactMap(\.read).filter { $0.isAnswered && $0 !== read }
-            .sorted { ($0.answerBytes, $1.session.id) > ($1.answerBytes, $0.session.id) }
+        let others = admission.sessions.values.compactMap(\.read).filter {
+            $0.isAnswered && $0 !== read
+        }
+        .sorted { ($0.answerBytes, $1.session.id) > ($1.answerBytes, $0.session.id) }
         let larger = others.filter { $0.answerBytes > read.answerBytes }
         for other in others.filter(isStalled) + larger.filter({ !isStalled($0) })
-        where heldBytes > limits.readBytes {
+        where bytes.held > limits.readBytes {
             fail(other, full("read faster, or fetch less at a time"))
         }
-        guard heldBytes > limits.readBytes, heldBytes > read.countedBytes else { return }
+        guard bytes.held > limits.readBytes, bytes.held > read.countedBytes else { return }
         fail(read, full("fetch again after other reads have ended"))
     }
 
     private func full(_ advice: String) -> TandemError {
         limitCounters.refusal(
             .readBytes, limits,
-            "unread answers hold \(heldBytes) bytes; \(advice)")
-    }
-
-    // MARK: Counting
-
-    /// Updates the bytes counted for a read.
-    private func recount(_ read: PendingRead) {
-        let bytes = read.bytes
-        heldBytes += bytes - read.countedBytes
-        recordFreed(read.countedBytes - bytes)
-        read.countedBytes = bytes
-    }
-
-    private func uncount(_ read: PendingRead) {
-        heldBytes -= read.countedBytes
-        recordFreed(read.countedBytes)
-        read.countedBytes = 0
-    }
-
-    /// Records bytes that a read no longer holds.
-    private func recordFreed(_ bytes: Int) {
-        if bytes > 0 { heapTrim.recordRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+            "unread answers hold \(bytes.held) bytes; \(advice)")
     }
 
     /// Returns whether memory that reads freed is to be released now; see ``HeapTrimSchedule``.
-    func consumeFreedDue() -> Bool {
-        heapTrim.consumeDue(clock.monotonicNanoseconds, room: limits.readBytes - heldBytes)
-    }
+    func consumeFreedDue() -> Bool { bytes.consumeFreedDue(limit: limits.readBytes) }
+
+    // MARK: Ending
 
     /// Removes a session's read.
     ///
@@ -360,26 +418,46 @@ extension Engine {
         guard let read = session.read else { return }
         session.read = nil
         if !read.hasSent, let before = read.interestsBefore {
-            subscribers.move(session, to: before)
+            pushes.move(session, to: before)
         }
         forget(read)
     }
 
     /// Ends a read whose result is no longer needed.
     func forget(_ read: PendingRead) {
-        readQueue.remove(read)
+        waiting.remove(read)
         read.isOver = true
         if read.job?.cancel() ?? true { running.removeAll { $0 === read } }
-        uncount(read)
+        bytes.uncount(read)
     }
 
     /// Ends all reads, and the readers; call it before the store is closed.
-    func closeReaders() {
+    func close() {
         for read in running { _ = read.job?.cancel() }
         readers.close()
         // Some jobs were never started.
         for read in running { read.job?.discard() }
         running = []
+    }
+
+    // MARK: Reports
+
+    /// Whether reads or readers need nothing but the daemon's next turn to proceed.
+    var hasWork: Bool { readers.hasWork || (due == nil && hasReadToStart) }
+
+    /// Returns the state of the readers, with the age of the oldest snapshot being read.
+    func status(_ now: UInt64) -> JSON {
+        let reading = running.filter { $0.job?.isReading ?? false }
+        let starts = reading.compactMap(\.start)
+        let time = starts.map(\.time).min() ?? now
+        let committed = starts.map { committer.committedBytes - $0.committedBytes }.max() ?? 0
+        return .object([
+            "threads": .int(Int64(limits.readers)), "reading": .int(Int64(reading.count)),
+            "waiting": .int(Int64(waiting.count)), "heldBytes": .int(Int64(bytes.total)),
+            "oldestMilliseconds": .int(Int64((now - min(now, time)) / 1_000_000)),
+            "oldestCommittedBytes": .int(Int64(clamping: committed)),
+            "checkpoints": .int(Int64(committer.counters.readCheckpoints)),
+        ])
     }
 }
 

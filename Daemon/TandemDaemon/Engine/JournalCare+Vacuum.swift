@@ -1,10 +1,11 @@
+import TandemIO
 import TandemJournal
 import TandemModel
 import TandemStore
 import TandemWire
 
 /// Removal of segments on request.
-extension Engine {
+extension JournalCare {
     /// Removes the requested segments, but those still needed only if forced; called between
     /// batches.
     ///
@@ -14,7 +15,7 @@ extension Engine {
     /// which may make room.
     func answer(_ request: VacuumRequest, _ session: Session) throws -> VacuumAnswer {
         if !request.isDryRun {
-            try authorize(.admin, of: session, to: "vacuum the journal")
+            try admission.authorize(.admin, of: session, to: "vacuum the journal")
             try committer.checkpoint()
         }
         let (store, journal) = (committer.store, committer.journal)
@@ -25,7 +26,7 @@ extension Engine {
             checkpoint: request.isDryRun ? committer.position : store.checkpointPosition,
             floors: holders.map(\.position), now: clock.wallMicroseconds)
         let limit = request.isDryRun ? Int.max : DaemonLimits.trimmedSegments
-        let plan = retention.plan(Vacuum(request), state, journal, limit: limit)
+        let plan = plan(Vacuum(request), state, limit: limit)
         if !request.isDryRun, plan.goes.segments > 0 { try trim(plan.goes) }
         return VacuumAnswer(plan, of: state.segments, holders)
     }
@@ -43,7 +44,7 @@ extension Engine {
 
     /// Returns the consumers, clients and pins that may need a part of the journal.
     private func holders(_ consumers: [Consumer]) -> [VacuumAnswer.RetentionHolder] {
-        let sessions = sessions.values.filter(\.isReady).sorted { $0.id < $1.id }
+        let sessions = admission.ordered.filter(\.isReady)
         // Reading `pinned` ends expired pins.
         _ = pinned
         return consumers.map {

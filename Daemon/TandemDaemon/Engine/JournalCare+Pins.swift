@@ -1,8 +1,9 @@
+import TandemIO
 import TandemModel
 import TandemWire
 
 /// The pins of sessions; they end with their sessions.
-extension Engine {
+extension JournalCare {
     /// Creates, moves or releases a pin; a pin that can't be moved stays where it is.
     ///
     /// Throws `limitExceeded` if there are too many pins or the position is too far back,
@@ -11,21 +12,21 @@ extension Engine {
         guard request.lease != 0 else { throw TandemError(.usage, "a pin's number must not be 0") }
         endPins(of: session)
         guard request.position != 0 else {
-            if session.pins.removeValue(forKey: request.lease) != nil { letGo() }
+            if session.pins.removeValue(forKey: request.lease) != nil { scheduleRetention() }
             return PinAnswer(position: 0, seconds: 0)
         }
-        try Answerer(committer: committer, session: session, engine: self)
-            .check(readingAt: request.position)
-        guard session.pins[request.lease] != nil || session.pins.count < limits.pinsPerConnection
-        else {
-            throw limitCounters.refusal(
-                .pinsPerConnection, limits, "this connection has too many pins; release one")
-        }
+        try committer.check(readingAt: request.position)
         let isMove = session.pins[request.lease] != nil
-        let ends = clock.monotonicNanoseconds + UInt64(limits.pinSeconds) * 1_000_000_000
+        guard isMove || session.pins.count < committer.limits.pinsPerConnection else {
+            throw committer.limitCounters.refusal(
+                .pinsPerConnection, committer.limits,
+                "this connection has too many pins; release one")
+        }
+        let seconds = UInt64(committer.limits.pinSeconds)
+        let ends = clock.monotonicNanoseconds + seconds * 1_000_000_000
         session.pins[request.lease] = PinLease(position: request.position, ends: ends)
-        if isMove { letGo() }
-        return PinAnswer(position: request.position, seconds: UInt64(limits.pinSeconds))
+        if isMove { scheduleRetention() }
+        return PinAnswer(position: request.position, seconds: seconds)
     }
 
     /// Throws `historyExpired` for a read at a pin that has ended.
@@ -36,27 +37,27 @@ extension Engine {
         throw TandemError(
             .historyExpired,
             "the pin at position \(position) has ended: after limits.pinSeconds "
-                + "(\(limits.pinSeconds)), with its connection, or because the journal needed the space"
+                + "(\(committer.limits.pinSeconds)), with its connection, or because the journal needed the space"
         )
     }
 
     /// The positions of pins that have not ended.
     var pinned: [UInt64] {
-        for session in sessions.values { endPins(of: session) }
-        return sessions.values.flatMap { $0.pins.values.map(\.position) }
+        for session in admission.sessions.values { endPins(of: session) }
+        return admission.sessions.values.flatMap { $0.pins.values.map(\.position) }
     }
 
     /// The earliest end of a pin, in nanoseconds of the monotonic clock.
     var nextPinEnd: UInt64? {
-        sessions.values.lazy.compactMap { $0.pins.values.map(\.ends).min() }.min()
+        admission.sessions.values.lazy.compactMap { $0.pins.values.map(\.ends).min() }.min()
     }
 
     /// Ends pins whose transactions are being removed.
     func endPins(below position: UInt64) {
-        for session in sessions.values {
+        for session in admission.sessions.values {
             let before = session.pins.count
             session.pins = session.pins.filter { $0.value.position >= position }
-            retention.counters.expiredPins += UInt64(before - session.pins.count)
+            countExpiredPins(before - session.pins.count)
         }
     }
 
@@ -68,13 +69,7 @@ extension Engine {
         let ended = session.pins.count - live.count
         guard ended > 0 else { return }
         session.pins = live
-        limitCounters.record(.pinSeconds, UInt64(ended))
-        retention.counters.expiredPins += UInt64(ended)
+        committer.limitCounters.record(.pinSeconds, UInt64(ended))
+        countExpiredPins(ended)
     }
-
-    /// Schedules retention now that a pin, reset or session no longer holds segments.
-    ///
-    /// Without saves there may be no checkpoint soon, and those segments may have kept the disk
-    /// full.
-    func letGo() { retention.scheduleNow(clock.monotonicNanoseconds) }
 }

@@ -1,8 +1,55 @@
+import TandemIO
 import TandemJournal
 import TandemModel
 import TandemStore
 
-extension Engine {
+/// Work on journal and store that follows checkpoints and commits: retention, and checks of the
+/// store's readers and size.
+///
+/// State:
+/// - `retention`: the policy, its counters, and the time of its next run.
+/// - `maintenance`, `housekeeping`: the checks after checkpoints, and their rate limit.
+final class JournalCare {
+    let committer: Committer
+    let clock: any Clock
+    let log: DaemonLog
+    let admission: Admission
+    private(set) var retention = Retention()
+    private var maintenance = Maintenance()
+    private var housekeeping = Housekeeping()
+
+    init(_ committer: Committer, clock: any Clock, log: DaemonLog, admission: Admission) {
+        (self.committer, self.clock) = (committer, clock)
+        (self.log, self.admission) = (log, admission)
+    }
+
+    /// Sets the retention policy, and resets its counters.
+    func setPolicy(_ policy: RetentionPolicy) { retention = Retention(policy) }
+
+    // MARK: After checkpoints
+
+    /// Returns whether the work that follows checkpoints is due.
+    func isHousekeepingDue() -> Bool {
+        housekeeping.consumeDue(
+            checkpoints: committer.reporter.counters.checkpoints.count, clock.monotonicNanoseconds)
+    }
+
+    /// The time when the work that follows checkpoints is due; nil if none waits.
+    var housekeepingDue: UInt64? { housekeeping.due }
+
+    /// Runs the maintenance of the store if it is due; called after a checkpoint.
+    func maintain() throws {
+        let now = clock.monotonicNanoseconds
+        for notice in try maintenance.check(committer, now: now) {
+            log(notice.event, notice.fields, notice.advice)
+        }
+    }
+
+    /// The number of readers that died without releasing their slot in the store.
+    var deadReaders: Int { maintenance.deadReaders }
+
+    // MARK: Retention
+
     /// Removes the segments that the policy allows; called while no save waits.
     ///
     /// A failed removal is retried after the next checkpoint.
@@ -40,16 +87,37 @@ extension Engine {
         retention.nextLook.map { $0 <= clock.monotonicNanoseconds } ?? false
     }
 
+    /// Schedules retention now that a pin, reset or session no longer holds segments.
+    ///
+    /// Without saves there may be no checkpoint soon, and those segments may have kept the disk
+    /// full.
+    func scheduleRetention() { retention.scheduleNow(clock.monotonicNanoseconds) }
+
+    /// Counts a session whose next transactions were removed.
+    func countExpiredSession() { retention.counters.expiredSessions += 1 }
+
+    /// Counts pins that ended before their clients released them.
+    func countExpiredPins(_ count: Int) {
+        assert(count >= 0, "Pins are counted up.")
+        retention.counters.expiredPins += UInt64(count)
+    }
+
+    /// Decides which segments to remove for a vacuum request.
+    func plan(_ vacuum: Vacuum, _ state: RetentionState, limit: Int) -> VacuumPlan {
+        retention.plan(vacuum, state, committer.journal, limit: limit)
+    }
+
     private func state(_ consumers: [Consumer]) -> RetentionState {
         RetentionState(
             segments: committer.journal.segments, checkpoint: committer.store.checkpointPosition,
             floors: consumers.map(\.acknowledged)
-                + sessions.values.filter(\.isReady).map(\.needed) + pinned,
+                + admission.sessions.values.filter(\.isReady).map(\.needed) + pinned,
             now: clock.wallMicroseconds)
     }
 
     /// Counts and logs removed segments; sessions that need them fail when they are next served.
     func recordRemoval(_ plan: RetentionPlan, _ consumers: [Consumer], from first: UInt64) {
+        assert(plan.segments > 0 && plan.trimBelow > first, "A removal has segments.")
         retention.counters.failure = nil
         retention.counters.segments += UInt64(plan.segments)
         retention.counters.bytes += plan.bytes

@@ -2,7 +2,11 @@ import TandemModel
 import TandemWire
 
 /// Requests of clients about consumers.
-extension Engine {
+struct ConsumerRequests {
+    let committer: Committer
+    let admission: Admission
+    let care: JournalCare
+
     /// Carries out a request about a consumer; called between batches.
     ///
     /// Registering and resetting require the role writer. Using another user's consumer requires
@@ -12,13 +16,13 @@ extension Engine {
     ) throws -> ConsumerAnswer {
         let known = try committer.consumer(named: request.name)
         if let known, known.owner != session.peer.uid {
-            try authorize(
+            try admission.authorize(
                 .admin, of: session,
                 to: "use the consumer \(known.name) of uid \(known.owner)")
         }
         switch request.action {
         case .register(let position):
-            try authorize(.writer, of: session, to: "register a consumer")
+            try admission.authorize(.writer, of: session, to: "register a consumer")
             let start = try position.map(number) ?? committer.position
             let consumer = try committer.register(
                 request.name, at: start, owner: session.peer.uid)
@@ -27,22 +31,22 @@ extension Engine {
             let consumer = try committer.acknowledge(request.name, try number(position))
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .reset(let position):
-            try authorize(.writer, of: session, to: "reset a consumer")
+            try admission.authorize(.writer, of: session, to: "reset a consumer")
             let place = try position.map(number) ?? committer.position
             let consumer = try committer.reset(request.name, to: place)
-            letGo()
+            care.scheduleRetention()
             return ConsumerAnswer(acknowledged: consumer.acknowledged)
         case .remove:
             let removed = try committer.removeConsumer(request.name)
             // Without saves there may be no checkpoint soon, and the removed consumer may have kept
             // the disk full.
-            if removed != nil { retention.scheduleNow(clock.monotonicNanoseconds) }
+            if removed != nil { care.scheduleRetention() }
             return ConsumerAnswer(acknowledged: removed?.acknowledged)
         }
     }
 
     private func number(_ other: Position) throws(TandemError) -> UInt64 {
-        guard position.isComparable(with: other) else {
+        guard committer.logPosition.isComparable(with: other) else {
             throw TandemError.foreign(
                 other, remedy: "start again from a snapshot and register")
         }

@@ -9,29 +9,34 @@ import TandemWire
 ///
 /// The renewal uses ordinary transactions, so the store remains a function of the journal and every
 /// subscriber receives the changes. After an interruption, the next start does the rest.
-extension Committer {
+struct FoldingRenewal {
+    private let committer: Committer
+    private let store: Store
+
+    init(_ committer: Committer) { (self.committer, store) = (committer, committer.store) }
+
     /// Renews the folded texts unless this build's Unicode tables made them; durable on return.
     ///
     /// If there is no room, the texts stay stale until the next start. Cost: usually nothing.
     /// Otherwise all objects with such texts are read, and those that differ are written. They are
     /// few, since tables differ only in characters that the older ones lack.
-    func renewFoldedTexts() throws {
+    func run() throws {
         guard try !store.foldingMatchesThisBuild else { return }
         do {
             for entity in store.model?.entities ?? []
             where entity.derivations.contains(where: \.isFolded) {
-                try renewFoldedTexts(of: entity)
+                try renew(entity)
             }
-            try revertingShortage { try store.recordFolding() }
-            try checkpoint()
+            try committer.revertingShortage { try store.recordFolding() }
+            try committer.checkpoint()
         } catch let error as TandemError {
-            log(.derivedStale, [:], error.message)
+            committer.reporter.log(.derivedStale, [:], error.message)
         } catch let error as StoreError where error.code == .damaged {
-            log(.derivedStale, [:], error.message)
+            committer.reporter.log(.derivedStale, [:], error.message)
         }
     }
 
-    private func renewFoldedTexts(of entity: CompiledEntity) throws {
+    private func renew(_ entity: CompiledEntity) throws {
         var first: ObjectNumber? = 0
         while let from = first {
             let step = try store.rowStep(of: entity.tag, from: from)
@@ -55,13 +60,13 @@ extension Committer {
                     $0.object.number < $1.object.number
                 },
             "A renewal has each object once, by number.")
-        try mappingShortage {
+        try committer.mappingShortage {
             var transaction = Transaction(
                 principal: Principal(author: "tandemd", context: "derived texts"),
                 content: .objects(found.changes), blobs: found.blobs)
-            try append(&transaction)
+            try committer.append(&transaction)
         }
-        try flush()
+        try committer.flush()
     }
 }
 

@@ -5,9 +5,21 @@ import TandemStore
 import TandemWire
 
 /// The data of `tandem status` and `tandem clients`.
-extension Engine {
-    var status: JSON {
-        let now = clock.monotonicNanoseconds
+struct StatusReport {
+    let committer: Committer
+    let environment: EngineEnvironment
+    let metrics: EngineMetrics
+    let admission: Admission
+    let reads: ReadDispatcher
+    let care: JournalCare
+    /// The settings in effect, each with its source.
+    let configuration: JSON
+    /// The time when the last flush returned, in nanoseconds of the monotonic clock.
+    let flushedAt: UInt64
+
+    var json: JSON {
+        let now = environment.clock.monotonicNanoseconds
+        let position = committer.logPosition
         let (readers, lag) = (committer.store.readers, committer.readerLag)
         let bounds = committer.journal.bounds
         let counters = committer.counters
@@ -18,31 +30,31 @@ extension Engine {
             "cursor": .string(position.description),
             "epoch": .int(Int64(position.epoch)),
             "log": .string(position.log.description),
-            "store": .string(storePath),
+            "store": .string(environment.storePath),
             "pid": .int(Int64(ThisProcess.processID)),
-            "uptimeSeconds": .double(Double((now - startedAt) / 1_000_000) / 1_000),
+            "uptimeSeconds": .double(Double((now - environment.startedAt) / 1_000_000) / 1_000),
             "checkpoint": .int(Int64(committer.store.checkpointPosition)),
             "journalFirst": .int(Int64(bounds.first)),
             "spareFailure": committer.journal.spareFailure.map { .string("\($0)") } ?? .null,
             "journalIndexes": committer.journal.indexing.json,
-            "retention": retention.status(of: committer.journal),
+            "retention": care.retention.status(of: committer.journal),
             "consumers": .array(consumers.list),
             "consumersFailure": consumers.failure.map { .string($0) } ?? .null,
             "mapBytes": .int(Int64(committer.store.quotaBytes)),
             "usedBytes": .int(Int64(committer.store.usedBytes)),
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
             "storeReaders": .int(Int64(readers.count)),
-            "reads": readStatus(now),
+            "reads": reads.status(now),
             "oldestReaderSeconds": .int(Int64(clamping: lag.seconds)),
             "oldestReaderBytes": .int(Int64(clamping: lag.bytes)),
-            "deadReaders": .int(Int64(maintenance.deadReaders)),
+            "deadReaders": .int(Int64(care.deadReaders)),
             "readOnly": .bool(committer.isReadOnly),
             "readOnlyReason": committer.isReadOnly
                 ? .string(committer.readOnlyState.reason) : .null,
             "readOnlySince": committer.readOnlyState.since.map { .double(Double($0) / 1_000_000) }
                 ?? .null,
             "model": committer.store.model.map { .string($0.hash.description) } ?? .null,
-            "clients": .array(sessions.values.sorted { $0.id < $1.id }.map(client)),
+            "clients": .array(admission.ordered.map(client)),
             "connectionsOpened": .int(Int64(metrics.opened)),
             "refused": .int(Int64(metrics.refused)),
             "refusedByReason": refusals.connections,
@@ -60,7 +72,7 @@ extension Engine {
             "deniedRequests": .int(Int64(metrics.deniedRequests)),
             "cancelledRequests": .int(Int64(metrics.cancelledRequests)),
             "lateCancels": .int(Int64(metrics.lateCancels)),
-            "limits": limitCounters.status(limits),
+            "limits": committer.limitCounters.status(committer.limits),
             "configuration": configuration,
             "batches": .int(Int64(counters.batches)),
             "transactions": .int(Int64(counters.transactions)),
@@ -77,24 +89,8 @@ extension Engine {
         ])
     }
 
-    /// Returns the state of the readers, with the age of the oldest snapshot being read.
-    private func readStatus(_ now: UInt64) -> JSON {
-        let reading = running.filter { $0.job?.isReading ?? false }
-        let starts = reading.compactMap(\.start)
-        let time = starts.map(\.time).min() ?? now
-        let bytes = starts.map { committer.committedBytes - $0.committedBytes }.max() ?? 0
-        return .object([
-            "threads": .int(Int64(limits.readers)), "reading": .int(Int64(reading.count)),
-            "waiting": .int(Int64(readQueue.count)),
-            "heldBytes": .int(Int64(heldBytes + readMemory.bytes)),
-            "oldestMilliseconds": .int(Int64((now - min(now, time)) / 1_000_000)),
-            "oldestCommittedBytes": .int(Int64(clamping: bytes)),
-            "checkpoints": .int(Int64(committer.counters.readCheckpoints)),
-        ])
-    }
-
     private var sentBytes: UInt64 {
-        sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
+        admission.sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
     }
 
     /// Returns the consumers, or the reason why they can't be read.

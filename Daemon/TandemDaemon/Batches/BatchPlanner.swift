@@ -3,13 +3,19 @@ import TandemStore
 import TandemWire
 
 /// The transactions of batches: planned like saves, and recorded with the batch's progress.
-extension Committer {
+struct BatchPlanner {
+    private let committer: Committer
+
+    init(_ committer: Committer) { self.committer = committer }
+
+    private var store: Store { committer.store }
+
     /// Returns the record of a batch, or nil if the batch is new.
     ///
     /// Throws `usage` if its id was used for anything else, and `unknownOutcome` if its record may
     /// have been removed.
     func known(_ batch: Batch, by uid: UInt32) throws -> IdempotencyRecord? {
-        try recalling { try idempotencyTable.progress(of: batch, by: uid) }
+        try recalling { try committer.idempotencyTable.progress(of: batch, by: uid) }
     }
 
     /// Returns the progress of a batch insert with the hash of its rows, or nil if the batch is
@@ -20,14 +26,14 @@ extension Committer {
     func known(
         _ insert: BatchInsert, by uid: UInt32
     ) throws -> (progress: BatchProgress, hash: StableHash, position: UInt64)? {
-        try recalling { try idempotencyTable.progress(of: insert, by: uid) }
+        try recalling { try committer.idempotencyTable.progress(of: insert, by: uid) }
     }
 
     private func recalling<Known>(_ body: () throws -> Known) throws -> Known {
         do {
-            return try mappingDamage(body)
+            return try StoreError.mappingDamage(committer, body)
         } catch let error as TandemError {
-            if error.code == .unknownOutcome { limitCounters.record(.savesKept) }
+            if error.code == .unknownOutcome { committer.limitCounters.record(.savesKept) }
             throw error
         }
     }
@@ -42,11 +48,11 @@ extension Committer {
         }
         try model.check(slotsOf: part.modelVersion, "the batch", "continue it")
         var plan: SavePlanner.Plan?
-        try mappingShortage {
-            plan = try mappingDamage {
+        try committer.mappingShortage {
+            plan = try StoreError.mappingDamage(committer) {
                 try SavePlanner.plan(
-                    part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                    limits: limits, counts: limitCounters, most: most)
+                    part, model: model, store: store, numbersBelow: committer.leases.numbersBelow,
+                    limits: committer.limits, counts: committer.limitCounters, most: most)
             }
         }
         guard let plan else { preconditionFailure("The chunk was planned or rejected.") }
@@ -60,10 +66,10 @@ extension Committer {
     func refusals(of part: SaveRequest) throws -> [ObjectNumber: TandemError] {
         guard let model = store.model else { return [:] }
         var budget = RejectionBudget()
-        return try mappingDamage {
+        return try StoreError.mappingDamage(committer) {
             try SavePlanner.refusals(
-                of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits, counts: limitCounters, budget: &budget)
+                of: part, model: model, store: store, numbersBelow: committer.leases.numbersBelow,
+                limits: committer.limits, counts: committer.limitCounters, budget: &budget)
         }
     }
 
@@ -72,10 +78,10 @@ extension Committer {
     /// After the split, no piece has two new objects with the same unique values.
     func cuts(of part: SaveRequest) throws -> [Int] {
         guard let model = store.model else { return [] }
-        return try mappingDamage {
+        return try StoreError.mappingDamage(committer) {
             try SavePlanner.cuts(
-                of: part, model: model, store: store, numbersBelow: leases.numbersBelow,
-                limits: limits, counts: limitCounters)
+                of: part, model: model, store: store, numbersBelow: committer.leases.numbersBelow,
+                limits: committer.limits, counts: committer.limitCounters)
         }
     }
 
@@ -86,19 +92,12 @@ extension Committer {
         _ plan: SavePlanner.Plan, _ part: SaveRequest, _ progress: BatchProgress,
         by principal: Principal
     ) throws -> UInt64 {
-        try mappingShortage {
+        try committer.mappingShortage {
             var transaction = Transaction(
                 principal: principal, saveID: part.saveID, contentHash: part.contentHash,
                 batch: progress, content: .objects(plan.changes), blobs: plan.blobs)
-            try append(&transaction)
+            try committer.append(&transaction)
         }
-        return plannedPosition
-    }
-
-    /// Records a batch without effect, like a save without changes; durable with the flush.
-    func end(_ batch: Batch, _ progress: BatchProgress, by uid: UInt32) throws -> UInt64 {
-        try reserve(0)
-        idempotencyTable.record(progress, of: batch, by: uid, at: plannedPosition)
-        return plannedPosition
+        return committer.plannedPosition
     }
 }

@@ -1,0 +1,79 @@
+/// The times at which the store is committed, and what past commits took.
+///
+/// A pure value: its owner reports flushes, checkpoints and the time. All times are nanoseconds of
+/// the monotonic clock.
+struct CheckpointSchedule {
+    /// The end of the last flush with a transaction.
+    private var lastSave: UInt64 = 0
+    private var lastCheckpoint: UInt64
+    private var lastLength: UInt64 = 0
+    private var pace = CheckpointPace()
+    private var commits = CommitLog()
+    /// The approximate number of bytes written by all checkpoints since the start.
+    private(set) var committedBytes: UInt64 = 0
+    /// Blobs last referenced before this position have been removed.
+    private(set) var sweptBelow: UInt64 = 0
+
+    /// The next checkpoint.
+    enum Next {
+        /// A checkpoint is due, because of this limit.
+        case due(Limit)
+        /// A checkpoint is due at this time.
+        case at(UInt64)
+    }
+
+    /// Creates a schedule after the start's recovery.
+    init(now: UInt64) { lastCheckpoint = now }
+
+    /// Records that a batch became durable.
+    mutating func didFlush(at time: UInt64) { lastSave = time }
+
+    /// Returns when the open transaction is to be committed.
+    ///
+    /// It is committed when no save and no acknowledgement has arrived for a while, after a longer
+    /// while in any case, or if it has many pages.
+    func next(
+        now: UInt64, dirtyPages: Int, lastAcknowledged: UInt64, _ limits: DaemonLimits
+    ) -> Next {
+        let idle = UInt64(limits.checkpointIdleMilliseconds) * 1_000_000
+        let longest = UInt64(limits.checkpointMilliseconds) * 1_000_000
+        let idleEnd = max(lastSave, lastAcknowledged, lastCheckpoint) + idle
+        let due = min(idleEnd, lastCheckpoint + longest)
+        assert(due >= lastCheckpoint, "A checkpoint is due after the last one.")
+        if now >= due {
+            return .due(due == idleEnd ? .checkpointIdleMilliseconds : .checkpointMilliseconds)
+        }
+        let isFull = dirtyPages >= pace.pages(atMost: limits.checkpointPages)
+        return isFull ? .due(.checkpointPages) : .at(due)
+    }
+
+    /// The time when a checkpoint for waiting reads is due.
+    ///
+    /// These checkpoints take at most a fifth of the thread's time from writers.
+    var dueForReads: UInt64 {
+        lastCheckpoint + max(DaemonLimits.readCheckpointNanoseconds, 4 * lastLength)
+    }
+
+    /// Records a checkpoint of `pages` pages, which was the given commit of the store.
+    mutating func didCommit(
+        _ commit: UInt64, pages: Int, bytes: UInt64, from start: UInt64, to end: UInt64
+    ) {
+        assert(start <= end && end >= lastCheckpoint, "The monotonic clock does not go back.")
+        lastCheckpoint = end
+        lastLength = end - start
+        pace.record(pages: pages, nanoseconds: lastLength)
+        committedBytes += bytes
+        commits.record(commit, bytes: bytes, at: end)
+    }
+
+    /// Records that the blobs of transactions before a position were removed.
+    mutating func didSweep(below position: UInt64) {
+        assert(position >= sweptBelow, "The journal's first position never decreases.")
+        sweptBelow = position
+    }
+
+    /// Returns the lag of a reader that sees a commit of the store.
+    func lag(behind commit: UInt64, now: UInt64) -> CommitLog.Lag {
+        commits.lag(behind: commit, now: now)
+    }
+}

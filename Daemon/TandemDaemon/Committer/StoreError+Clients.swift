@@ -1,0 +1,57 @@
+import TandemModel
+import TandemStore
+
+/// Errors of the store that concern only the client of a request.
+extension StoreError {
+    /// Returns the error that a client receives; nil if the error does not concern clients.
+    func told(_ limits: DaemonLimits, _ counts: LimitCounters) -> TandemError? {
+        switch code {
+        case .tooMuch: counts.refusal(.requestReads, limits, message)
+        case .tooMuchOfObject: counts.refusal(.objectReads, limits, message)
+        case .damaged:
+            TandemError(.storage, "\(message); stop the daemon and run `tandem check --repair`")
+        default: nil
+        }
+    }
+
+    /// Runs `body`, and maps store errors that concern only the client to the client's error.
+    static func mappingReadErrors<Result>(
+        _ committer: Committer, _ body: () throws -> Result
+    ) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            throw error.told(committer.limits, committer.limitCounters) ?? error
+        }
+    }
+
+    /// Runs `body`, which reads the store to plan a request, and maps damage to the client's error.
+    ///
+    /// So only that request fails, not the work of other clients.
+    static func mappingDamage<Result>(
+        _ committer: Committer, _ body: () throws -> Result
+    ) throws -> Result {
+        do {
+            return try body()
+        } catch let error as StoreError {
+            guard error.code == .damaged,
+                let told = error.told(committer.limits, committer.limitCounters)
+            else { throw error }
+            throw told
+        }
+    }
+
+    /// Runs `body`, and maps damage to an error of the caller only, so that other clients are
+    /// unaffected.
+    static func reportingDamage<Result>(
+        _ body: () throws(StoreError) -> Result
+    ) throws -> Result {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            guard error.code == .damaged else { throw error }
+            throw TandemError(
+                .storage, "\(error.message); stop the daemon and run `tandem check --repair`")
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import TandemModel
+import TandemStore
+import TandemWire
+
+/// Pushes of transactions to the sessions that subscribe to their entities.
+///
+/// State:
+/// - `subscribers`, `cache`: the sessions by interests, and the encoded pushes for them.
+/// - `sharedBatch`: the last shared push batch, which very likely also suits the next session.
+final class PushDispatcher {
+    private let committer: Committer
+    private var subscribers = SubscriberRegistry()
+    private var cache = PushBodyCache()
+    private(set) var sharedBatch: SharedPushBatch?
+    /// The time when the last flush returned, in nanoseconds of the monotonic clock.
+    private(set) var flushedAt: UInt64 = 0
+    /// The bytes of the transactions of this turn's flush.
+    private var flushedBytes = 0
+
+    init(_ committer: Committer) { self.committer = committer }
+
+    // MARK: Subscribers
+
+    /// The number of distinct sets of interests.
+    var groupCount: Int { subscribers.groupCount }
+
+    /// Replaces the interests of a session.
+    func move(_ session: Session, to interests: Set<EntityTag>) {
+        subscribers.move(session, to: interests)
+    }
+
+    /// Adds entities to the interests of a session that is current, effective from the tail.
+    ///
+    /// Everything up to the answer's position was pushed under the old interests. Unknown tags are
+    /// ignored.
+    func follow(_ tags: [EntityTag], _ session: Session) {
+        guard let model = committer.store.model else { return }
+        let known = tags.filter { model.entity(tagged: $0) != nil }
+        guard !known.allSatisfy(session.interests.contains) else { return }
+        subscribers.move(session, to: session.interests.union(known))
+    }
+
+    /// Removes a session that has ended.
+    func remove(_ session: Session) {
+        assert(session.isClosing, "Only a session that has ended loses its pushes.")
+        subscribers.remove(session)
+    }
+
+    // MARK: New transactions
+
+    /// Marks the subscribers of the transactions of a flush as lagging, and passes those that were
+    /// current to `onLag`; returns whether there are subscribers.
+    func announce(
+        _ transactions: [EncodedTransaction], after position: UInt64, at now: UInt64,
+        _ onLag: (Session) -> Void
+    ) -> Bool {
+        assert(
+            transactions.last?.position == committer.position,
+            "Only durable transactions are announced.")
+        flushedAt = now
+        flushedBytes = transactions.reduce(0) { $0 + $1.bytes.count }
+        return subscribers.markLagging(transactions, after: position, onLag)
+    }
+
+    /// Marks all sessions as lagging after a model change, which concerns all of them.
+    func announceModel(after position: UInt64, _ onLag: (Session) -> Void) {
+        subscribers.markAllLagging(after: position, onLag)
+    }
+
+    /// Returns the bytes of the last flush since the previous call.
+    ///
+    /// A subscriber must get as many bytes as are saved, or it lags for as long as the saves
+    /// continue.
+    func consumeFlushedBytes() -> Int {
+        defer { flushedBytes = 0 }
+        return flushedBytes
+    }
+
+    // MARK: Queueing
+
+    /// Queues pushes up to the outbound limit and the turn's limits.
+    ///
+    /// Throws ``TandemError`` if a transaction can't be read.
+    func queue(_ session: Session) throws {
+        let last = committer.position
+        var left = DaemonLimits.turnTransactions
+        let room = min(DaemonLimits.turnBytes, committer.limits.outboundBytes)
+        while left > 0, let sent = session.lagPosition, session.outboundBytes < room {
+            // A session without interests receives nothing after the last model change.
+            let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
+            guard sent < last, !isIdle else { return subscribers.markCurrent(session) }
+            if let body = try body(at: sent + 1, for: session) { session.push(body) }
+            session.lagPosition = sent + 1
+            left -= 1
+        }
+        if session.lagPosition == last { subscribers.markCurrent(session) }
+    }
+
+    /// Returns the push of a transaction to a session, or nil if the transaction is irrelevant.
+    ///
+    /// A body from the ring is made once per group. A session that reads from segments is usually
+    /// the only one at its position, so its bodies aren't cached.
+    private func body(at position: UInt64, for session: Session) throws -> PushBody? {
+        guard let group = session.group else { return nil }
+        if let first = committer.ring.first, position >= first {
+            return try cache.body(at: position, for: group) {
+                try session.source.transaction(at: position, committer.ring)
+            }
+        }
+        let transaction = try session.source.transaction(at: position, committer.ring)
+        return try group.filtered(transaction).map { try PushBody($0) }
+    }
+
+    // MARK: Shared batches
+
+    /// The outcome of serving a session with a shared push batch.
+    enum Offer {
+        /// The session must be served separately.
+        case none
+        /// The socket accepted the whole batch.
+        case accepted(bytes: Int)
+        /// The socket accepted a part of the batch, and the rest was queued by reference.
+        case queuedRest(bytes: Int)
+        /// The connection is closed.
+        case closed
+    }
+
+    /// Serves an idle session with a shared push batch.
+    func offerShared(_ session: Session) throws -> Offer {
+        guard let batch = try batch(for: session) else { return .none }
+        let taken: Int
+        switch session.offer(batch) {
+        case .bytes(let count): taken = count
+        case .wouldBlock: taken = 0
+        case .closed: return .closed
+        }
+        assert(taken <= batch.bytes.count, "A socket accepts at most what it is offered.")
+        guard taken == batch.bytes.count else {
+            try queue(session)
+            session.drop(taken)
+            return .queuedRest(bytes: taken)
+        }
+        session.took(batch)
+        subscribers.markCurrent(session)
+        return .accepted(bytes: taken)
+    }
+
+    /// Returns the batch that takes a session to the tail.
+    ///
+    /// Returns nil if there is none, or no other session to share it with.
+    private func batch(for session: Session) throws -> SharedPushBatch? {
+        guard let place = session.place else { return nil }
+        let end = committer.position
+        if let sharedBatch, sharedBatch.place == place, sharedBatch.end == end {
+            return sharedBatch.isComplete ? sharedBatch : nil
+        }
+        guard let group = session.group, group.count > 1, place.lagPosition < end,
+            end - place.lagPosition <= DaemonLimits.turnTransactions,
+            let first = committer.ring.first, place.lagPosition + 1 >= first
+        else { return nil }
+        let limit = min(DaemonLimits.runBytes, committer.limits.outboundBytes)
+        let made = try SharedPushBatch(from: place, to: end, atMost: limit) {
+            try body(at: $0, for: session)
+        }
+        sharedBatch = made
+        return made.isComplete ? made : nil
+    }
+}

@@ -1,0 +1,54 @@
+import TandemIO
+
+/// The bytes held by waiting and running reads and by answers being sent.
+struct ReadByteCount {
+    private let clock: any Clock
+    /// The bytes held, without the memory of running reads.
+    private(set) var held = 0
+    /// The memory of the running reads.
+    let memory = ReadMemory()
+    /// The heap-trim schedule for memory freed by reads.
+    private(set) var trim = HeapTrimSchedule()
+
+    init(_ clock: any Clock) { self.clock = clock }
+
+    /// The bytes held by all reads.
+    var total: Int { held + memory.bytes }
+
+    /// Updates the bytes counted for a read.
+    mutating func recount(_ read: PendingRead) {
+        let bytes = read.bytes
+        held += bytes - read.countedBytes
+        assert(held >= 0, "Only counted bytes are subtracted.")
+        recordFreed(read.countedBytes - bytes)
+        read.countedBytes = bytes
+    }
+
+    /// Stops counting a read.
+    mutating func uncount(_ read: PendingRead) {
+        held -= read.countedBytes
+        assert(held >= 0, "Only counted bytes are subtracted.")
+        recordFreed(read.countedBytes)
+        read.countedBytes = 0
+    }
+
+    /// Records bytes that a read no longer holds.
+    mutating func recordFreed(_ bytes: Int) {
+        if bytes > 0 { trim.recordRead(bytes: bytes, now: clock.monotonicNanoseconds) }
+    }
+
+    /// Returns whether memory that reads freed is to be released now, at a limit of all bytes.
+    mutating func consumeFreedDue(limit: Int) -> Bool {
+        trim.consumeDue(clock.monotonicNanoseconds, room: limit - held)
+    }
+}
+
+/// The amounts of work that reads may do.
+struct ReadEffort {
+    /// The maximum number of objects that a read may examine if it is answered immediately, without
+    /// a reader.
+    var littleWork = DaemonLimits.littleWork
+    /// The maximum number of related objects that a verdict request may examine; nil for the limit
+    /// of any request.
+    var verdictReads: Int?
+}

@@ -1,0 +1,39 @@
+import TandemWire
+
+/// The read-only state as announced to sessions.
+struct ReadOnlyAnnouncement {
+    private(set) var state = ReadOnlyState()
+    /// The number of changes announced so far; a session remembers the last one that it was sent.
+    private(set) var changes: UInt64 = 0
+
+    /// Adopts the committer's state; returns false if sessions know it.
+    mutating func update(to current: ReadOnlyState) -> Bool {
+        // Called in every round, so texts are made only if there is something to announce.
+        guard current.isReadOnly || state.isReadOnly, current.reason != state.reason else {
+            return false
+        }
+        state = current
+        changes += 1
+        return true
+    }
+
+    /// Returns whether a session has not been sent the latest state.
+    func isMissing(in session: Session) -> Bool {
+        session.isReady && session.toldAbility != changes
+    }
+
+    /// Records that a session's welcome was sent, which contains only whether saves are accepted.
+    func recordWelcome(of session: Session) {
+        assert(changes > 0 || !state.isReadOnly, "A read-only state was announced.")
+        session.toldAbility = state.isReadOnly ? 0 : changes
+    }
+
+    /// Sends the latest state, or defers it until the session has room again.
+    func send(to session: Session, now: Int64) {
+        guard isMissing(in: session), session.hasRoom else { return }
+        session.toldAbility = changes
+        session.push(
+            StatePush(
+                isReadOnly: state.isReadOnly, since: state.since ?? now, reason: state.reason))
+    }
+}

@@ -1,0 +1,159 @@
+import TandemIO
+import TandemModel
+import TandemWire
+
+/// Decodes received bytes and queues the requests in their sessions.
+///
+/// A request of a client that violates the protocol or a limit is refused, or yields the
+/// ``Ending`` of its connection.
+final class RequestIntake {
+    private let committer: Committer
+    private let clock: any Clock
+    private let admission: Admission
+    private let reads: ReadDispatcher
+    private let syncs: SyncQueue
+    private let reporter: ClientReporter
+
+    init(
+        _ committer: Committer, clock: any Clock, admission: Admission, reads: ReadDispatcher,
+        syncs: SyncQueue, reporter: ClientReporter
+    ) {
+        (self.committer, self.clock, self.admission) = (committer, clock, admission)
+        (self.reads, self.syncs, self.reporter) = (reads, syncs, reporter)
+    }
+
+    private var limits: DaemonLimits { committer.limits }
+
+    // MARK: Receiving
+
+    /// Decodes bytes that arrived at a time at the earliest; returns an error to end the
+    /// connection if the bytes are malformed or exceed a limit.
+    func receive(
+        _ bytes: UnsafeRawBufferPointer, from session: Session, at arrival: UInt64?
+    ) -> Ending? {
+        session.decoder.append(bytes)
+        reporter.countReceived(bytes.count)
+        session.recordArrival(at: arrival ?? clock.monotonicNanoseconds)
+        // If no message is incomplete, these bytes begin a new one.
+        var isAnother = session.unfinishedSince == nil
+        do {
+            var buffered = session.decoder.bufferedBytes
+            while let envelope = try session.decoder.next() {
+                let left = session.decoder.bufferedBytes
+                assert(left <= buffered, "A message is decoded from buffered bytes.")
+                session.countRequest()
+                if let ending = admit(envelope, buffered - left, session) { return ending }
+                buffered = left
+                isAnother = true
+            }
+            refuseUnfinished(session)
+        } catch {
+            return Ending(error, isReady: session.isReady, limits, committer.limitCounters)
+        }
+        let isUnfinished = !session.decoder.isAtBoundary
+        if isAnother || !isUnfinished {
+            session.unfinishedSince = isUnfinished ? clock.monotonicNanoseconds : nil
+        }
+        if let ending = admission.countUnfinished(session) { return ending }
+        guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
+            let text =
+                "\(session.inboundBytes) bytes of requests wait while the client does not read answers"
+            return Ending(committer.limitCounters.refusal(.inboundBytes, limits, text), .queue)
+        }
+        return nil
+    }
+
+    /// Queues a request; returns an error to end the connection if the protocol requires that.
+    private func admit(
+        _ envelope: Envelope<ClientMessage>, _ bytes: Int, _ session: Session
+    ) -> Ending? {
+        if case .hello = envelope.message {
+            guard !session.isReady else { return Ending("the client sent a second hello") }
+            session.receive(envelope, bytes: bytes)
+            return nil
+        }
+        if case .cancel = envelope.message, session.isReady {
+            // A cancel message carries the id of a request that was admitted before.
+            cancel(envelope.id, session)
+            return nil
+        }
+        switch session.machine.received(request: envelope.id) {
+        case .run: session.receive(envelope, bytes: bytes)
+        case .refuse(let error):
+            committer.limitCounters.record(.requestsInFlight)
+            // The client keeps sending requests without reading the answers.
+            guard !session.isOverfull else { return Ending(error, .queue) }
+            session.answer(.failure(error), to: envelope.id)
+        case .close(let error): return Ending(error.message)
+        case .ignore: break
+        }
+        return nil
+    }
+
+    /// Rejects a message of several frames at its first frame if the session's role does not allow
+    /// it.
+    private func refuseUnfinished(_ session: Session) {
+        guard session.isReady, let (type, id) = session.decoder.unfinished,
+            let action = ClientMessage.Kind(rawValue: type)?.writersAction
+        else { return }
+        do throws(TandemError) {
+            try admission.authorize(.writer, of: session, to: action)
+        } catch {
+            session.decoder.skipMessage()
+            session.countRequest()
+            guard case .run = session.machine.received(request: id) else { return }
+            session.answer(.failure(error), to: id)
+        }
+    }
+
+    // MARK: Cancelling
+
+    /// Cancels a request, whether it waits or runs, and answers it with `cancelled`.
+    ///
+    /// Requests that cannot be cancelled continue. A request that is not found is assumed to have
+    /// been answered already; that answer is then the one the client gets. Cost: a scan of the
+    /// session's requests, at most `limits.requestsInFlight`.
+    private func cancel(_ id: UInt32, _ session: Session) {
+        guard end(question: id, session) else { return reporter.countLateCancel() }
+        reporter.countCancelled()
+        let error = TandemError(.cancelled, "the client cancelled the request")
+        session.answer(.failure(error), to: id)
+    }
+
+    /// Cancels a request of a client for an administrator, or all of them if `id` is 0; returns
+    /// false if there is none.
+    func cancelForAdministrator(_ id: UInt32, of session: Session) -> Bool {
+        let questions = id == 0 ? session.questions : [id]
+        let ended = questions.filter { end(question: $0, session) }
+        for question in ended {
+            reporter.countCancelled()
+            let error = TandemError(.cancelled, "an administrator cancelled the request")
+            session.answer(.failure(error), to: question)
+        }
+        return !ended.isEmpty
+    }
+
+    /// Removes a cancellable request; returns false if there is none with this id.
+    private func end(question id: UInt32, _ session: Session) -> Bool {
+        if session.read?.id == id {
+            reads.drop(session)
+            assert(session.read == nil, "A cancelled read is no longer the running one.")
+            return true
+        }
+        return session.cancel(question: id) || syncs.remove(id, of: session)
+    }
+}
+
+extension ClientMessage.Kind {
+    /// The action of a message that requires the role writer.
+    ///
+    /// It is nil for other messages, and for those that always fit one frame.
+    fileprivate var writersAction: String? {
+        switch self {
+        case .save: "save"
+        case .batch: "change objects by a batch"
+        case .insert: "insert objects by a batch"
+        default: nil
+        }
+    }
+}

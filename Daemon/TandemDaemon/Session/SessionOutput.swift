@@ -1,0 +1,55 @@
+import TandemIO
+import TandemWire
+
+/// The output of a session: the bytes that its socket has not accepted yet, and counts.
+struct SessionOutput {
+    private var queue = OutboundQueue()
+    /// Whether the socket was full at the last write.
+    private(set) var isWaitingToWrite = false
+    /// The number of pushes.
+    private(set) var pushes: UInt64 = 0
+    /// The bytes that the socket has accepted.
+    private(set) var written: UInt64 = 0
+
+    /// The queued bytes; those of pushes are shared with other sessions.
+    var bytes: Int { queue.count }
+
+    /// Queues a message; throws if it is too large for the wire.
+    mutating func append(_ message: DaemonMessage, id: UInt32) throws(WireError) {
+        try queue.withOwn { (bytes: inout [UInt8]) throws(WireError) in
+            try FrameEncoder.encode(message, id: id, into: &bytes)
+        }
+    }
+
+    /// Queues complete messages.
+    mutating func append(_ messages: [UInt8]) { queue.append(messages) }
+
+    /// Queues a push with its predecessor's position.
+    mutating func append(_ body: PushBody, after previous: UInt64) {
+        queue.append(body, after: previous)
+        pushes += 1
+    }
+
+    /// Counts a shared push batch that the socket accepted without queueing.
+    mutating func took(_ run: SharedPushBatch) {
+        assert(bytes == 0, "A shared batch must not overtake queued bytes.")
+        pushes += run.pushes
+        written += UInt64(run.bytes.count)
+    }
+
+    /// Removes queued bytes that the socket has accepted already.
+    mutating func drop(_ taken: Int) {
+        queue.drop(taken)
+        written += UInt64(taken)
+    }
+
+    /// Writes as much as a socket accepts; returns false if the connection is closed.
+    mutating func write(to socket: any ClientChannel, through buffer: CoalescingBuffer) -> Bool {
+        let before = queue.count
+        let outcome = queue.write(to: socket, through: buffer)
+        assert(queue.count <= before, "Writing adds no bytes.")
+        written += UInt64(before - queue.count)
+        isWaitingToWrite = outcome == .waits
+        return outcome != .closed
+    }
+}
