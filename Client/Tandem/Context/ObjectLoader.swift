@@ -157,7 +157,7 @@ final class ObjectLoader: StatefulPart {
             do {
                 try blocking { try await load(context, $0) }
             } catch let error as TandemError {
-                failures.record(error)
+                failures.recordFault(error)
             } catch {
                 failures.replace(by: TandemError(.storage, "\(error)"))
             }

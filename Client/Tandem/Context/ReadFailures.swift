@@ -23,7 +23,7 @@ final class ReadFailures: StatefulPart {
     }
 
     /// Records the error of a failed load, unless an earlier one has not been thrown yet.
-    func record(_ failure: TandemError) {
+    func recordFault(_ failure: TandemError) {
         if fault == nil { fault = failure }
     }
 
@@ -86,7 +86,7 @@ final class ReadFailures: StatefulPart {
         if let debug {
             debug.trace(.fault, context.name, since: debug.now, [("error", "\(error)")])
         }
-        record(error)
+        recordFault(error)
         failedReads.markFailed(unknown: value, slot, of: record, error)
     }
 
