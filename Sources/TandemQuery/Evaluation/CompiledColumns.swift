@@ -70,15 +70,14 @@ public struct CompiledColumns: Sendable {
             switch column.aggregate {
             case .count: .attribute(.int)
             case .avg: .attribute(.double)
-            default: place.map { objects.refreshPaths[$0].type } ?? .null
+            default: place.map { objects.refresh[$0].path.type } ?? .null
             }
         }
         return try CompiledHaving(predicate, columns.columns, types)
     }
 
     private func check() throws(TandemError) {
-        for (keyPath, path) in zip(objects.refreshKeyPaths, objects.refreshPaths)
-        where path.isToMany {
+        for (keyPath, path) in objects.refresh where path.isToMany {
             throw Self.misuse("`\(keyPath)` refers to many objects; a column needs one value")
         }
         for (column, place) in zip(columns.columns, places) {
@@ -89,13 +88,13 @@ public struct CompiledColumns: Sendable {
                         "`\(column)` is neither grouped by nor an aggregate such as @max.\(column)")
                 }
             } else if let place {
-                try check(column, objects.refreshPaths[place].type)
+                try check(column, objects.refresh[place].path.type)
             }
         }
         guard columns.isGrouped else { return }
         for (column, key) in order where key.selector != .compare {
             let place = columns.columns[column].aggregate == nil ? places[column] : nil
-            guard let place, objects.refreshPaths[place].type.isText else {
+            guard let place, objects.refresh[place].path.type.isText else {
                 throw Self.misuse(
                     "\(key.selector.name) needs text, and `\(key.keyPath)` is not text")
             }
@@ -143,8 +142,8 @@ public struct CompiledColumns: Sendable {
         row.withView { row in
             guard let evaluation = objects.evaluation(object, row) else { return nil }
             var values: [Value] = []
-            values.reserveCapacity(objects.refreshPaths.count)
-            for path in objects.refreshPaths {
+            values.reserveCapacity(objects.refresh.count)
+            for (_, path) in objects.refresh {
                 guard let value = evaluation.value(path, reader) else { return nil }
                 values.append(value)
             }

@@ -69,7 +69,7 @@ extension CompiledRequest {
     ) -> [UInt8]? {
         guard let evaluation = evaluation(object, row) else { return nil }
         var writer = ByteWriter()
-        for path in refreshPaths {
+        for (_, path) in refresh {
             guard let values = evaluation.values(.path(path), reader) else { return nil }
             writer.count(values.count)
             let encoded = values.map(CompiledRequest.encoded)

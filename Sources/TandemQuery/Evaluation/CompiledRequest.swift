@@ -11,7 +11,7 @@ public struct CompiledRequest: Sendable {
     /// The key path of section names.
     public let sectionKeyPath: String?
     /// The key paths whose values refresh a row.
-    public let refreshKeyPaths: [String]
+    public var refreshKeyPaths: [String] { refresh.map(\.keyPath) }
     /// The model.
     public let model: CompiledModel
     /// The fetched entity.
@@ -34,7 +34,7 @@ public struct CompiledRequest: Sendable {
     let predicate: PredicateNode?
     let sort: [(path: CompiledPath, key: SortKey)]
     let sectionPath: CompiledPath?
-    let refreshPaths: [CompiledPath]
+    let refresh: [(keyPath: String, path: CompiledPath)]
     /// The first to-one relationship that begins a one-hop path of a sort key or of the sections.
     let placingSlot: Int?
 
@@ -61,7 +61,6 @@ public struct CompiledRequest: Sendable {
         }
         self.request = request
         self.sectionKeyPath = sectionKeyPath
-        self.refreshKeyPaths = refreshKeyPaths
         self.model = model
         self.entity = entity
         var resolver = PathResolver(model, entity)
@@ -74,7 +73,7 @@ public struct CompiledRequest: Sendable {
         self.predicate = predicate
         sort = try KeyPaths.sort(request.sort, &resolver)
         sectionPath = try KeyPaths.section(sectionKeyPath, &resolver)
-        refreshPaths = try KeyPaths.refresh(refreshKeyPaths, &resolver)
+        refresh = Array(zip(refreshKeyPaths, try KeyPaths.refresh(refreshKeyPaths, &resolver)))
         let placing = [sectionPath].compactMap { $0 } + sort.map(\.path)
         placingSlot =
             placing.first { $0.root == 0 && $0.hops.count == 1 && !$0.isToMany }?.hops[0].slot

@@ -36,6 +36,14 @@ enum PredicateCast {
 }
 
 extension Value {
+    /// Whether the value is an integer, a double or a decimal.
+    var isNumber: Bool {
+        switch self {
+        case .int, .double, .decimal: true
+        default: false
+        }
+    }
+
     /// Returns the value converted to another type; nil if that is impossible or would lose
     /// information.
     ///

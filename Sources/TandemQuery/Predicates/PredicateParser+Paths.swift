@@ -115,13 +115,3 @@ extension QueryExpression {
         }
     }
 }
-
-extension Value {
-    /// Whether the value is an integer, a double or a decimal.
-    var isNumber: Bool {
-        switch self {
-        case .int, .double, .decimal: true
-        default: false
-        }
-    }
-}

@@ -12,21 +12,14 @@ final class FetchMatches {
     typealias Match = SortKeyArena.SortEntry
 
     private let request: CompiledRequest
-    private let part: FetchResultKind
     private let view: StoreView
     private let budget: ReadBudget
     private let reader: HistoricalReader
     /// The graph to read; nil for the view's own position.
     private let past: HistoricalGraph?
-    private let limit: Int?
-    /// Whether the row of every match is in the answer.
-    private let keepsRows: Bool
+    private let demand: Demand
     /// The details of each match, if the request opens a list.
     private var details: ListDetailCollector?
-    /// The maximum number of objects of a list that is answered with rows.
-    private let rowsUpTo: Int
-    /// The number of matches up to which their rows are kept.
-    private let keptUpTo: Int
     private let keys: GroupedKeys
     private let arena: SortKeyArena
     /// The rows of the matches in the order of evaluation, if they are kept.
@@ -34,9 +27,6 @@ final class FetchMatches {
     private var found: [Match] = []
     /// The number of matches, if only that is requested.
     private var counted = 0
-    /// The number of leading matches that make up the answer; nil if candidates come in another
-    /// order.
-    private let enough: Int?
     private(set) var rowsRead = 0
     /// The number of keys that were read to find candidates.
     private(set) var keysRead = 0
@@ -48,29 +38,22 @@ final class FetchMatches {
         _ past: HistoricalGraph?, _ budget: ReadBudget
     ) {
         self.request = request
-        self.part = part
-        enough = plan.isOrdered && part != .count ? request.wanted : nil
         self.view = view
         self.past = past
         self.budget = budget
         reader = HistoricalReader(store: StoreReader(view, budget: budget), past: past)
-        limit = part == .count ? 0 : request.request.limit.map { max(0, $0) }
-        keepsRows = part == .rows && limit == nil
+        demand = Demand(request, plan, part)
         if case .list(let hops) = part {
             keys = GroupedKeys(of: request, sections: true)
             details = ListDetailCollector(hops, keys)
-            rowsUpTo = hops.rowsUpTo
         } else {
             keys = GroupedKeys(of: request)
-            rowsUpTo = 0
         }
-        // Rows that are not read can't be kept.
-        keptUpTo = plan.needsNoRows(for: part) ? 0 : rowsUpTo
         arena = SortKeyArena(keys)
     }
 
     /// Whether all matches of the answer were found.
-    var hasEnough: Bool { enough.map { matchCount >= $0 } ?? false }
+    var hasEnough: Bool { demand.enough.map { matchCount >= $0 } ?? false }
 
     /// Accounts for keys that were read to find candidates; `collected` candidates have been
     /// collected so far.
@@ -160,7 +143,7 @@ final class FetchMatches {
         budget.beginObject()
         guard let matches = request.matches(object, row, reader) else { return unsettled }
         guard matches else { return nil }
-        guard limit != 0 else {
+        guard demand.limit != 0 else {
             counted += 1
             return nil
         }
@@ -188,7 +171,7 @@ final class FetchMatches {
     /// All rows are kept for a request for rows; for a list, rows are kept until it has too many
     /// objects to be answered with rows.
     private func keep(_ row: RowView, of match: Match, _ version: UInt64) {
-        guard keepsRows || match.ordinal < keptUpTo else { return letRowsGo() }
+        guard demand.keepsRows || match.ordinal < demand.keptUpTo else { return letRowsGo() }
         assert(rows.count == Int(match.ordinal), "A kept row has the ordinal of its match.")
         let before = rows.byteCount
         rows.append(match.object, version: version, row: row.bytes)
@@ -206,7 +189,7 @@ final class FetchMatches {
     private var unsettled: StoreError { budget.refusal ?? budget.failure ?? view.unreadable }
 
     private func append(_ object: ObjectReference, _ key: [UInt8]) {
-        if limit == 0 { counted += 1 } else { append(arena.add(object, key)) }
+        if demand.limit == 0 { counted += 1 } else { append(arena.add(object, key)) }
     }
 
     private func append(_ match: Match) {
@@ -246,23 +229,23 @@ final class FetchMatches {
     /// The number is exact for a count and without a limit; otherwise it is at most offset plus
     /// limit.
     var count: Int {
-        guard part != .count, let wanted = request.wanted else { return matchCount }
+        guard !demand.isCount, let wanted = request.wanted else { return matchCount }
         return min(wanted, matchCount)
     }
 
     /// Returns the matches from offset to limit, in the request's order.
     func answer() -> ArraySlice<Match> {
-        guard limit != 0 else { return [] }
+        guard demand.limit != 0 else { return [] }
         let start = min(max(0, request.request.offset), found.count)
         // A client may send any numbers, so nothing that could overflow is added here.
-        let wanted = limit.map { min($0, found.count - start) }
+        let wanted = demand.limit.map { min($0, found.count - start) }
         return found[start..<(start + (wanted ?? found.count - start))]
     }
 
     /// Returns the placements of matches if they form a list that is too long to be answered with
     /// rows.
     func places(of matches: ArraySlice<Match>) throws(StoreError) -> ListPlacements? {
-        matches.count > rowsUpTo ? try details?.places(of: matches, arena, keys) : nil
+        matches.count > demand.rowsUpTo ? try details?.places(of: matches, arena, keys) : nil
     }
 
     /// Returns the rows of matches, and reads those that were not kept.
@@ -291,4 +274,31 @@ final class FetchMatches {
 
 extension StoreError {
     fileprivate func raise() throws(StoreError) { throw self }
+}
+
+/// Which of the matches, and what of them, the answer contains.
+private struct Demand {
+    /// Whether only the number of matches is requested.
+    let isCount: Bool
+    /// The largest number of objects in the answer; 0 if they are only counted, nil for all.
+    let limit: Int?
+    /// Whether the row of every match is in the answer.
+    let keepsRows: Bool
+    /// The maximum number of objects of a list that is answered with rows.
+    let rowsUpTo: Int
+    /// The number of matches up to which their rows are kept.
+    let keptUpTo: Int
+    /// The number of leading matches that make up the answer; nil if candidates come in another
+    /// order.
+    let enough: Int?
+
+    init(_ request: CompiledRequest, _ plan: FetchPlan, _ part: FetchResultKind) {
+        isCount = part == .count
+        enough = plan.isOrdered && !isCount ? request.wanted : nil
+        limit = isCount ? 0 : request.request.limit.map { max(0, $0) }
+        keepsRows = part == .rows && limit == nil
+        rowsUpTo = if case .list(let hops) = part { hops.rowsUpTo } else { 0 }
+        // Rows that are not read can't be kept.
+        keptUpTo = plan.needsNoRows(for: part) ? 0 : rowsUpTo
+    }
 }

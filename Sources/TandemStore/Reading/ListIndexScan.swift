@@ -9,31 +9,31 @@ import TandemQuery
 final class ListIndexScan {
     private let request: CompiledRequest
     private let view: StoreView
-    private let index: IndexPlaces
-    private let ranges: [KeyRange]
+    private let source: (index: IndexPlaces, ranges: [KeyRange])
     /// The requested hops; nil if only the order is needed.
     private let hops: ListHops?
-    private let hopCount: Int
     private let keys: GroupedKeys
     private let budget: ReadBudget
     private let reader: HistoricalReader
     private let records = ListRecordArena()
     /// The objects read, by related object.
     private var segments: [ListSegment] = []
-    /// The related object of the last segment; nil if no further object may join that segment.
-    private var related: ObjectNumber??
-    private var reached: [ObjectReference] = []
-    /// For each related object's index, the index of the reached object from 1; 0 if not looked up
-    /// yet.
-    private var reachedPlaces: [UInt32] = []
+    private var last: LastObject
+    private var reached = ReachedObjects()
     /// The number of objects before the last segment.
     private var countBefore = 0
     /// The total size of the prefixes of all sort keys in bytes.
     private var prefixBytes = 0
     private(set) var rowsRead = 0
     private(set) var keysRead = 0
-    /// The entity of the last object; it is one of the request's entities.
-    private var lastTag: EntityTag
+
+    /// The object added last.
+    private struct LastObject {
+        /// Its entity, which is one of the request's entities.
+        var tag: EntityTag
+        /// Its related object; nil if no further object may join the last segment.
+        var related: ObjectNumber??
+    }
 
     /// Creates a reader for a plan; nil if the plan's index does not yield the list group by group.
     convenience init?(
@@ -53,12 +53,11 @@ final class ListIndexScan {
     ) {
         keys = GroupedKeys(of: request, sections: hops != nil)
         guard index.isGrouped, keys.isGrouped else { return nil }
-        (self.request, self.view, self.index, self.hops) = (request, view, index, hops)
-        hopCount = hops?.count ?? 0
+        (self.request, self.view, self.hops) = (request, view, hops)
+        source = (index, ranges)
         self.budget = budget
         reader = HistoricalReader(store: StoreReader(view, budget: budget), past: nil)
-        self.ranges = ranges
-        lastTag = request.entity.tag
+        last = LastObject(tag: request.entity.tag)
     }
 
     /// Reads the list; returns nil if it is short enough to be answered with rows.
@@ -66,7 +65,7 @@ final class ListIndexScan {
     /// Throws ``StoreError``: `tooMuch` for keys of 4 GiB or more, and the errors of the budget's
     /// check.
     func read() throws(StoreError) -> ListInParts? {
-        for range in ranges { try read(range) }
+        for range in source.ranges { try read(range) }
         if let hops, records.count <= hops.rowsUpTo { return nil }
         let keyBytes = records.bytes - records.count * ListRecordStorage.header + prefixBytes
         guard keyBytes <= Int(UInt32.max) else {
@@ -75,7 +74,8 @@ final class ListIndexScan {
                 "the sort keys of the list's objects have \(keyBytes) bytes; fetch fewer objects")
         }
         try budget.runCheck(bytes + keyBytes)
-        let head = ListPlacements(sections: keys.sections, reached: reached, hops: hopCount)
+        let head = ListPlacements(
+            sections: keys.sections, reached: reached.objects, hops: hops?.count ?? 0)
         return ListInParts(
             records, segments.sorted { keys.precedes($0.group, $1.group) }, keys, head,
             givesKeys: hops != nil, keyBytes: keyBytes, linksUpTo: hops?.rowsUpTo ?? 0)
@@ -84,7 +84,7 @@ final class ListIndexScan {
     /// The approximate size of the data held, in bytes.
     private var bytes: Int {
         records.bytes + segments.count * MemoryLayout<ListSegment>.stride + keys.bytes
-            + reached.count * 24
+            + reached.objects.count * 24
     }
 
     // MARK: Reading
@@ -93,24 +93,24 @@ final class ListIndexScan {
         var (storage, count) = (records.storage, 0)
         defer { endRead(storage, count) }
         let transaction = try view.current
-        let (longest, table) = (index.longestRest, view.tables.indexes)
+        let (longest, table) = (source.index.longestRest, view.tables.indexes)
         let decoder = view.decoder
-        var (tag, known) = (lastTag, related)
-        try index.withReader { reader throws(StoreError) in
+        var (tag, known) = (last.tag, last.related)
+        try source.index.withReader { reader throws(StoreError) in
             try transaction.scan(table, in: range) { (key, value) throws(StoreError) in
                 count += 1
                 try budget.charge(1, heldBytes: bytes + storage.bytes)
                 let object = try decoder.object(endOf: key, value, in: .indexes)
                 if object.tag != tag {
                     guard request.includes(tag: object.tag) else { return }
-                    (tag, lastTag) = (object.tag, object.tag)
+                    (tag, last.tag) = (object.tag, object.tag)
                 }
                 let (target, rest) = reader.read(key, into: storage.room(longest))
                 if let known, target == .known(known) {
                     storage.append(object, rest: rest)
                 } else {
                     try begin(object, target, rest, &storage)
-                    known = related
+                    known = last.related
                 }
             }
         }
@@ -136,23 +136,20 @@ final class ListIndexScan {
         } else {
             try evaluate(object, &storage)
         }
-        related = .some(target)
+        last.related = .some(target)
     }
 
     /// Returns the index of a related object among the reached objects; nil if it is not known yet.
     private func link(_ place: GroupedKeys.Place) -> UInt32? {
-        guard hopCount > 0, place.related >= 0 else { return 0 }
-        guard place.related < reachedPlaces.count, reachedPlaces[place.related] != 0 else {
-            return nil
-        }
-        return reachedPlaces[place.related]
+        guard let hops, hops.count > 0, place.related >= 0 else { return 0 }
+        return reached.link(place.related)
     }
 
     /// Adds an object, using its row.
     private func evaluate(
         _ object: ObjectReference, _ storage: inout ListRecordStorage
     ) throws(StoreError) {
-        related = nil
+        last.related = nil
         guard let value = try view.current.get(view.tables.rows, SmallKey(row: object)) else {
             throw view.unreadable
         }
@@ -165,24 +162,15 @@ final class ListIndexScan {
             else { throw budget.refusal ?? budget.failure ?? view.unreadable }
             let target = keys.slot.flatMap { row.reference($0, in: entity) }
             open(
-                place, link: link(place) ?? target.map { reach($0, by: place.related) } ?? 0,
+                place, link: link(place) ?? target.map { reached.add($0, by: place.related) } ?? 0,
                 storage)
             storage.append(object, keys.rest.bytes)
         }
     }
 
-    /// Adds a related object to the reached objects, and returns its index from 1.
-    private func reach(_ object: ObjectReference, by place: Int) -> UInt32 {
-        while reachedPlaces.count <= place { reachedPlaces.append(0) }
-        assert(reachedPlaces[place] == 0, "A related object is reached once.")
-        reached.append(object)
-        reachedPlaces[place] = UInt32(reached.count)
-        return UInt32(reached.count)
-    }
-
     private func open(_ place: GroupedKeys.Place, link: UInt32, _ storage: ListRecordStorage) {
-        if let last = segments.last, last.group == place.group, last.section == place.section,
-            last.link == link
+        if let open = segments.last, open.group == place.group, open.section == place.section,
+            open.link == link
         {
             return
         }
@@ -208,4 +196,27 @@ final class ListIndexScan {
 extension CompiledRequest {
     /// Whether the answer has all matches.
     var isWhole: Bool { request.limit == nil && request.offset <= 0 }
+}
+
+/// The related objects that a list shows, in the order in which they were reached.
+private struct ReachedObjects {
+    private(set) var objects: [ObjectReference] = []
+    /// For each related object's index, the index of the reached object from 1; 0 if not looked up
+    /// yet.
+    private var links: [UInt32] = []
+
+    /// Returns the index of a related object from 1; nil if it was not reached yet.
+    func link(_ place: Int) -> UInt32? {
+        guard place < links.count, links[place] != 0 else { return nil }
+        return links[place]
+    }
+
+    /// Adds a related object, and returns its index from 1.
+    mutating func add(_ object: ObjectReference, by place: Int) -> UInt32 {
+        while links.count <= place { links.append(0) }
+        assert(links[place] == 0, "A related object is reached once.")
+        objects.append(object)
+        links[place] = UInt32(objects.count)
+        return UInt32(objects.count)
+    }
 }
