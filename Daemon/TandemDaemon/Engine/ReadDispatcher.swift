@@ -103,7 +103,6 @@ final class ReadDispatcher {
         session.read = read
         // All earlier transactions were pushed under the former interests, and the answer is at
         // this position or later.
-        read.interestsBefore = session.interests
         pushes.follow(question.interests, session)
         if !startable()(read) { limitCounters.record(.readerThreads) }
         waiting.add(read)
@@ -251,7 +250,7 @@ final class ReadDispatcher {
         if read.isSearch { return finishSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
-            read.isAnswered = true
+            read.beginAnswer()
             makeRoom(for: read)
         }
         queues.read(read.session)
@@ -260,7 +259,7 @@ final class ReadDispatcher {
     /// Records the objects found, for the batch that searched for them.
     private func finishSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
-        read.isOver = true
+        read.end()
         bytes.uncount(read)
         let result: SearchOutcome.Result =
             if let found = state.found {
@@ -284,10 +283,10 @@ final class ReadDispatcher {
         session.tookAt = clock.monotonicNanoseconds
         while session.outboundBytes < limits.chunkBytes, let message = job.dequeueMessage() {
             session.answer(message, to: read.id)
-            read.hasSent = true
+            read.didSend()
             guard message.isLast else { continue }
             drop(session)
-            return reporter.recordAnswered(read.message, session, since: read.arrival)
+            return reporter.recordAnswered(read.message, session, since: read.request.arrival)
         }
         if let failure = state.failure, !job.hasMessages { return reject(read, told(failure)) }
         bytes.recount(read)
@@ -311,7 +310,7 @@ final class ReadDispatcher {
     private func fail(_ read: PendingRead, _ error: TandemError) {
         if read.isSearch {
             waiting.remove(read)
-            read.isOver = true
+            read.end()
             searches.append(SearchOutcome(read: read, result: .failed(error)))
             return bytes.uncount(read)
         }
@@ -324,7 +323,7 @@ final class ReadDispatcher {
         let session = read.session
         drop(session)
         session.answer(.failure(error), to: read.id)
-        reporter.recordAnswered(read.message, session, since: read.arrival)
+        reporter.recordAnswered(read.message, session, since: read.request.arrival)
     }
 
     // MARK: Bounds
@@ -426,7 +425,7 @@ final class ReadDispatcher {
     /// Ends a read whose result is no longer needed.
     func forget(_ read: PendingRead) {
         waiting.remove(read)
-        read.isOver = true
+        read.end()
         if read.job?.cancel() ?? true { running.removeAll { $0 === read } }
         bytes.uncount(read)
     }
