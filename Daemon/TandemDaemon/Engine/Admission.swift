@@ -41,9 +41,9 @@ final class Admission {
             reject(socket, peer, unit, ending)
             return nil
         }
-        let session = Session(
-            id: nextSession, socket: socket, peer: peer, unit: unit,
-            now: clock.monotonicNanoseconds, committer: committer, role: role)
+        let client = ClientIdentity(
+            id: nextSession, peer: peer, unit: unit, role: role, now: clock.monotonicNanoseconds)
+        let session = Session(of: client, on: socket, committer: committer)
         nextSession += 1
         assert(sessions[session.id] == nil, "The id of a session is used once.")
         sessions[session.id] = session
@@ -103,20 +103,21 @@ final class Admission {
     func adopt(_ roles: RolePolicy) -> [Session] {
         self.roles = roles
         return ordered.filter { session in
-            session.role = role(of: session.peer)
-            return session.role == .none
+            session.assign(role(of: session.peer))
+            return session.client.role == .none
         }
     }
 
     /// Checks that a session has at least the given role; otherwise logs, counts and throws
     /// `denied`.
     func authorize(_ role: Role, of session: Session, to action: String) throws(TandemError) {
-        guard session.role < role else { return }
+        guard session.client.role < role else { return }
         reporter.denied(session, action)
         throw TandemError(
             .denied,
-            "uid \(session.peer.uid) has the role \(session.role), but needs the role \(role) to "
-                + "\(action); an administrator assigns roles in the daemon's configuration")
+            "uid \(session.peer.uid) has the role \(session.client.role), but needs the role "
+                + "\(role) to \(action); an administrator assigns roles in the daemon's "
+                + "configuration")
     }
 
     // MARK: Incomplete messages
@@ -134,7 +135,8 @@ final class Admission {
                 greeting.remove(id)
                 continue
             }
-            guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
+            guard now > session.client.connectedAt + limit,
+                session.machine.helloTimedOut() == .close
             else { continue }
             let error = limitCounters.refusal(
                 .handshakeMilliseconds, limits, "no hello arrived in time", code: .timeout)

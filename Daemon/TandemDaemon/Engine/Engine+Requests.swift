@@ -67,7 +67,7 @@ extension Engine {
         }
         do {
             try WireLimits.check(name: hello.author, of: "author")
-            session.author = hello.author
+            session.introduce(author: hello.author)
             if let text = hello.model { try install(declared: text, session) }
             try Greeter(committer: committer, pushes: pushes, announcement: queues.announcement)
                 .welcome(hello, id, session)

@@ -39,7 +39,7 @@ struct Greeter {
         let none = Lease(first: 0, count: 0, epoch: committer.logPosition.epoch)
         let most = UInt32(committer.limits.leaseNumbers)
         let count = min(wanted ?? most, most)
-        guard session.role >= .writer, count > 0 else { return none }
+        guard session.client.role >= .writer, count > 0 else { return none }
         do {
             return try committer.lease(count)
         } catch let error as TandemError where error.code == .readOnly {

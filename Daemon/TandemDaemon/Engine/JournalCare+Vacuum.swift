@@ -65,7 +65,7 @@ extension JournalCare {
 
 extension Session {
     /// The name of a client in messages.
-    fileprivate var nameForPeople: String { "\(id) (\(author), pid \(peer.pid))" }
+    fileprivate var nameForPeople: String { "\(id) (\(client.author), pid \(peer.pid))" }
 }
 
 extension Vacuum {

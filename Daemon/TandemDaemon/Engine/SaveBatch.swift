@@ -34,7 +34,8 @@ final class SaveBatch {
             if !request.onlyAsks {
                 try admission.authorize(.writer, of: session, to: "save")
             }
-            let principal = try session.principal(author: request.author, context: request.context)
+            let principal = try session.client.principal(
+                author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):
                 planned.append(

@@ -116,9 +116,9 @@ struct StatusReport {
 
     private func client(_ session: Session) -> JSON {
         .object([
-            "id": .int(Int64(session.id)), "author": .string(session.author),
+            "id": .int(Int64(session.id)), "author": .string(session.client.author),
             "uid": .int(Int64(session.peer.uid)), "pid": .int(Int64(session.peer.pid)),
-            "unit": .string(session.unit), "role": .string(session.role.rawValue),
+            "unit": .string(session.client.unit), "role": .string(session.client.role.rawValue),
             "position": .int(Int64(session.sent)),
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),

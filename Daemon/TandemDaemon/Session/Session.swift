@@ -26,13 +26,8 @@ final class Session {
         static let rows = Marks(rawValue: 16)
     }
 
-    let id: UInt64
+    private(set) var client: ClientIdentity
     let socket: any ClientChannel
-    let peer: PeerCredentials
-    let unit: String
-    /// The permissions of the client.
-    var role: Role
-    let connectedAt: UInt64
     var decoder = ClientMessageDecoder()
     var machine: DaemonSessionStateMachine
     var isClosing = false
@@ -40,9 +35,6 @@ final class Session {
     var unfinishedBytes = 0
     /// The arrival time of that message's first bytes; nil if there is none.
     var unfinishedSince: UInt64?
-    var author = ""
-    /// The hash of the model that the client declared; nil if it uses the store's model.
-    var declaredHash: StableHash?
     /// The sessions with the same interests, including this one; nil before the hello.
     ///
     /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
@@ -85,32 +77,30 @@ final class Session {
     private(set) var requests: UInt64 = 0
 
     init(
-        id: UInt64, socket: any ClientChannel, peer: PeerCredentials, unit: String, now: UInt64,
-        committer: Committer, role: Role
+        of client: ClientIdentity, on socket: any ClientChannel, committer: Committer
     ) {
-        self.id = id
-        self.socket = socket
-        self.peer = peer
-        self.unit = unit
-        self.role = role
-        connectedAt = now
-        self.committer = committer
+        (self.client, self.socket, self.committer) = (client, socket, committer)
         source = TransactionSource(committer.journal)
         readSource = TransactionSource(committer.journal)
         machine = DaemonSessionStateMachine(
             requestsInFlight: committer.limits.requestsInFlight)
     }
 
-    /// Returns the principal of a save of this session.
-    ///
-    /// Throws `usage` for names longer than ``WireLimits/nameBytes``.
-    func principal(author: String?, context: String) throws(TandemError) -> Principal {
-        if let author { try WireLimits.check(name: author, of: "author") }
-        try WireLimits.check(name: context, of: "context")
-        return Principal(
-            author: author ?? self.author, context: context, unit: unit, uid: peer.uid,
-            gid: peer.gid, pid: UInt32(bitPattern: peer.pid))
-    }
+    // MARK: Client
+
+    var id: UInt64 { client.id }
+    var peer: PeerCredentials { client.peer }
+
+    /// Replaces the role of the client.
+    func assign(_ role: Role) { client.assign(role) }
+
+    /// Records the author that the client's hello names.
+    func introduce(author: String) { client.introduce(author: author) }
+
+    /// Records the model that the client's hello declares.
+    func declare(model hash: StableHash) { client.declare(model: hash) }
+
+    // MARK: State
 
     /// The position up to which every transaction was considered for this client.
     var sent: UInt64 { lagPosition ?? committer.position }
