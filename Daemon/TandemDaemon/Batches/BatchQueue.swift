@@ -113,7 +113,7 @@ struct BatchQueue {
     private mutating func dequeue(_ next: Waiting) -> (any BatchTask)? {
         guard case .rows(let session) = next else { return next.batch }
         session.marks.remove(.rows)
-        guard session.hasRows, let (insert, id) = session.dequeueRows() else { return nil }
+        guard session.hasRows, let (insert, id) = session.input.popRows() else { return nil }
         if session.hasRows { add(rowsOf: session) }
         return BatchInsertTask(insert, id, session)
     }

@@ -154,7 +154,7 @@ final class Admission {
         return ordered.compactMap { session in
             // A client isn't at fault for bytes that wait in its socket until its saves are
             // answered.
-            guard let since = session.unfinishedSince, session.isReady, now > since + limit,
+            guard let since = session.input.unfinishedSince, session.isReady, now > since + limit,
                 session.waitingSaves == 0, session.wants.contains(.read)
             else { return nil }
             let error = limitCounters.refusal(
@@ -167,15 +167,14 @@ final class Admission {
     /// Counts the bytes of a connection's incomplete message; returns an error to end the
     /// connection if a limit is exceeded.
     func countUnfinished(_ session: Session) -> Ending? {
-        let bytes = session.decoder.bufferedBytes
-        unfinished.replace(session.unfinishedBytes, by: bytes, of: session.peer.uid)
-        session.unfinishedBytes = bytes
+        let before = session.input.countUnfinished()
+        unfinished.replace(before, by: session.input.unfinishedBytes, of: session.peer.uid)
         guard let (limit, text) = unfinishedExcess(session) else { return nil }
         return Ending(limitCounters.refusal(limit, limits, text), .unfinished)
     }
 
     private func unfinishedExcess(_ session: Session) -> (Limit, String)? {
-        guard session.unfinishedBytes > 0 else { return nil }
+        guard session.input.unfinishedBytes > 0 else { return nil }
         let ofUser = unfinished.bytes(of: session.peer.uid)
         if ofUser > limits.unfinishedBytesPerUser {
             return (
@@ -193,8 +192,6 @@ final class Admission {
 
     /// Stops counting a connection's incomplete message.
     private func stopCounting(_ session: Session) {
-        unfinished.replace(session.unfinishedBytes, by: 0, of: session.peer.uid)
-        session.unfinishedBytes = 0
-        session.unfinishedSince = nil
+        unfinished.replace(session.input.stopCounting(), by: 0, of: session.peer.uid)
     }
 }

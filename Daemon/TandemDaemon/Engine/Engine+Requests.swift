@@ -47,7 +47,8 @@ extension Engine {
             // The duration of syncs and batches depends on what they wait for, so it isn't
             // recorded.
             case .sync, .batch: break
-            default: reporter.recordAnswered(message, session, since: session.askedAt)
+            default:
+                reporter.recordAnswered(message, session, since: session.input.asked.arrival)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)

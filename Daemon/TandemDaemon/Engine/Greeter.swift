@@ -24,8 +24,7 @@ struct Greeter {
             resumed: resume != nil, model: committer.store.modelBytes, lease: lease,
             saveIDFloor: committer.store.saveFloor, isReadOnly: announcement.state.isReadOnly,
             server: "tandemd", limits: limits)
-        session.decoder.frameBytes = limits.frameBytes
-        session.decoder.messageBytes = limits.messageBytes
+        session.input.bound(frameBytes: limits.frameBytes, messageBytes: limits.messageBytes)
         session.answer(.welcome(welcome), to: id)
         _ = session.machine.welcomed(cursor: session.sent)
         assert(session.isReady, "A welcomed session is ready.")

@@ -80,14 +80,14 @@ final class ReadDispatcher {
             committer: committer, session: session, care: care, effort: effort)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
-            return reporter.recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
         }
         if case .fetch(let fetch) = message,
             let answer = try StoreError.mappingReadErrors(committer, { try answerer.lookUp(fetch) })
         {
             pushes.follow(fetch.interests, session)
             session.answer(answer, to: id)
-            return reporter.recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
         }
         let question = try answerer.question(message)
         if let answer = try StoreError.mappingReadErrors(
@@ -95,7 +95,7 @@ final class ReadDispatcher {
         {
             pushes.follow(question.interests, session)
             session.answer(answer, to: id)
-            return reporter.recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
         }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,

@@ -43,7 +43,7 @@ final class SaveBatch {
             }
         } catch let error as TandemError {
             refusals.append((session, id, error))
-            session.awaitsRefusal = true
+            session.input.awaitRefusal()
         }
         assert(savers.count == planned.count + refusals.count, "Each save is planned or rejected.")
     }
@@ -84,7 +84,7 @@ final class SaveBatch {
     /// Answers the rejected saves.
     func answerRefused() {
         for (session, id, error) in refusals where !session.isClosing {
-            session.awaitsRefusal = false
+            session.input.didRefuse()
             reporter.refused(session, error)
             session.answer(.failure(error), to: id)
         }

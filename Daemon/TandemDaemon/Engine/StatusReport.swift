@@ -122,7 +122,7 @@ struct StatusReport {
             "position": .int(Int64(session.sent)),
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),
-            "requests": .int(Int64(session.requests)), "pushes": .int(Int64(session.pushes)),
+            "requests": .int(Int64(session.input.messages)), "pushes": .int(Int64(session.pushes)),
             "request": session.read.map { .string("\($0.id) \($0.message.subject)") } ?? .null,
             "entities": .array(entities(session).map { .string($0) }),
             "pins": .int(Int64(session.pins.count)),

@@ -40,8 +40,9 @@ final class PendingRead {
         _ message: ClientMessage, _ id: UInt32, _ purpose: ReadJob.Purpose, of session: Session,
         needed: UInt64, modelPosition: UInt64
     ) {
+        let asked = session.input.asked
         request = RequestQueue.Waiting(
-            id: id, message: message, bytes: session.askedBytes, arrival: session.askedAt)
+            id: id, message: message, bytes: asked.bytes, arrival: asked.arrival)
         (self.purpose, self.session) = (purpose, session)
         (self.needed, self.modelPosition) = (needed, modelPosition)
         if case .answer(let question, _) = purpose {

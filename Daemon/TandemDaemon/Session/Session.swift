@@ -12,7 +12,7 @@ import TandemWire
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
-/// - `requestQueue`: requests that wait for their turn, or for the session to become current.
+/// - `input`: received bytes, and requests that wait for their turn.
 /// - `held`: answers that must follow pushes still to be queued.
 /// - `output`: the bytes that the socket has not accepted yet.
 final class Session {
@@ -28,13 +28,9 @@ final class Session {
 
     private(set) var client: ClientIdentity
     let socket: any ClientChannel
-    var decoder = ClientMessageDecoder()
+    var input = SessionInput()
     var machine: DaemonSessionStateMachine
     var isClosing = false
-    /// The bytes of an incomplete message, as counted by ``UnfinishedMessages``.
-    var unfinishedBytes = 0
-    /// The arrival time of that message's first bytes; nil if there is none.
-    var unfinishedSince: UInt64?
     /// The sessions with the same interests, including this one; nil before the hello.
     ///
     /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
@@ -43,13 +39,8 @@ final class Session {
     private(set) var groupID: UInt64 = 0
     var lagPosition: UInt64?
     var marks: Marks = []
-    private(set) var requestQueue = RequestQueue()
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
-    /// The bytes of the request most recently removed from the queue.
-    private(set) var askedBytes = 0
-    /// The arrival time of the request most recently removed from the queue.
-    private(set) var askedAt: UInt64 = 0
     var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The running read; later requests wait for it.
@@ -58,9 +49,6 @@ final class Session {
     let readSource: TransactionSource
     /// The pinned positions, by the client's pin numbers.
     var pins: [UInt32: PinLease] = [:]
-    /// Whether a rejected save is still to be answered after the flush; the socket is not read
-    /// before.
-    var awaitsRefusal = false
     /// Whether the client is to be sent a progress mark, unless it already knows the position.
     var needsProgressMark = false
     let source: TransactionSource
@@ -74,7 +62,6 @@ final class Session {
     var wasOverfull = false
     /// The last time at which the socket had accepted all chunks of an answer sent so far.
     var tookAt: UInt64 = 0
-    private(set) var requests: UInt64 = 0
 
     init(
         of client: ClientIdentity, on socket: any ClientChannel, committer: Committer
@@ -113,10 +100,10 @@ final class Session {
     var interests: Set<EntityTag> { group?.interests ?? [] }
 
     /// The bytes of the queued requests and of the batch-insert chunks.
-    var inboundBytes: Int { requestQueue.bytes }
+    var inboundBytes: Int { input.queue.bytes }
 
     /// The number of queued saves; the socket is not read while there are any.
-    var waitingSaves: Int { requestQueue.saves }
+    var waitingSaves: Int { input.queue.saves }
 
     /// The number of pushes sent or queued.
     var pushes: UInt64 { output.pushes }
@@ -142,11 +129,11 @@ final class Session {
     var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
 
     /// Whether chunks of batch inserts wait and there is room for their answers.
-    var hasRows: Bool { isReady && requestQueue.hasRows && !isOverfull }
+    var hasRows: Bool { isReady && input.queue.hasRows && !isOverfull }
 
     /// The socket events for which the poller should watch.
     var wants: Interest {
-        let waits = read != nil || requestQueue.hasRows
+        let waits = read != nil || input.queue.hasRows
         let isBusy = waits && inboundBytes > committer.limits.inboundBytes
         let reads: Interest = isBusy || (waitingSaves > 0 && isOverfull) ? [] : .read
         return isWaitingToWrite ? reads.union(.write) : reads
@@ -157,32 +144,11 @@ final class Session {
 
     // MARK: Requests
 
-    func countRequest() { requests += 1 }
-
-    /// Records the arrival time of received bytes, and so of the requests that they complete.
-    func recordArrival(at time: UInt64) { requestQueue.recordArrival(at: time) }
-
-    /// Queues a request.
-    func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
-        requestQueue.append(envelope, bytes: bytes)
-    }
-
-    /// Removes and returns the first queued save.
-    func dequeueSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
-        guard let first = requestQueue.popSave(), case .save(let request) = first.message else {
-            return nil
-        }
-        return (first.id, request, first.arrival)
-    }
-
-    /// Removes and returns the first chunk of a batch insert.
-    func dequeueRows() -> (insert: BatchInsert, id: UInt32)? { requestQueue.popRows() }
-
     /// Whether the first request can be answered now.
     ///
     /// After the hello, a save can't be answered yet: it waits for a batch.
     var hasQuestion: Bool {
-        guard let first = requestQueue.waiting.first, read == nil else { return false }
+        guard let first = input.queue.waiting.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
     }
 
@@ -198,17 +164,12 @@ final class Session {
     /// Removes and returns the first queued request, if it can be answered.
     func dequeueQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
-        let first = requestQueue.popFirst()
-        (askedBytes, askedAt) = (first.bytes, first.arrival)
-        return (first.id, first.message)
+        return input.popQuestion()
     }
-
-    /// Removes a request cancelled by its client from the queue; returns false if it is not there.
-    func cancel(question id: UInt32) -> Bool { requestQueue.cancel(question: id) }
 
     /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
-        [read?.id].compactMap(\.self) + requestQueue.questions + syncs.map(\.id)
+        [read?.id].compactMap(\.self) + input.queue.questions + syncs.map(\.id)
     }
 
     // MARK: Sending

@@ -57,7 +57,7 @@ extension Session {
     /// Whether the session has no requests and no output, so that pushes are all it needs.
     var isAtRest: Bool {
         isReady && !isClosing && !isWaitingToWrite && !needsProgressMark && outboundBytes == 0
-            && requestQueue.waiting.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
+            && input.queue.waiting.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
     }
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.
