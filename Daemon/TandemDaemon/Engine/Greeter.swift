@@ -16,7 +16,7 @@ struct Greeter {
         let lease = try firstLease(of: session, hello.numbers)
         let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
         let model = committer.store.model
-        session.lagPosition = resume.flatMap { $0 < last ? $0 : nil }
+        session.begin(after: resume.flatMap { $0 < last ? $0 : nil })
         let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
         pushes.move(session, to: Set(tags))
         let welcome = Welcome(

@@ -6,9 +6,8 @@ import TandemWire
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
 /// State:
-/// - `lagPosition`: the position up to which every transaction was considered for this client,
-///   pushed or irrelevant. It is nil while the session is current, and stays nil while irrelevant
-///   transactions are appended. Only ``SubscriberRegistry`` and ``Engine`` change it.
+/// - `subscription`: the group of the session, and the position up to which every transaction was
+///   considered for its client, pushed or irrelevant.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
@@ -31,14 +30,9 @@ final class Session {
     var input = SessionInput()
     var machine: DaemonSessionStateMachine
     var isClosing = false
-    /// The sessions with the same interests, including this one; nil before the hello.
-    ///
-    /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
-    /// sessions. A daemon that is torn down must therefore release both.
-    unowned var group: SubscriberGroup? { didSet { groupID = group?.id ?? 0 } }
-    private(set) var groupID: UInt64 = 0
-    var lagPosition: UInt64?
-    var marks: Marks = []
+    private(set) var subscription: Subscription
+    /// The queues that contain the session.
+    private(set) var marks: Marks = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
     var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
@@ -49,12 +43,7 @@ final class Session {
     let readSource: TransactionSource
     /// The pinned positions, by the client's pin numbers.
     var pins: [UInt32: PinLease] = [:]
-    /// Whether the client is to be sent a progress mark, unless it already knows the position.
-    var needsProgressMark = false
-    let source: TransactionSource
     private let committer: Committer
-    /// The number of changes of the read-only state when it was last sent to this client.
-    var toldAbility: UInt64 = 0
     private var output = SessionOutput()
     /// The socket events for which the poller watches.
     var watched = Interest.read
@@ -67,7 +56,7 @@ final class Session {
         of client: ClientIdentity, on socket: any ClientChannel, committer: Committer
     ) {
         (self.client, self.socket, self.committer) = (client, socket, committer)
-        source = TransactionSource(committer.journal)
+        subscription = Subscription(TransactionSource(committer.journal))
         readSource = TransactionSource(committer.journal)
         machine = DaemonSessionStateMachine(
             requestsInFlight: committer.limits.requestsInFlight)
@@ -87,7 +76,37 @@ final class Session {
     /// Records the model that the client's hello declares.
     func declare(model hash: StableHash) { client.declare(model: hash) }
 
-    // MARK: State
+    // MARK: Subscription
+
+    /// The sessions with the same interests, including this one; nil before the hello.
+    var group: SubscriberGroup? { subscription.group }
+
+    /// The last position considered for this client; nil while the session is current.
+    var lagPosition: UInt64? { subscription.lagPosition }
+
+    /// Records that the session is a member of a group.
+    func join(_ group: SubscriberGroup) { subscription.join(group) }
+
+    /// Records that the session is a member of no group.
+    func leaveGroup() { subscription.leaveGroup() }
+
+    /// Begins pushes after the position from which the client resumes; at the tail if that is nil.
+    func begin(after position: UInt64?) { subscription.begin(after: position) }
+
+    /// Records that transactions after a position are still to be considered.
+    func lag(after position: UInt64) { subscription.lag(after: position) }
+
+    /// Records that the next transaction was considered.
+    func advance(to position: UInt64) { subscription.advance(to: position) }
+
+    /// Records that every transaction up to the tail was considered.
+    func reachTail() { subscription.reachTail() }
+
+    /// Records that the client is to be sent a progress mark.
+    func requestProgressMark() { subscription.requestProgressMark() }
+
+    /// Records that the client was sent the read-only state after a number of changes.
+    func didSend(state changes: UInt64) { subscription.didSend(state: changes) }
 
     /// The position up to which every transaction was considered for this client.
     var sent: UInt64 { lagPosition ?? committer.position }
@@ -98,6 +117,8 @@ final class Session {
 
     /// The entities that the client subscribes to.
     var interests: Set<EntityTag> { group?.interests ?? [] }
+
+    // MARK: State
 
     /// The bytes of the queued requests and of the batch-insert chunks.
     var inboundBytes: Int { input.queue.bytes }
@@ -141,6 +162,20 @@ final class Session {
 
     /// Whether hello and welcome have been exchanged.
     var isReady: Bool { machine.state == .ready }
+
+    // MARK: Queues
+
+    /// Records that a queue contains the session.
+    func enter(_ mark: Marks) {
+        assert(marks.isDisjoint(with: mark), "A queue contains a session once.")
+        marks.insert(mark)
+    }
+
+    /// Records that a queue no longer contains the session.
+    func leave(_ mark: Marks) {
+        assert(marks.contains(mark), "A session in the queue has the mark of the queue.")
+        marks.remove(mark)
+    }
 
     // MARK: Requests
 
@@ -221,9 +256,11 @@ final class Session {
         output.append(body, after: previous)
     }
 
-    /// Queues a progress mark, unless the client already knows the position.
+    /// Queues a requested progress mark, unless the client already knows the position.
     func pushProgress() {
-        guard let previous = machine.pushing(sent) else { return }
+        guard subscription.consumeProgressMark(), let previous = machine.pushing(sent) else {
+            return
+        }
         // A mark is a few bytes, so it always fits a frame.
         try? output.append(.progress(ProgressPush(previous: previous, position: sent)), id: 0)
     }
@@ -245,7 +282,7 @@ final class Session {
     func took(_ run: SharedPushBatch) {
         _ = machine.pushing(run.cursor)
         output.took(run)
-        source.rest()
+        subscription.source.rest()
     }
 
     /// Removes queued bytes that the socket has accepted already.
