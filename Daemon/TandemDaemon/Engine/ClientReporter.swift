@@ -46,7 +46,7 @@ final class ClientReporter {
 
     /// Counts and logs the end of a connection; without a reason, it counts as a regular close.
     func disconnected(_ session: Session, because reason: String?, _ refusal: Refusal) {
-        metrics.sentBefore += session.written
+        metrics.sentBefore += session.output.written
         guard let reason else { return logEvent(session, .connectionClosed) }
         metrics.record(refusal)
         logEvent(session, .connectionDropped, reason, refusal)

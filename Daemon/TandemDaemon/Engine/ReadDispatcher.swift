@@ -280,7 +280,7 @@ final class ReadDispatcher {
         guard read.hasSent || read.modelPosition == committer.store.modelPosition else {
             return reject(read, Self.otherModel(read))
         }
-        session.tookAt = clock.monotonicNanoseconds
+        session.recordAccepted(at: clock.monotonicNanoseconds)
         while session.outboundBytes < limits.chunkBytes, let message = job.dequeueMessage() {
             session.answer(message, to: read.id)
             read.didSend()
@@ -383,8 +383,9 @@ final class ReadDispatcher {
         limitCounters.record(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {
-            other.session.isWaitingToWrite
-                && now - min(now, other.session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
+            let output = other.session.output
+            return output.isWaitingToWrite
+                && now - min(now, output.acceptedAt) >= DaemonLimits.stalledAnswerNanoseconds
         }
         let others = admission.sessions.values.compactMap(\.read).filter {
             $0.isAnswered && $0 !== read

@@ -90,7 +90,7 @@ struct StatusReport {
     }
 
     private var sentBytes: UInt64 {
-        admission.sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
+        admission.sessions.values.reduce(metrics.sentBefore) { $0 + $1.output.written }
     }
 
     /// Returns the consumers, or the reason why they can't be read.
@@ -122,7 +122,8 @@ struct StatusReport {
             "position": .int(Int64(session.sent)),
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),
-            "requests": .int(Int64(session.input.messages)), "pushes": .int(Int64(session.pushes)),
+            "requests": .int(Int64(session.input.messages)),
+            "pushes": .int(Int64(session.output.pushes)),
             "request": session.read.map { .string("\($0.id) \($0.message.subject)") } ?? .null,
             "entities": .array(entities(session).map { .string($0) }),
             "pins": .int(Int64(session.pins.count)),

@@ -255,10 +255,8 @@ final class ServiceLoop {
     /// watched for reading.
     private func watchAnew() throws {
         for session in engine.queues.drainRewatched() where !session.isClosing {
-            guard session.wants != session.watched else { continue }
-            session.watched = session.wants
-            try poller.modify(
-                session.socket.descriptor, token: session.id, interest: session.watched)
+            guard let interest = session.updateWatched() else { continue }
+            try poller.modify(session.socket.descriptor, token: session.id, interest: interest)
         }
     }
 }

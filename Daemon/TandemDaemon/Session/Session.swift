@@ -12,8 +12,8 @@ import TandemWire
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
 /// - `input`: received bytes, and requests that wait for their turn.
-/// - `held`: answers that must follow pushes still to be queued.
-/// - `output`: the bytes that the socket has not accepted yet.
+/// - `output`: the bytes that the socket has not accepted yet, and answers that must follow pushes
+///   still to be queued.
 final class Session {
     /// The engine's queues that contain a session.
     struct Marks: OptionSet {
@@ -35,7 +35,6 @@ final class Session {
     private(set) var marks: Marks = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
-    var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
     var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
     /// The running read; later requests wait for it.
     var read: PendingRead?
@@ -44,13 +43,7 @@ final class Session {
     /// The pinned positions, by the client's pin numbers.
     var pins: [UInt32: PinLease] = [:]
     private let committer: Committer
-    private var output = SessionOutput()
-    /// The socket events for which the poller watches.
-    var watched = Interest.read
-    /// Whether the outbound queue was at its limit after the last write.
-    var wasOverfull = false
-    /// The last time at which the socket had accepted all chunks of an answer sent so far.
-    var tookAt: UInt64 = 0
+    private(set) var output = SessionOutput()
 
     init(
         of client: ClientIdentity, on socket: any ClientChannel, committer: Committer
@@ -125,12 +118,6 @@ final class Session {
 
     /// The number of queued saves; the socket is not read while there are any.
     var waitingSaves: Int { input.queue.saves }
-
-    /// The number of pushes sent or queued.
-    var pushes: UInt64 { output.pushes }
-
-    /// The bytes that the socket has accepted.
-    var written: UInt64 { output.written }
 
     /// Whether the socket was full at the last write.
     var isWaitingToWrite: Bool { output.isWaitingToWrite }
@@ -232,16 +219,13 @@ final class Session {
         if sent >= position {
             answer(message, to: id)
         } else {
-            held.append((position, id, message))
+            output.hold(message, id: id, until: position)
         }
     }
 
     /// Queues the held answers whose pushes are queued.
     func answerHeld() {
-        while let first = held.first, first.position <= sent {
-            answer(first.message, to: first.id)
-            held.removeFirst()
-        }
+        while let first = output.popHeld(upTo: sent) { answer(first.message, to: first.id) }
     }
 
     /// Queues a message of an answer that a reader encoded; its position counts as announced.
@@ -293,6 +277,20 @@ final class Session {
     /// Returns false if the connection is closed.
     func write(through buffer: CoalescingBuffer) -> Bool {
         output.write(to: socket, through: buffer)
+    }
+
+    /// Returns whether the outbound queue has reached its limit since the previous call.
+    func didReachLimit() -> Bool { output.didReachLimit(isOverfull) }
+
+    /// Records that the socket has accepted all chunks of an answer sent so far.
+    func recordAccepted(at time: UInt64) { output.recordAccepted(at: time) }
+
+    /// Returns the socket events for which the poller should watch if these have changed.
+    func updateWatched() -> Interest? {
+        let interest = wants
+        guard interest != output.watched else { return nil }
+        output.watch(interest)
+        return interest
     }
 }
 

@@ -57,8 +57,8 @@ extension Session {
     /// Whether the session has no requests and no output, so that pushes are all it needs.
     var isAtRest: Bool {
         isReady && !isClosing && !isWaitingToWrite && !subscription.needsProgressMark
-            && outboundBytes == 0 && input.queue.waiting.isEmpty && held.isEmpty && syncs.isEmpty
-            && read == nil
+            && outboundBytes == 0 && output.held.isEmpty && input.queue.waiting.isEmpty
+            && syncs.isEmpty && read == nil
     }
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.

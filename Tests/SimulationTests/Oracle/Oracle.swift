@@ -162,7 +162,7 @@ final class Oracle {
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
             ("requests", session.input.queue.waiting.count, WireLimits.requestsInFlight + 1),
-            ("held answers", session.held.count, WireLimits.requestsInFlight),
+            ("held answers", session.output.held.count, WireLimits.requestsInFlight),
             ("waiting syncs", session.syncs.count, WireLimits.requestsInFlight),
             (
                 "bytes of an unfinished message", session.input.bufferedBytes,

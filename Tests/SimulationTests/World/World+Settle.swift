@@ -62,7 +62,7 @@ extension World {
         let wait = daemon.map { "\($0.engine.queues.wait(of: session))" } ?? "nothing"
         let read = session.read.map { $0.job == nil ? "a read waits" : "a read has a reader" }
         return "\(session.outboundBytes) queued, \(session.input.queue.waiting.count) in, "
-            + "\(session.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
+            + "\(session.output.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
             + "waits for \(wait), in \(session.marks.rawValue), \(read ?? "no read")"
     }
 
