@@ -55,7 +55,7 @@ extension JournalCare {
                     kind: .client, name: $0.nameForPeople, position: $0.needed)
             }
             + sessions.flatMap { session in
-                session.pins.values.map(\.position).sorted().map {
+                session.pins.positions.sorted().map {
                     VacuumAnswer.RetentionHolder(
                         kind: .pin, name: session.nameForPeople, position: $0)
                 }

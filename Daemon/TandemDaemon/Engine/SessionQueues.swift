@@ -145,6 +145,6 @@ final class SessionQueues {
 extension Session {
     /// Whether a session at the tail has output that needs no further request.
     fileprivate var hasNews: Bool {
-        subscription.needsProgressMark || outboundBytes > 0 || syncs.contains { $0.number <= sent }
+        subscription.needsProgressMark || outboundBytes > 0 || syncs.hasReached(sent)
     }
 }

@@ -127,7 +127,7 @@ struct StatusReport {
             "request": session.read.map { .string("\($0.id) \($0.message.subject)") } ?? .null,
             "entities": .array(entities(session).map { .string($0) }),
             "pins": .int(Int64(session.pins.count)),
-            "oldestPin": session.pins.values.map(\.position).min()
+            "oldestPin": session.pins.positions.min()
                 .map { .int(Int64(clamping: $0)) } ?? .null,
         ])
     }

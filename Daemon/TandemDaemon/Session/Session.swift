@@ -35,13 +35,12 @@ final class Session {
     private(set) var marks: Marks = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
-    var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
+    var syncs = WaitingSyncs()
     /// The running read; later requests wait for it.
     var read: PendingRead?
     /// The source of the transactions that the running read needs.
     let readSource: TransactionSource
-    /// The pinned positions, by the client's pin numbers.
-    var pins: [UInt32: PinLease] = [:]
+    var pins = PinLeases()
     private let committer: Committer
     private(set) var output = SessionOutput()
 
@@ -191,7 +190,7 @@ final class Session {
 
     /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
-        [read?.id].compactMap(\.self) + input.queue.questions + syncs.map(\.id)
+        [read?.id].compactMap(\.self) + input.queue.questions + syncs.waiting.map(\.id)
     }
 
     // MARK: Sending
