@@ -55,7 +55,7 @@ final class Admission {
     /// Removes a session; returns false if it was removed before.
     func remove(_ session: Session) -> Bool {
         guard sessions.removeValue(forKey: session.id) != nil else { return false }
-        session.isClosing = true
+        session.close()
         stopCounting(session)
         return true
     }
@@ -136,7 +136,7 @@ final class Admission {
                 continue
             }
             guard now > session.client.connectedAt + limit,
-                session.machine.helloTimedOut() == .close
+                session.helloTimedOut() == .close
             else { continue }
             let error = limitCounters.refusal(
                 .handshakeMilliseconds, limits, "no hello arrived in time", code: .timeout)

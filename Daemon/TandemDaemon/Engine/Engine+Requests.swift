@@ -61,7 +61,7 @@ extension Engine {
         guard case .hello(let hello) = message else {
             return end(session, Ending("the first message must be a hello"))
         }
-        switch session.machine.received(hello) {
+        switch session.received(hello) {
         case .ignore: return
         case .refuse(let error): return end(session, Ending(error.message))
         case .greet: break

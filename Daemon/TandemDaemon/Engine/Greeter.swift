@@ -26,8 +26,7 @@ struct Greeter {
             server: "tandemd", limits: limits)
         session.input.bound(frameBytes: limits.frameBytes, messageBytes: limits.messageBytes)
         session.answer(.welcome(welcome), to: id)
-        _ = session.machine.welcomed(cursor: session.sent)
-        assert(session.isReady, "A welcomed session is ready.")
+        session.didWelcome()
         announcement.recordWelcome(of: session)
     }
 

@@ -100,7 +100,7 @@ final class ReadDispatcher {
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
             modelPosition: committer.store.modelPosition)
-        session.read = read
+        session.begin(read)
         // All earlier transactions were pushed under the former interests, and the answer is at
         // this position or later.
         pushes.follow(question.interests, session)
@@ -415,8 +415,7 @@ final class ReadDispatcher {
     ///
     /// If no chunk of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
-        guard let read = session.read else { return }
-        session.read = nil
+        guard let read = session.endRead() else { return }
         if !read.hasSent, let before = read.interestsBefore {
             pushes.move(session, to: before)
         }

@@ -72,7 +72,7 @@ final class RequestIntake {
             cancel(envelope.id, session)
             return nil
         }
-        switch session.machine.received(request: envelope.id) {
+        switch session.received(request: envelope.id) {
         case .run: session.input.enqueue(envelope, bytes: bytes)
         case .refuse(let error):
             committer.limitCounters.record(.requestsInFlight)
@@ -95,7 +95,7 @@ final class RequestIntake {
             try admission.authorize(.writer, of: session, to: action)
         } catch {
             session.input.skipMessage()
-            guard case .run = session.machine.received(request: id) else { return }
+            guard case .run = session.received(request: id) else { return }
             session.answer(.failure(error), to: id)
         }
     }

@@ -1,11 +1,14 @@
-import DequeModule
 import TandemIO
 import TandemModel
 import TandemWire
 
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
+/// A session joins values that have one job each. Only the session changes what must agree between
+/// them; other parts of the daemon change the input, the syncs and the pins by their own methods.
+///
 /// State:
+/// - `client`: the process at the other end, its role, and the statements of its hello.
 /// - `subscription`: the group of the session, and the position up to which every transaction was
 ///   considered for its client, pushed or irrelevant.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
@@ -14,6 +17,9 @@ import TandemWire
 /// - `input`: received bytes, and requests that wait for their turn.
 /// - `output`: the bytes that the socket has not accepted yet, and answers that must follow pushes
 ///   still to be queued.
+/// - `syncs`, `pins`: requests that wait for positions, and positions that the journal keeps for
+///   the client.
+/// - `read`: the running read; later requests wait for it.
 final class Session {
     /// The engine's queues that contain a session.
     struct Marks: OptionSet {
@@ -28,30 +34,27 @@ final class Session {
     private(set) var client: ClientIdentity
     let socket: any ClientChannel
     var input = SessionInput()
-    var machine: DaemonSessionStateMachine
-    var isClosing = false
+    private(set) var machine: DaemonSessionStateMachine
+    /// Whether the connection has ended.
+    private(set) var isClosing = false
     private(set) var subscription: Subscription
     /// The queues that contain the session.
     private(set) var marks: Marks = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
     var syncs = WaitingSyncs()
-    /// The running read; later requests wait for it.
-    var read: PendingRead?
+    private(set) var read: PendingRead?
     /// The source of the transactions that the running read needs.
     let readSource: TransactionSource
     var pins = PinLeases()
     private let committer: Committer
     private(set) var output = SessionOutput()
 
-    init(
-        of client: ClientIdentity, on socket: any ClientChannel, committer: Committer
-    ) {
+    init(of client: ClientIdentity, on socket: any ClientChannel, committer: Committer) {
         (self.client, self.socket, self.committer) = (client, socket, committer)
         subscription = Subscription(TransactionSource(committer.journal))
         readSource = TransactionSource(committer.journal)
-        machine = DaemonSessionStateMachine(
-            requestsInFlight: committer.limits.requestsInFlight)
+        machine = DaemonSessionStateMachine(requestsInFlight: committer.limits.requestsInFlight)
     }
 
     // MARK: Client
@@ -67,6 +70,33 @@ final class Session {
 
     /// Records the model that the client's hello declares.
     func declare(model hash: StableHash) { client.declare(model: hash) }
+
+    // MARK: Connection
+
+    /// Records that a hello arrived.
+    func received(_ hello: Hello) -> DaemonSessionStateMachine.HelloAction {
+        machine.received(hello)
+    }
+
+    /// Records that the welcome is queued.
+    func didWelcome() {
+        _ = machine.welcomed(cursor: sent)
+        assert(isReady, "A welcomed session is ready.")
+    }
+
+    /// Records that the time limit for the hello has passed.
+    func helloTimedOut() -> DaemonSessionStateMachine.TimeoutAction { machine.helloTimedOut() }
+
+    /// Records that a request arrived.
+    func received(request id: UInt32) -> DaemonSessionStateMachine.RequestAction {
+        machine.received(request: id)
+    }
+
+    /// Records that the connection has ended.
+    func close() {
+        assert(!isClosing, "A connection ends once.")
+        isClosing = true
+    }
 
     // MARK: Subscription
 
@@ -191,6 +221,18 @@ final class Session {
     /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
         [read?.id].compactMap(\.self) + input.queue.questions + syncs.waiting.map(\.id)
+    }
+
+    /// Records the read that was begun for a request.
+    func begin(_ read: PendingRead) {
+        assert(self.read == nil && read.session === self, "A session has one running read.")
+        self.read = read
+    }
+
+    /// Removes and returns the running read.
+    func endRead() -> PendingRead? {
+        defer { read = nil }
+        return read
     }
 
     // MARK: Sending
