@@ -37,8 +37,8 @@ import Testing
         for listener in listeners {
             #expect(try listener.transactions() == expected, "seed \(seed)")
             #expect(listener.session.outboundBytes == 0)
-            #expect(listener.session.pushes == UInt64(expected.count))
-            #expect(listener.session.written == UInt64(listener.socket.taken.count))
+            #expect(listener.session.output.pushes == UInt64(expected.count))
+            #expect(listener.session.output.written == UInt64(listener.socket.taken.count))
         }
     }
 

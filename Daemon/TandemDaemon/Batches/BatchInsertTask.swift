@@ -44,7 +44,7 @@ final class BatchInsertTask: BatchTask {
         self.id = id
         self.session = session
         do {
-            principal = try session.principal(author: insert.author, context: insert.context)
+            principal = try session.client.principal(author: insert.author, context: insert.context)
         } catch {
             // The run is over; only the error remains to be sent.
             principal = Principal(author: "", context: "", uid: session.peer.uid)

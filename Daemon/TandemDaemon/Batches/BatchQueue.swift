@@ -70,7 +70,7 @@ struct BatchQueue {
     /// Queues the batch-insert chunks of a session, unless the session is queued already.
     mutating func add(rowsOf session: Session) {
         guard !session.marks.contains(.rows) else { return }
-        session.marks.insert(.rows)
+        session.enter(.rows)
         waiting.append(.rows(session))
     }
 
@@ -112,8 +112,8 @@ struct BatchQueue {
     /// again when the client does.
     private mutating func dequeue(_ next: Waiting) -> (any BatchTask)? {
         guard case .rows(let session) = next else { return next.batch }
-        session.marks.remove(.rows)
-        guard session.hasRows, let (insert, id) = session.dequeueRows() else { return nil }
+        session.leave(.rows)
+        guard session.hasRows, let (insert, id) = session.input.popRows() else { return nil }
         if session.hasRows { add(rowsOf: session) }
         return BatchInsertTask(insert, id, session)
     }

@@ -41,9 +41,9 @@ final class Admission {
             reject(socket, peer, unit, ending)
             return nil
         }
-        let session = Session(
-            id: nextSession, socket: socket, peer: peer, unit: unit,
-            now: clock.monotonicNanoseconds, committer: committer, role: role)
+        let client = ClientIdentity(
+            id: nextSession, peer: peer, unit: unit, role: role, now: clock.monotonicNanoseconds)
+        let session = Session(of: client, on: socket, committer: committer)
         nextSession += 1
         assert(sessions[session.id] == nil, "The id of a session is used once.")
         sessions[session.id] = session
@@ -55,7 +55,7 @@ final class Admission {
     /// Removes a session; returns false if it was removed before.
     func remove(_ session: Session) -> Bool {
         guard sessions.removeValue(forKey: session.id) != nil else { return false }
-        session.isClosing = true
+        session.close()
         stopCounting(session)
         return true
     }
@@ -103,20 +103,21 @@ final class Admission {
     func adopt(_ roles: RolePolicy) -> [Session] {
         self.roles = roles
         return ordered.filter { session in
-            session.role = role(of: session.peer)
-            return session.role == .none
+            session.assign(role(of: session.peer))
+            return session.client.role == .none
         }
     }
 
     /// Checks that a session has at least the given role; otherwise logs, counts and throws
     /// `denied`.
     func authorize(_ role: Role, of session: Session, to action: String) throws(TandemError) {
-        guard session.role < role else { return }
+        guard session.client.role < role else { return }
         reporter.denied(session, action)
         throw TandemError(
             .denied,
-            "uid \(session.peer.uid) has the role \(session.role), but needs the role \(role) to "
-                + "\(action); an administrator assigns roles in the daemon's configuration")
+            "uid \(session.peer.uid) has the role \(session.client.role), but needs the role "
+                + "\(role) to \(action); an administrator assigns roles in the daemon's "
+                + "configuration")
     }
 
     // MARK: Incomplete messages
@@ -134,7 +135,8 @@ final class Admission {
                 greeting.remove(id)
                 continue
             }
-            guard now > session.connectedAt + limit, session.machine.helloTimedOut() == .close
+            guard now > session.client.connectedAt + limit,
+                session.helloTimedOut() == .close
             else { continue }
             let error = limitCounters.refusal(
                 .handshakeMilliseconds, limits, "no hello arrived in time", code: .timeout)
@@ -152,7 +154,7 @@ final class Admission {
         return ordered.compactMap { session in
             // A client isn't at fault for bytes that wait in its socket until its saves are
             // answered.
-            guard let since = session.unfinishedSince, session.isReady, now > since + limit,
+            guard let since = session.input.unfinishedSince, session.isReady, now > since + limit,
                 session.waitingSaves == 0, session.wants.contains(.read)
             else { return nil }
             let error = limitCounters.refusal(
@@ -165,15 +167,14 @@ final class Admission {
     /// Counts the bytes of a connection's incomplete message; returns an error to end the
     /// connection if a limit is exceeded.
     func countUnfinished(_ session: Session) -> Ending? {
-        let bytes = session.decoder.bufferedBytes
-        unfinished.replace(session.unfinishedBytes, by: bytes, of: session.peer.uid)
-        session.unfinishedBytes = bytes
+        let before = session.input.countUnfinished()
+        unfinished.replace(before, by: session.input.unfinishedBytes, of: session.peer.uid)
         guard let (limit, text) = unfinishedExcess(session) else { return nil }
         return Ending(limitCounters.refusal(limit, limits, text), .unfinished)
     }
 
     private func unfinishedExcess(_ session: Session) -> (Limit, String)? {
-        guard session.unfinishedBytes > 0 else { return nil }
+        guard session.input.unfinishedBytes > 0 else { return nil }
         let ofUser = unfinished.bytes(of: session.peer.uid)
         if ofUser > limits.unfinishedBytesPerUser {
             return (
@@ -191,8 +192,6 @@ final class Admission {
 
     /// Stops counting a connection's incomplete message.
     private func stopCounting(_ session: Session) {
-        unfinished.replace(session.unfinishedBytes, by: 0, of: session.peer.uid)
-        session.unfinishedBytes = 0
-        session.unfinishedSince = nil
+        unfinished.replace(session.input.stopCounting(), by: 0, of: session.peer.uid)
     }
 }

@@ -35,7 +35,7 @@ final class BatchDispatcher {
     func begin(_ batch: Batch, _ id: UInt32, _ session: Session) throws {
         try admission.authorize(.writer, of: session, to: "change objects by a batch")
         try check(batch)
-        let principal = try session.principal(author: batch.author, context: batch.context)
+        let principal = try session.client.principal(author: batch.author, context: batch.context)
         try queue.add(
             BatchChangeTask(batch, id, session, principal), committer.limits,
             committer.limitCounters)

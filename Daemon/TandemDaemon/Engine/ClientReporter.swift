@@ -46,7 +46,7 @@ final class ClientReporter {
 
     /// Counts and logs the end of a connection; without a reason, it counts as a regular close.
     func disconnected(_ session: Session, because reason: String?, _ refusal: Refusal) {
-        metrics.sentBefore += session.written
+        metrics.sentBefore += session.output.written
         guard let reason else { return logEvent(session, .connectionClosed) }
         metrics.record(refusal)
         logEvent(session, .connectionDropped, reason, refusal)
@@ -58,13 +58,13 @@ final class ClientReporter {
     ) {
         guard log.isOn(event.level) else { return }
         let peer = session.peer
-        let seconds = (clock.monotonicNanoseconds - session.connectedAt) / 1_000_000_000
+        let seconds = (clock.monotonicNanoseconds - session.client.connectedAt) / 1_000_000_000
         logThrottled(
             event,
             [
                 "reason": refusal?.rawValue ?? "-", "client": session.id, "pid": peer.pid,
-                "uid": peer.uid, "gid": peer.gid, "author": session.author, "unit": session.unit,
-                "position": session.sent, "connected_s": seconds,
+                "uid": peer.uid, "gid": peer.gid, "author": session.client.author,
+                "unit": session.client.unit, "position": session.sent, "connected_s": seconds,
             ], reason)
     }
 
@@ -78,7 +78,8 @@ final class ClientReporter {
             .denied,
             [
                 "client": session.id, "pid": peer.pid, "uid": peer.uid, "gid": peer.gid,
-                "author": session.author, "unit": session.unit, "role": session.role.rawValue,
+                "author": session.client.author, "unit": session.client.unit,
+                "role": session.client.role.rawValue,
             ], "may not \(action)")
     }
 
@@ -95,7 +96,8 @@ final class ClientReporter {
             .saveRefused,
             [
                 "code": error.code.rawValue, "client": session.id, "pid": session.peer.pid,
-                "uid": session.peer.uid, "author": session.author, "unit": session.unit,
+                "uid": session.peer.uid, "author": session.client.author,
+                "unit": session.client.unit,
             ])
     }
 
@@ -114,7 +116,7 @@ final class ClientReporter {
                 [
                     "position": save.saved.position, "wrote": save.saved.wrote,
                     "client": session.id, "pid": peer.pid, "uid": peer.uid,
-                    "author": session.author, "unit": session.unit,
+                    "author": session.client.author, "unit": session.client.unit,
                     "duration_us": duration / 1_000,
                 ])
         }
@@ -135,7 +137,7 @@ final class ClientReporter {
     ) {
         metrics.slow.record(
             SlowRequests.Request(
-                kind: kind, entity: entity, client: session.id, author: session.author,
+                kind: kind, entity: entity, client: session.id, author: session.client.author,
                 pid: session.peer.pid, start: start, end: end))
         logSlow(kind, entity, session, nanoseconds: end - min(start, end))
     }
@@ -150,7 +152,7 @@ final class ClientReporter {
             .slow,
             [
                 "cause": kind, "entity": entity, "client": session.id, "pid": peer.pid,
-                "uid": peer.uid, "author": session.author, "unit": session.unit,
+                "uid": peer.uid, "author": session.client.author, "unit": session.client.unit,
                 "duration_us": nanoseconds / 1_000,
             ], nil)
     }

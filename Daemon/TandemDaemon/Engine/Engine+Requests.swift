@@ -47,7 +47,8 @@ extension Engine {
             // The duration of syncs and batches depends on what they wait for, so it isn't
             // recorded.
             case .sync, .batch: break
-            default: reporter.recordAnswered(message, session, since: session.askedAt)
+            default:
+                reporter.recordAnswered(message, session, since: session.input.asked.arrival)
             }
         } catch let error as TandemError {
             session.answer(.failure(error), to: id)
@@ -60,14 +61,14 @@ extension Engine {
         guard case .hello(let hello) = message else {
             return end(session, Ending("the first message must be a hello"))
         }
-        switch session.machine.received(hello) {
+        switch session.received(hello) {
         case .ignore: return
         case .refuse(let error): return end(session, Ending(error.message))
         case .greet: break
         }
         do {
             try WireLimits.check(name: hello.author, of: "author")
-            session.author = hello.author
+            session.introduce(author: hello.author)
             if let text = hello.model { try install(declared: text, session) }
             try Greeter(committer: committer, pushes: pushes, announcement: queues.announcement)
                 .welcome(hello, id, session)

@@ -25,7 +25,7 @@ extension Engine {
             for _ in 0..<queues.savingCount {
                 guard !committer.isBatchFull else { return }
                 guard let session = queues.popSaving() else { return }
-                guard !session.isClosing, session.hasSave, let save = session.dequeueSave() else {
+                guard !session.isClosing, session.hasSave, let save = session.input.popSave() else {
                     continue
                 }
                 try saves.plan(save.request, save.id, session, since: save.arrival)

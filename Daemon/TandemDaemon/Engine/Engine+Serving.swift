@@ -105,14 +105,11 @@ extension Engine {
         } catch let error as TandemError {
             return endUnreadable(session, error)
         }
-        if session.lagPosition == nil { session.source.rest() }
+        if session.lagPosition == nil { session.subscription.source.rest() }
         if queues.lacksReadOnlyState(session) {
             queues.sendReadOnlyState(to: session, now: clock.wallMicroseconds)
         }
-        if session.needsProgressMark {
-            session.needsProgressMark = false
-            session.pushProgress()
-        }
+        session.pushProgress()
         session.answerHeld()
         syncs.answerReached(session)
     }

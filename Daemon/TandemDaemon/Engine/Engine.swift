@@ -160,7 +160,7 @@ final class Engine {
         for session in admission.sessions.values
         where session.isReady && !session.interests.isEmpty {
             guard session.machine.cursor < session.sent else { continue }
-            session.needsProgressMark = true
+            session.requestProgressMark()
             if !session.isWaitingToWrite { queues.follow(session) }
         }
     }

@@ -16,7 +16,7 @@ struct Greeter {
         let lease = try firstLease(of: session, hello.numbers)
         let resume = hello.resume.flatMap { canResume($0) ? $0.number : nil }
         let model = committer.store.model
-        session.lagPosition = resume.flatMap { $0 < last ? $0 : nil }
+        session.begin(after: resume.flatMap { $0 < last ? $0 : nil })
         let tags = hello.interests.compactMap { model?.entity(named: $0)?.tag }
         pushes.move(session, to: Set(tags))
         let welcome = Welcome(
@@ -24,11 +24,9 @@ struct Greeter {
             resumed: resume != nil, model: committer.store.modelBytes, lease: lease,
             saveIDFloor: committer.store.saveFloor, isReadOnly: announcement.state.isReadOnly,
             server: "tandemd", limits: limits)
-        session.decoder.frameBytes = limits.frameBytes
-        session.decoder.messageBytes = limits.messageBytes
+        session.input.bound(frameBytes: limits.frameBytes, messageBytes: limits.messageBytes)
         session.answer(.welcome(welcome), to: id)
-        _ = session.machine.welcomed(cursor: session.sent)
-        assert(session.isReady, "A welcomed session is ready.")
+        session.didWelcome()
         announcement.recordWelcome(of: session)
     }
 
@@ -39,7 +37,7 @@ struct Greeter {
         let none = Lease(first: 0, count: 0, epoch: committer.logPosition.epoch)
         let most = UInt32(committer.limits.leaseNumbers)
         let count = min(wanted ?? most, most)
-        guard session.role >= .writer, count > 0 else { return none }
+        guard session.client.role >= .writer, count > 0 else { return none }
         do {
             return try committer.lease(count)
         } catch let error as TandemError where error.code == .readOnly {

@@ -12,7 +12,7 @@ extension JournalCare {
         guard request.lease != 0 else { throw TandemError(.usage, "a pin's number must not be 0") }
         endPins(of: session)
         guard request.position != 0 else {
-            if session.pins.removeValue(forKey: request.lease) != nil { scheduleRetention() }
+            if session.pins.release(request.lease) { scheduleRetention() }
             return PinAnswer(position: 0, seconds: 0)
         }
         try committer.check(readingAt: request.position)
@@ -24,7 +24,7 @@ extension JournalCare {
         }
         let seconds = UInt64(committer.limits.pinSeconds)
         let ends = clock.monotonicNanoseconds + seconds * 1_000_000_000
-        session.pins[request.lease] = PinLease(position: request.position, ends: ends)
+        session.pins.set(PinLease(position: request.position, ends: ends), for: request.lease)
         if isMove { scheduleRetention() }
         return PinAnswer(position: request.position, seconds: seconds)
     }
@@ -44,31 +44,26 @@ extension JournalCare {
     /// The positions of pins that have not ended.
     var pinned: [UInt64] {
         for session in admission.sessions.values { endPins(of: session) }
-        return admission.sessions.values.flatMap { $0.pins.values.map(\.position) }
+        return admission.sessions.values.flatMap(\.pins.positions)
     }
 
     /// The earliest end of a pin, in nanoseconds of the monotonic clock.
     var nextPinEnd: UInt64? {
-        admission.sessions.values.lazy.compactMap { $0.pins.values.map(\.ends).min() }.min()
+        admission.sessions.values.lazy.compactMap(\.pins.nextEnd).min()
     }
 
     /// Ends pins whose transactions are being removed.
     func endPins(below position: UInt64) {
         for session in admission.sessions.values {
-            let before = session.pins.count
-            session.pins = session.pins.filter { $0.value.position >= position }
-            countExpiredPins(before - session.pins.count)
+            countExpiredPins(session.pins.end(below: position))
         }
     }
 
     /// Ends the expired pins of a session.
     private func endPins(of session: Session) {
         guard !session.pins.isEmpty else { return }
-        let now = clock.monotonicNanoseconds
-        let live = session.pins.filter { $0.value.ends > now }
-        let ended = session.pins.count - live.count
+        let ended = session.pins.endExpired(at: clock.monotonicNanoseconds)
         guard ended > 0 else { return }
-        session.pins = live
         committer.limitCounters.record(.pinSeconds, UInt64(ended))
         countExpiredPins(ended)
     }

@@ -55,7 +55,7 @@ extension JournalCare {
                     kind: .client, name: $0.nameForPeople, position: $0.needed)
             }
             + sessions.flatMap { session in
-                session.pins.values.map(\.position).sorted().map {
+                session.pins.positions.sorted().map {
                     VacuumAnswer.RetentionHolder(
                         kind: .pin, name: session.nameForPeople, position: $0)
                 }
@@ -65,7 +65,7 @@ extension JournalCare {
 
 extension Session {
     /// The name of a client in messages.
-    fileprivate var nameForPeople: String { "\(id) (\(author), pid \(peer.pid))" }
+    fileprivate var nameForPeople: String { "\(id) (\(client.author), pid \(peer.pid))" }
 }
 
 extension Vacuum {

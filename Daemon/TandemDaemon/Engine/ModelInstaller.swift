@@ -75,11 +75,11 @@ final class ModelInstaller {
         let hash = StableHash(Array(text.utf8))
         // Most apps declare the store's own model, which need not be parsed.
         if committer.store.model?.hash == hash {
-            session.declaredHash = hash
+            session.declare(model: hash)
             return nil
         }
         let model = try parsed(text)
-        session.declaredHash = model.hash
+        session.declare(model: model.hash)
         keep(model, model.hash)
         return model
     }
@@ -101,7 +101,7 @@ final class ModelInstaller {
     /// learns only at its next hello that the model is outdated.
     private func keep(_ model: Model, _ hash: StableHash) {
         if declared.count >= DaemonLimits.declaredModels {
-            let used = Set(admission.sessions.values.compactMap(\.declaredHash))
+            let used = Set(admission.sessions.values.compactMap(\.client.declaredHash))
             declared = declared.filter { used.contains($0.key) }
         }
         guard declared.count < DaemonLimits.declaredModels else { return }
@@ -114,7 +114,7 @@ final class ModelInstaller {
         _ outcome: ModelChange.Outcome, _ session: Session, declared: StableHash? = nil
     ) throws -> Change? {
         guard case .installs(let model) = outcome else {
-            if let declared, session.role >= .writer { try committer.know(declared) }
+            if let declared, session.client.role >= .writer { try committer.know(declared) }
             return nil
         }
         let wasEmpty = try committer.store.isEmpty
@@ -122,7 +122,8 @@ final class ModelInstaller {
         let before = committer.position
         try notifier.patiently {
             try committer.install(
-                model, declared: declared, by: try session.principal(author: nil, context: ""))
+                model, declared: declared,
+                by: try session.client.principal(author: nil, context: ""))
         }
         guard committer.position > before else { return nil }
         assert(
@@ -137,7 +138,7 @@ final class ModelInstaller {
         guard let store = committer.store.model?.model else { return [] }
         return admission.ordered.compactMap { session in
             guard session !== installer, session.isReady else { return nil }
-            let model = session.declaredHash.flatMap { declared[$0] }
+            let model = session.client.declaredHash.flatMap { declared[$0] }
             guard let missing = model?.missing(in: store), !missing.isEmpty else { return nil }
             return (session, Ending(ModelChange.refusal(ofOlder: missing)))
         }

@@ -90,7 +90,7 @@ final class PushDispatcher {
             let isIdle = session.interests.isEmpty && sent >= committer.store.modelPosition
             guard sent < last, !isIdle else { return subscribers.markCurrent(session) }
             if let body = try body(at: sent + 1, for: session) { session.push(body) }
-            session.lagPosition = sent + 1
+            session.advance(to: sent + 1)
             left -= 1
         }
         if session.lagPosition == last { subscribers.markCurrent(session) }
@@ -104,10 +104,10 @@ final class PushDispatcher {
         guard let group = session.group else { return nil }
         if let first = committer.ring.first, position >= first {
             return try cache.body(at: position, for: group) {
-                try session.source.transaction(at: position, committer.ring)
+                try session.subscription.source.transaction(at: position, committer.ring)
             }
         }
-        let transaction = try session.source.transaction(at: position, committer.ring)
+        let transaction = try session.subscription.source.transaction(at: position, committer.ring)
         return try group.filtered(transaction).map { try PushBody($0) }
     }
 

@@ -16,20 +16,16 @@ struct ReadByteCount {
     var total: Int { held + memory.bytes }
 
     /// Updates the bytes counted for a read.
-    mutating func recount(_ read: PendingRead) {
-        let bytes = read.bytes
-        held += bytes - read.countedBytes
-        assert(held >= 0, "Only counted bytes are subtracted.")
-        recordFreed(read.countedBytes - bytes)
-        read.countedBytes = bytes
-    }
+    mutating func recount(_ read: PendingRead) { count(read.bytes, of: read) }
 
     /// Stops counting a read.
-    mutating func uncount(_ read: PendingRead) {
-        held -= read.countedBytes
+    mutating func uncount(_ read: PendingRead) { count(0, of: read) }
+
+    private mutating func count(_ bytes: Int, of read: PendingRead) {
+        let before = read.count(bytes: bytes)
+        held += bytes - before
         assert(held >= 0, "Only counted bytes are subtracted.")
-        recordFreed(read.countedBytes)
-        read.countedBytes = 0
+        recordFreed(before - bytes)
     }
 
     /// Records bytes that a read no longer holds.

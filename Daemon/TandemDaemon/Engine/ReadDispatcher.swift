@@ -80,14 +80,14 @@ final class ReadDispatcher {
             committer: committer, session: session, care: care, effort: effort)
         guard message.isRead else {
             session.answer(try answerer.answer(message), to: id)
-            return reporter.recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
         }
         if case .fetch(let fetch) = message,
             let answer = try StoreError.mappingReadErrors(committer, { try answerer.lookUp(fetch) })
         {
             pushes.follow(fetch.interests, session)
             session.answer(answer, to: id)
-            return reporter.recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
         }
         let question = try answerer.question(message)
         if let answer = try StoreError.mappingReadErrors(
@@ -95,15 +95,14 @@ final class ReadDispatcher {
         {
             pushes.follow(question.interests, session)
             session.answer(answer, to: id)
-            return reporter.recordAnswered(message, session, since: session.askedAt)
+            return reporter.recordAnswered(message, session, since: session.input.asked.arrival)
         }
         let read = PendingRead(
             message, id, .answer(question, id: id), of: session, needed: committer.position,
             modelPosition: committer.store.modelPosition)
-        session.read = read
+        session.begin(read)
         // All earlier transactions were pushed under the former interests, and the answer is at
         // this position or later.
-        read.interestsBefore = session.interests
         pushes.follow(question.interests, session)
         if !startable()(read) { limitCounters.record(.readerThreads) }
         waiting.add(read)
@@ -251,7 +250,7 @@ final class ReadDispatcher {
         if read.isSearch { return finishSearch(read, state) }
         guard read.session.read === read else { return }
         if !read.isAnswered, state.phase != .reading, state.failure == nil {
-            read.isAnswered = true
+            read.beginAnswer()
             makeRoom(for: read)
         }
         queues.read(read.session)
@@ -260,7 +259,7 @@ final class ReadDispatcher {
     /// Records the objects found, for the batch that searched for them.
     private func finishSearch(_ read: PendingRead, _ state: ReadJob.Progress) {
         guard state.phase == .done else { return }
-        read.isOver = true
+        read.end()
         bytes.uncount(read)
         let result: SearchOutcome.Result =
             if let found = state.found {
@@ -281,13 +280,13 @@ final class ReadDispatcher {
         guard read.hasSent || read.modelPosition == committer.store.modelPosition else {
             return reject(read, Self.otherModel(read))
         }
-        session.tookAt = clock.monotonicNanoseconds
+        session.recordAccepted(at: clock.monotonicNanoseconds)
         while session.outboundBytes < limits.chunkBytes, let message = job.dequeueMessage() {
             session.answer(message, to: read.id)
-            read.hasSent = true
+            read.didSend()
             guard message.isLast else { continue }
             drop(session)
-            return reporter.recordAnswered(read.message, session, since: read.arrival)
+            return reporter.recordAnswered(read.message, session, since: read.request.arrival)
         }
         if let failure = state.failure, !job.hasMessages { return reject(read, told(failure)) }
         bytes.recount(read)
@@ -311,7 +310,7 @@ final class ReadDispatcher {
     private func fail(_ read: PendingRead, _ error: TandemError) {
         if read.isSearch {
             waiting.remove(read)
-            read.isOver = true
+            read.end()
             searches.append(SearchOutcome(read: read, result: .failed(error)))
             return bytes.uncount(read)
         }
@@ -324,7 +323,7 @@ final class ReadDispatcher {
         let session = read.session
         drop(session)
         session.answer(.failure(error), to: read.id)
-        reporter.recordAnswered(read.message, session, since: read.arrival)
+        reporter.recordAnswered(read.message, session, since: read.request.arrival)
     }
 
     // MARK: Bounds
@@ -384,8 +383,9 @@ final class ReadDispatcher {
         limitCounters.record(.readBytes)
         let now = clock.monotonicNanoseconds
         func isStalled(_ other: PendingRead) -> Bool {
-            other.session.isWaitingToWrite
-                && now - min(now, other.session.tookAt) >= DaemonLimits.stalledAnswerNanoseconds
+            let output = other.session.output
+            return output.isWaitingToWrite
+                && now - min(now, output.acceptedAt) >= DaemonLimits.stalledAnswerNanoseconds
         }
         let others = admission.sessions.values.compactMap(\.read).filter {
             $0.isAnswered && $0 !== read
@@ -415,8 +415,7 @@ final class ReadDispatcher {
     ///
     /// If no chunk of the answer was sent, the session's former interests are restored.
     func drop(_ session: Session) {
-        guard let read = session.read else { return }
-        session.read = nil
+        guard let read = session.endRead() else { return }
         if !read.hasSent, let before = read.interestsBefore {
             pushes.move(session, to: before)
         }
@@ -426,7 +425,7 @@ final class ReadDispatcher {
     /// Ends a read whose result is no longer needed.
     func forget(_ read: PendingRead) {
         waiting.remove(read)
-        read.isOver = true
+        read.end()
         if read.job?.cancel() ?? true { running.removeAll { $0 === read } }
         bytes.uncount(read)
     }

@@ -19,19 +19,19 @@ struct ReadOnlyAnnouncement {
 
     /// Returns whether a session has not been sent the latest state.
     func isMissing(in session: Session) -> Bool {
-        session.isReady && session.toldAbility != changes
+        session.isReady && session.subscription.sentState != changes
     }
 
     /// Records that a session's welcome was sent, which contains only whether saves are accepted.
     func recordWelcome(of session: Session) {
         assert(changes > 0 || !state.isReadOnly, "A read-only state was announced.")
-        session.toldAbility = state.isReadOnly ? 0 : changes
+        session.didSend(state: state.isReadOnly ? 0 : changes)
     }
 
     /// Sends the latest state, or defers it until the session has room again.
     func send(to session: Session, now: Int64) {
         guard isMissing(in: session), session.hasRoom else { return }
-        session.toldAbility = changes
+        session.didSend(state: changes)
         session.push(
             StatePush(
                 isReadOnly: state.isReadOnly, since: state.since ?? now, reason: state.reason))

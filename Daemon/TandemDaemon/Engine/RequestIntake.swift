@@ -31,28 +31,23 @@ final class RequestIntake {
     func receive(
         _ bytes: UnsafeRawBufferPointer, from session: Session, at arrival: UInt64?
     ) -> Ending? {
-        session.decoder.append(bytes)
+        session.input.append(bytes, at: arrival ?? clock.monotonicNanoseconds)
         reporter.countReceived(bytes.count)
-        session.recordArrival(at: arrival ?? clock.monotonicNanoseconds)
         // If no message is incomplete, these bytes begin a new one.
-        var isAnother = session.unfinishedSince == nil
+        var isAnother = session.input.unfinishedSince == nil
         do {
-            var buffered = session.decoder.bufferedBytes
-            while let envelope = try session.decoder.next() {
-                let left = session.decoder.bufferedBytes
-                assert(left <= buffered, "A message is decoded from buffered bytes.")
-                session.countRequest()
-                if let ending = admit(envelope, buffered - left, session) { return ending }
-                buffered = left
+            while let (envelope, size) = try session.input.next() {
+                if let ending = admit(envelope, size, session) { return ending }
                 isAnother = true
             }
             refuseUnfinished(session)
         } catch {
             return Ending(error, isReady: session.isReady, limits, committer.limitCounters)
         }
-        let isUnfinished = !session.decoder.isAtBoundary
-        if isAnother || !isUnfinished {
-            session.unfinishedSince = isUnfinished ? clock.monotonicNanoseconds : nil
+        if session.input.isAtBoundary {
+            session.input.endUnfinished()
+        } else if isAnother {
+            session.input.beginUnfinished(at: clock.monotonicNanoseconds)
         }
         if let ending = admission.countUnfinished(session) { return ending }
         guard session.hasRoom || session.inboundBytes <= limits.inboundBytes else {
@@ -69,7 +64,7 @@ final class RequestIntake {
     ) -> Ending? {
         if case .hello = envelope.message {
             guard !session.isReady else { return Ending("the client sent a second hello") }
-            session.receive(envelope, bytes: bytes)
+            session.input.enqueue(envelope, bytes: bytes)
             return nil
         }
         if case .cancel = envelope.message, session.isReady {
@@ -77,8 +72,8 @@ final class RequestIntake {
             cancel(envelope.id, session)
             return nil
         }
-        switch session.machine.received(request: envelope.id) {
-        case .run: session.receive(envelope, bytes: bytes)
+        switch session.received(request: envelope.id) {
+        case .run: session.input.enqueue(envelope, bytes: bytes)
         case .refuse(let error):
             committer.limitCounters.record(.requestsInFlight)
             // The client keeps sending requests without reading the answers.
@@ -93,15 +88,14 @@ final class RequestIntake {
     /// Rejects a message of several frames at its first frame if the session's role does not allow
     /// it.
     private func refuseUnfinished(_ session: Session) {
-        guard session.isReady, let (type, id) = session.decoder.unfinished,
+        guard session.isReady, let (type, id) = session.input.unfinished,
             let action = ClientMessage.Kind(rawValue: type)?.writersAction
         else { return }
         do throws(TandemError) {
             try admission.authorize(.writer, of: session, to: action)
         } catch {
-            session.decoder.skipMessage()
-            session.countRequest()
-            guard case .run = session.machine.received(request: id) else { return }
+            session.input.skipMessage()
+            guard case .run = session.received(request: id) else { return }
             session.answer(.failure(error), to: id)
         }
     }
@@ -140,7 +134,7 @@ final class RequestIntake {
             assert(session.read == nil, "A cancelled read is no longer the running one.")
             return true
         }
-        return session.cancel(question: id) || syncs.remove(id, of: session)
+        return session.input.cancel(question: id) || syncs.remove(id, of: session)
     }
 }
 

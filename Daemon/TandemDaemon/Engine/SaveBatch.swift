@@ -34,7 +34,8 @@ final class SaveBatch {
             if !request.onlyAsks {
                 try admission.authorize(.writer, of: session, to: "save")
             }
-            let principal = try session.principal(author: request.author, context: request.context)
+            let principal = try session.client.principal(
+                author: request.author, context: request.context)
             switch try committer.begin(request, by: principal) {
             case .planned(let saved), .answered(let saved):
                 planned.append(
@@ -42,7 +43,7 @@ final class SaveBatch {
             }
         } catch let error as TandemError {
             refusals.append((session, id, error))
-            session.awaitsRefusal = true
+            session.input.awaitRefusal()
         }
         assert(savers.count == planned.count + refusals.count, "Each save is planned or rejected.")
     }
@@ -83,7 +84,7 @@ final class SaveBatch {
     /// Answers the rejected saves.
     func answerRefused() {
         for (session, id, error) in refusals where !session.isClosing {
-            session.awaitsRefusal = false
+            session.input.didRefuse()
             reporter.refused(session, error)
             session.answer(.failure(error), to: id)
         }

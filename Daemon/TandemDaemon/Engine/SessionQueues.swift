@@ -94,7 +94,7 @@ final class SessionQueues {
         if session.hasSave, !session.marks.contains(.saves) { return false }
         if session.hasRows, !session.marks.contains(.rows) { return false }
         switch wait(of: session) {
-        case .nothing: return session.held.isEmpty
+        case .nothing: return session.output.held.isEmpty
         case .reader: return session.read != nil
         case .turn(.reads) where session.read?.job?.hasNews ?? false: return true
         case .socket: return session.wants.contains(.write)
@@ -132,7 +132,7 @@ final class SessionQueues {
 
     /// Schedules a session for ``drainRewatched()`` if the poller watches for the wrong events.
     func updateInterest(_ session: Session) {
-        if session.wants != session.watched { rewatched.append(session) }
+        if session.wants != session.output.watched { rewatched.append(session) }
     }
 
     /// Returns the sessions whose poller interest may have changed since the last call.
@@ -145,6 +145,6 @@ final class SessionQueues {
 extension Session {
     /// Whether a session at the tail has output that needs no further request.
     fileprivate var hasNews: Bool {
-        needsProgressMark || outboundBytes > 0 || syncs.contains { $0.number <= sent }
+        subscription.needsProgressMark || outboundBytes > 0 || syncs.hasReached(sent)
     }
 }

@@ -28,8 +28,7 @@ final class SliceWriter {
         let before = session.outboundBytes
         guard session.write(through: buffer) else { return false }
         bytes += before - session.outboundBytes
-        if session.isOverfull, !session.wasOverfull { counts.record(.outboundBytes) }
-        session.wasOverfull = session.isOverfull
+        if session.didReachLimit() { counts.record(.outboundBytes) }
         return true
     }
 

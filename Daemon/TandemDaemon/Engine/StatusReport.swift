@@ -90,7 +90,7 @@ struct StatusReport {
     }
 
     private var sentBytes: UInt64 {
-        admission.sessions.values.reduce(metrics.sentBefore) { $0 + $1.written }
+        admission.sessions.values.reduce(metrics.sentBefore) { $0 + $1.output.written }
     }
 
     /// Returns the consumers, or the reason why they can't be read.
@@ -116,17 +116,18 @@ struct StatusReport {
 
     private func client(_ session: Session) -> JSON {
         .object([
-            "id": .int(Int64(session.id)), "author": .string(session.author),
+            "id": .int(Int64(session.id)), "author": .string(session.client.author),
             "uid": .int(Int64(session.peer.uid)), "pid": .int(Int64(session.peer.pid)),
-            "unit": .string(session.unit), "role": .string(session.role.rawValue),
+            "unit": .string(session.client.unit), "role": .string(session.client.role.rawValue),
             "position": .int(Int64(session.sent)),
             "lag": .int(Int64(committer.position - min(committer.position, session.sent))),
             "queuedBytes": .int(Int64(session.outboundBytes)),
-            "requests": .int(Int64(session.requests)), "pushes": .int(Int64(session.pushes)),
+            "requests": .int(Int64(session.input.messages)),
+            "pushes": .int(Int64(session.output.pushes)),
             "request": session.read.map { .string("\($0.id) \($0.message.subject)") } ?? .null,
             "entities": .array(entities(session).map { .string($0) }),
             "pins": .int(Int64(session.pins.count)),
-            "oldestPin": session.pins.values.map(\.position).min()
+            "oldestPin": session.pins.positions.min()
                 .map { .int(Int64(clamping: $0)) } ?? .null,
         ])
     }

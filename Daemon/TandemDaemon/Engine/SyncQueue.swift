@@ -26,14 +26,14 @@ final class SyncQueue {
     /// Adds a sync of a session.
     func add(_ sync: Sync, _ id: UInt32, _ session: Session, now: UInt64) {
         let wait = UInt64(sync.timeoutMilliseconds) * 1_000_000
-        session.syncs.append((sync.number, id, now + wait))
+        session.syncs.add(
+            WaitingSyncs.Waiting(number: sync.number, id: id, deadline: now + wait))
         update(session)
     }
 
     /// Removes a sync; returns false if the session has none with this id.
     func remove(_ id: UInt32, of session: Session) -> Bool {
-        guard let index = session.syncs.firstIndex(where: { $0.id == id }) else { return false }
-        session.syncs.remove(at: index)
+        guard session.syncs.remove(id) else { return false }
         update(session)
         return true
     }
@@ -47,10 +47,10 @@ final class SyncQueue {
     /// Answers the syncs of a session whose position is reached.
     func answerReached(_ session: Session) {
         guard session.lagPosition == nil, !session.syncs.isEmpty else { return }
-        for sync in session.syncs where sync.number <= session.sent {
+        for sync in session.syncs.waiting where sync.number <= session.sent {
             session.answer(.synced(position: session.sent), to: sync.id)
         }
-        session.syncs.removeAll { $0.number <= session.sent }
+        session.syncs.removeReached(session.sent)
         update(session)
     }
 
@@ -79,16 +79,16 @@ final class SyncQueue {
     }
 
     private func expire(_ session: Session, _ now: UInt64, _ last: UInt64) {
-        for sync in session.syncs where sync.deadline <= now {
+        for sync in session.syncs.waiting where sync.deadline <= now {
             let error = TandemError.notReached(sync.number, last: last)
             session.answer(.failure(error), to: sync.id)
         }
-        session.syncs.removeAll { $0.deadline <= now }
+        session.syncs.removeExpired(at: now)
         update(session)
     }
 
     private func update(_ session: Session) {
-        positions.set(session.id, session.syncs.lazy.map(\.number).min())
-        deadlines.set(session.id, session.syncs.lazy.map(\.deadline).min())
+        positions.set(session.id, session.syncs.nextPosition)
+        deadlines.set(session.id, session.syncs.nextDeadline)
     }
 }

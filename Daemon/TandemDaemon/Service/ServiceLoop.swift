@@ -123,7 +123,7 @@ final class ServiceLoop {
             // Queued output may refer to saves that are not durable yet, so it must not be sent
             // now.
             guard let session = engine.admission.sessions[event.token], session.outboundBytes == 0,
-                session.waitingSaves == 0, !session.awaitsRefusal
+                session.waitingSaves == 0, !session.input.awaitsRefusal
             else { continue }
             read(session)
             isQuiet = false
@@ -241,7 +241,7 @@ final class ServiceLoop {
             }
         case .success(.wouldBlock): break
         case .success(.closed):
-            let isWhole = session.decoder.isAtBoundary
+            let isWhole = session.input.isAtBoundary
             engine.disconnect(
                 session, because: isWhole ? nil : "the connection ended in the middle of a frame",
                 .malformed)
@@ -255,10 +255,8 @@ final class ServiceLoop {
     /// watched for reading.
     private func watchAnew() throws {
         for session in engine.queues.drainRewatched() where !session.isClosing {
-            guard session.wants != session.watched else { continue }
-            session.watched = session.wants
-            try poller.modify(
-                session.socket.descriptor, token: session.id, interest: session.watched)
+            guard let interest = session.updateWatched() else { continue }
+            try poller.modify(session.socket.descriptor, token: session.id, interest: interest)
         }
     }
 }

@@ -6,9 +6,7 @@ import TandemWire
 ///
 /// It first waits for a checkpoint and a reader; then its job runs.
 final class PendingRead {
-    /// The id of the request.
-    let id: UInt32
-    let message: ClientMessage
+    let request: RequestQueue.Waiting
     let purpose: ReadJob.Purpose
     /// The session that sent the request.
     let session: Session
@@ -22,37 +20,42 @@ final class PendingRead {
     let window: ReadWindow?
     /// The position of the model for which the request was compiled.
     let modelPosition: UInt64
-    /// The size of the request in bytes.
-    let questionBytes: Int
-    /// The arrival time of the request.
-    let arrival: UInt64
     /// The job, and the committed bytes and the time when its snapshot was taken; nil for a waiting
     /// read.
     private var begun: (job: ReadJob, committedBytes: UInt64, time: UInt64)?
     /// The bytes that are counted for the read.
-    var countedBytes = 0
-    /// The interests of its session before the request, restored if the request is not answered.
-    var interestsBefore: Set<EntityTag>?
+    private(set) var countedBytes = 0
+    /// The interests of its session before the request, restored if the request is not answered;
+    /// nil for a batch's search.
+    let interestsBefore: Set<EntityTag>?
     /// Whether the answer is being encoded, so that it counts as an outgoing answer.
-    var isAnswered = false
+    private(set) var isAnswered = false
     /// Whether the beginning of the answer was sent.
-    var hasSent = false
+    private(set) var hasSent = false
     /// Whether the read was answered or cancelled, so that nothing is counted for it any more.
-    var isOver = false
+    private(set) var isOver = false
 
+    /// Creates a waiting read, for the request most recently removed from its session's queue.
     init(
         _ message: ClientMessage, _ id: UInt32, _ purpose: ReadJob.Purpose, of session: Session,
         needed: UInt64, modelPosition: UInt64
     ) {
-        (self.message, self.id, self.purpose, self.session) = (message, id, purpose, session)
+        let asked = session.input.asked
+        request = RequestQueue.Waiting(
+            id: id, message: message, bytes: asked.bytes, arrival: asked.arrival)
+        (self.purpose, self.session) = (purpose, session)
         (self.needed, self.modelPosition) = (needed, modelPosition)
-        (questionBytes, arrival) = (session.askedBytes, session.askedAt)
         if case .answer(let question, _) = purpose {
-            window = ReadWindow(question)
+            (window, interestsBefore) = (ReadWindow(question), session.interests)
         } else {
-            window = nil
+            (window, interestsBefore) = (nil, nil)
         }
     }
+
+    /// The id of the request.
+    var id: UInt32 { request.id }
+
+    var message: ClientMessage { request.message }
 
     var job: ReadJob? { begun?.job }
 
@@ -63,8 +66,8 @@ final class PendingRead {
 
     /// The approximate memory in bytes, without that of a running read (``ReadMemory``).
     var bytes: Int {
-        guard let job else { return questionBytes + (window?.bytes ?? 0) }
-        return questionBytes + (job.isReading ? 0 : job.heldBytes)
+        guard let job else { return request.bytes + (window?.bytes ?? 0) }
+        return request.bytes + (job.isReading ? 0 : job.heldBytes)
     }
 
     /// The approximate memory of the data read, without encoded messages, in bytes.
@@ -80,6 +83,27 @@ final class PendingRead {
     func begin(_ job: ReadJob, committedBytes: UInt64, at time: UInt64) {
         precondition(self.job == nil, "A read is carried out once.")
         begun = (job, committedBytes, time)
+    }
+
+    /// Records that the answer is being encoded.
+    func beginAnswer() {
+        assert(job != nil && !isAnswered && !isOver, "A begun read is answered once.")
+        isAnswered = true
+    }
+
+    /// Records that a message of the answer was sent.
+    func didSend() {
+        assert(job != nil && !isOver, "A read that is over is not answered.")
+        hasSent = true
+    }
+
+    /// Records that the read was answered or cancelled.
+    func end() { isOver = true }
+
+    /// Replaces the number of counted bytes; returns the former one.
+    func count(bytes: Int) -> Int {
+        defer { countedBytes = bytes }
+        return countedBytes
     }
 
     /// Adds transactions up to a position to the window, until `budget` is used up.

@@ -1,20 +1,25 @@
-import DequeModule
 import TandemIO
 import TandemModel
 import TandemWire
 
 /// One connected client: a cursor over the journal, its interests, and bytes in both directions.
 ///
+/// A session joins values that have one job each. Only the session changes what must agree between
+/// them; other parts of the daemon change the input, the syncs and the pins by their own methods.
+///
 /// State:
-/// - `lagPosition`: the position up to which every transaction was considered for this client,
-///   pushed or irrelevant. It is nil while the session is current, and stays nil while irrelevant
-///   transactions are appended. Only ``SubscriberRegistry`` and ``Engine`` change it.
+/// - `client`: the process at the other end, its role, and the statements of its hello.
+/// - `subscription`: the group of the session, and the position up to which every transaction was
+///   considered for its client, pushed or irrelevant.
 /// - `machine`: the hello, the requests in flight, and the last position announced to the client by
 ///   a push or an answer. The next push names that position as its predecessor, so that the client
 ///   notices a gap.
-/// - `requestQueue`: requests that wait for their turn, or for the session to become current.
-/// - `held`: answers that must follow pushes still to be queued.
-/// - `output`: the bytes that the socket has not accepted yet.
+/// - `input`: received bytes, and requests that wait for their turn.
+/// - `output`: the bytes that the socket has not accepted yet, and answers that must follow pushes
+///   still to be queued.
+/// - `syncs`, `pins`: requests that wait for positions, and positions that the journal keeps for
+///   the client.
+/// - `read`: the running read; later requests wait for it.
 final class Session {
     /// The engine's queues that contain a session.
     struct Marks: OptionSet {
@@ -26,91 +31,104 @@ final class Session {
         static let rows = Marks(rawValue: 16)
     }
 
-    let id: UInt64
+    private(set) var client: ClientIdentity
     let socket: any ClientChannel
-    let peer: PeerCredentials
-    let unit: String
-    /// The permissions of the client.
-    var role: Role
-    let connectedAt: UInt64
-    var decoder = ClientMessageDecoder()
-    var machine: DaemonSessionStateMachine
-    var isClosing = false
-    /// The bytes of an incomplete message, as counted by ``UnfinishedMessages``.
-    var unfinishedBytes = 0
-    /// The arrival time of that message's first bytes; nil if there is none.
-    var unfinishedSince: UInt64?
-    var author = ""
-    /// The hash of the model that the client declared; nil if it uses the store's model.
-    var declaredHash: StableHash?
-    /// The sessions with the same interests, including this one; nil before the hello.
-    ///
-    /// ``SubscriberRegistry`` retains a group while it has sessions, and the group retains its
-    /// sessions. A daemon that is torn down must therefore release both.
-    unowned var group: SubscriberGroup? { didSet { groupID = group?.id ?? 0 } }
-    private(set) var groupID: UInt64 = 0
-    var lagPosition: UInt64?
-    var marks: Marks = []
-    private(set) var requestQueue = RequestQueue()
+    var input = SessionInput()
+    private(set) var machine: DaemonSessionStateMachine
+    /// Whether the connection has ended.
+    private(set) var isClosing = false
+    private(set) var subscription: Subscription
+    /// The queues that contain the session.
+    private(set) var marks: Marks = []
     /// The adaptive number of rows per transaction of a batch insert.
     var pace = AdaptiveBatchSize()
-    /// The bytes of the request most recently removed from the queue.
-    private(set) var askedBytes = 0
-    /// The arrival time of the request most recently removed from the queue.
-    private(set) var askedAt: UInt64 = 0
-    var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
-    var syncs: [(number: UInt64, id: UInt32, deadline: UInt64)] = []
-    /// The running read; later requests wait for it.
-    var read: PendingRead?
+    var syncs = WaitingSyncs()
+    private(set) var read: PendingRead?
     /// The source of the transactions that the running read needs.
     let readSource: TransactionSource
-    /// The pinned positions, by the client's pin numbers.
-    var pins: [UInt32: PinLease] = [:]
-    /// Whether a rejected save is still to be answered after the flush; the socket is not read
-    /// before.
-    var awaitsRefusal = false
-    /// Whether the client is to be sent a progress mark, unless it already knows the position.
-    var needsProgressMark = false
-    let source: TransactionSource
+    var pins = PinLeases()
     private let committer: Committer
-    /// The number of changes of the read-only state when it was last sent to this client.
-    var toldAbility: UInt64 = 0
-    private var output = SessionOutput()
-    /// The socket events for which the poller watches.
-    var watched = Interest.read
-    /// Whether the outbound queue was at its limit after the last write.
-    var wasOverfull = false
-    /// The last time at which the socket had accepted all chunks of an answer sent so far.
-    var tookAt: UInt64 = 0
-    private(set) var requests: UInt64 = 0
+    private(set) var output = SessionOutput()
 
-    init(
-        id: UInt64, socket: any ClientChannel, peer: PeerCredentials, unit: String, now: UInt64,
-        committer: Committer, role: Role
-    ) {
-        self.id = id
-        self.socket = socket
-        self.peer = peer
-        self.unit = unit
-        self.role = role
-        connectedAt = now
-        self.committer = committer
-        source = TransactionSource(committer.journal)
+    init(of client: ClientIdentity, on socket: any ClientChannel, committer: Committer) {
+        (self.client, self.socket, self.committer) = (client, socket, committer)
+        subscription = Subscription(TransactionSource(committer.journal))
         readSource = TransactionSource(committer.journal)
-        machine = DaemonSessionStateMachine(
-            requestsInFlight: committer.limits.requestsInFlight)
+        machine = DaemonSessionStateMachine(requestsInFlight: committer.limits.requestsInFlight)
     }
 
-    /// Returns the principal of a save of this session.
-    ///
-    /// Throws `usage` for names longer than ``WireLimits/nameBytes``.
-    func principal(author: String?, context: String) throws(TandemError) -> Principal {
-        if let author { try WireLimits.check(name: author, of: "author") }
-        try WireLimits.check(name: context, of: "context")
-        return Principal(
-            author: author ?? self.author, context: context, unit: unit, uid: peer.uid,
-            gid: peer.gid, pid: UInt32(bitPattern: peer.pid))
+    // MARK: Client
+
+    var id: UInt64 { client.id }
+    var peer: PeerCredentials { client.peer }
+
+    /// Replaces the role of the client.
+    func assign(_ role: Role) { client.assign(role) }
+
+    /// Records the author that the client's hello names.
+    func introduce(author: String) { client.introduce(author: author) }
+
+    /// Records the model that the client's hello declares.
+    func declare(model hash: StableHash) { client.declare(model: hash) }
+
+    // MARK: Connection
+
+    /// Records that a hello arrived.
+    func received(_ hello: Hello) -> DaemonSessionStateMachine.HelloAction {
+        machine.received(hello)
     }
+
+    /// Records that the welcome is queued.
+    func didWelcome() {
+        _ = machine.welcomed(cursor: sent)
+        assert(isReady, "A welcomed session is ready.")
+    }
+
+    /// Records that the time limit for the hello has passed.
+    func helloTimedOut() -> DaemonSessionStateMachine.TimeoutAction { machine.helloTimedOut() }
+
+    /// Records that a request arrived.
+    func received(request id: UInt32) -> DaemonSessionStateMachine.RequestAction {
+        machine.received(request: id)
+    }
+
+    /// Records that the connection has ended.
+    func close() {
+        assert(!isClosing, "A connection ends once.")
+        isClosing = true
+    }
+
+    // MARK: Subscription
+
+    /// The sessions with the same interests, including this one; nil before the hello.
+    var group: SubscriberGroup? { subscription.group }
+
+    /// The last position considered for this client; nil while the session is current.
+    var lagPosition: UInt64? { subscription.lagPosition }
+
+    /// Records that the session is a member of a group.
+    func join(_ group: SubscriberGroup) { subscription.join(group) }
+
+    /// Records that the session is a member of no group.
+    func leaveGroup() { subscription.leaveGroup() }
+
+    /// Begins pushes after the position from which the client resumes; at the tail if that is nil.
+    func begin(after position: UInt64?) { subscription.begin(after: position) }
+
+    /// Records that transactions after a position are still to be considered.
+    func lag(after position: UInt64) { subscription.lag(after: position) }
+
+    /// Records that the next transaction was considered.
+    func advance(to position: UInt64) { subscription.advance(to: position) }
+
+    /// Records that every transaction up to the tail was considered.
+    func reachTail() { subscription.reachTail() }
+
+    /// Records that the client is to be sent a progress mark.
+    func requestProgressMark() { subscription.requestProgressMark() }
+
+    /// Records that the client was sent the read-only state after a number of changes.
+    func didSend(state changes: UInt64) { subscription.didSend(state: changes) }
 
     /// The position up to which every transaction was considered for this client.
     var sent: UInt64 { lagPosition ?? committer.position }
@@ -122,17 +140,13 @@ final class Session {
     /// The entities that the client subscribes to.
     var interests: Set<EntityTag> { group?.interests ?? [] }
 
+    // MARK: State
+
     /// The bytes of the queued requests and of the batch-insert chunks.
-    var inboundBytes: Int { requestQueue.bytes }
+    var inboundBytes: Int { input.queue.bytes }
 
     /// The number of queued saves; the socket is not read while there are any.
-    var waitingSaves: Int { requestQueue.saves }
-
-    /// The number of pushes sent or queued.
-    var pushes: UInt64 { output.pushes }
-
-    /// The bytes that the socket has accepted.
-    var written: UInt64 { output.written }
+    var waitingSaves: Int { input.queue.saves }
 
     /// Whether the socket was full at the last write.
     var isWaitingToWrite: Bool { output.isWaitingToWrite }
@@ -152,11 +166,11 @@ final class Session {
     var hasSave: Bool { isReady && waitingSaves > 0 && !isOverfull }
 
     /// Whether chunks of batch inserts wait and there is room for their answers.
-    var hasRows: Bool { isReady && requestQueue.hasRows && !isOverfull }
+    var hasRows: Bool { isReady && input.queue.hasRows && !isOverfull }
 
     /// The socket events for which the poller should watch.
     var wants: Interest {
-        let waits = read != nil || requestQueue.hasRows
+        let waits = read != nil || input.queue.hasRows
         let isBusy = waits && inboundBytes > committer.limits.inboundBytes
         let reads: Interest = isBusy || (waitingSaves > 0 && isOverfull) ? [] : .read
         return isWaitingToWrite ? reads.union(.write) : reads
@@ -165,34 +179,27 @@ final class Session {
     /// Whether hello and welcome have been exchanged.
     var isReady: Bool { machine.state == .ready }
 
+    // MARK: Queues
+
+    /// Records that a queue contains the session.
+    func enter(_ mark: Marks) {
+        assert(marks.isDisjoint(with: mark), "A queue contains a session once.")
+        marks.insert(mark)
+    }
+
+    /// Records that a queue no longer contains the session.
+    func leave(_ mark: Marks) {
+        assert(marks.contains(mark), "A session in the queue has the mark of the queue.")
+        marks.remove(mark)
+    }
+
     // MARK: Requests
-
-    func countRequest() { requests += 1 }
-
-    /// Records the arrival time of received bytes, and so of the requests that they complete.
-    func recordArrival(at time: UInt64) { requestQueue.recordArrival(at: time) }
-
-    /// Queues a request.
-    func receive(_ envelope: Envelope<ClientMessage>, bytes: Int) {
-        requestQueue.append(envelope, bytes: bytes)
-    }
-
-    /// Removes and returns the first queued save.
-    func dequeueSave() -> (id: UInt32, request: SaveRequest, arrival: UInt64)? {
-        guard let first = requestQueue.popSave(), case .save(let request) = first.message else {
-            return nil
-        }
-        return (first.id, request, first.arrival)
-    }
-
-    /// Removes and returns the first chunk of a batch insert.
-    func dequeueRows() -> (insert: BatchInsert, id: UInt32)? { requestQueue.popRows() }
 
     /// Whether the first request can be answered now.
     ///
     /// After the hello, a save can't be answered yet: it waits for a batch.
     var hasQuestion: Bool {
-        guard let first = requestQueue.waiting.first, read == nil else { return false }
+        guard let first = input.queue.waiting.first, read == nil else { return false }
         return !isReady || (!first.message.isSave && canBeAnswered)
     }
 
@@ -208,17 +215,24 @@ final class Session {
     /// Removes and returns the first queued request, if it can be answered.
     func dequeueQuestion() -> (id: UInt32, message: ClientMessage)? {
         guard hasQuestion else { return nil }
-        let first = requestQueue.popFirst()
-        (askedBytes, askedAt) = (first.bytes, first.arrival)
-        return (first.id, first.message)
+        return input.popQuestion()
     }
-
-    /// Removes a request cancelled by its client from the queue; returns false if it is not there.
-    func cancel(question id: UInt32) -> Bool { requestQueue.cancel(question: id) }
 
     /// The ids of the unanswered requests that can be cancelled, the running one first.
     var questions: [UInt32] {
-        [read?.id].compactMap(\.self) + requestQueue.questions + syncs.map(\.id)
+        [read?.id].compactMap(\.self) + input.queue.questions + syncs.waiting.map(\.id)
+    }
+
+    /// Records the read that was begun for a request.
+    func begin(_ read: PendingRead) {
+        assert(self.read == nil && read.session === self, "A session has one running read.")
+        self.read = read
+    }
+
+    /// Removes and returns the running read.
+    func endRead() -> PendingRead? {
+        defer { read = nil }
+        return read
     }
 
     // MARK: Sending
@@ -246,16 +260,13 @@ final class Session {
         if sent >= position {
             answer(message, to: id)
         } else {
-            held.append((position, id, message))
+            output.hold(message, id: id, until: position)
         }
     }
 
     /// Queues the held answers whose pushes are queued.
     func answerHeld() {
-        while let first = held.first, first.position <= sent {
-            answer(first.message, to: first.id)
-            held.removeFirst()
-        }
+        while let first = output.popHeld(upTo: sent) { answer(first.message, to: first.id) }
     }
 
     /// Queues a message of an answer that a reader encoded; its position counts as announced.
@@ -270,9 +281,11 @@ final class Session {
         output.append(body, after: previous)
     }
 
-    /// Queues a progress mark, unless the client already knows the position.
+    /// Queues a requested progress mark, unless the client already knows the position.
     func pushProgress() {
-        guard let previous = machine.pushing(sent) else { return }
+        guard subscription.consumeProgressMark(), let previous = machine.pushing(sent) else {
+            return
+        }
         // A mark is a few bytes, so it always fits a frame.
         try? output.append(.progress(ProgressPush(previous: previous, position: sent)), id: 0)
     }
@@ -294,7 +307,7 @@ final class Session {
     func took(_ run: SharedPushBatch) {
         _ = machine.pushing(run.cursor)
         output.took(run)
-        source.rest()
+        subscription.source.rest()
     }
 
     /// Removes queued bytes that the socket has accepted already.
@@ -305,6 +318,20 @@ final class Session {
     /// Returns false if the connection is closed.
     func write(through buffer: CoalescingBuffer) -> Bool {
         output.write(to: socket, through: buffer)
+    }
+
+    /// Returns whether the outbound queue has reached its limit since the previous call.
+    func didReachLimit() -> Bool { output.didReachLimit(isOverfull) }
+
+    /// Records that the socket has accepted all chunks of an answer sent so far.
+    func recordAccepted(at time: UInt64) { output.recordAccepted(at: time) }
+
+    /// Returns the socket events for which the poller should watch if these have changed.
+    func updateWatched() -> Interest? {
+        let interest = wants
+        guard interest != output.watched else { return nil }
+        output.watch(interest)
+        return interest
     }
 }
 

@@ -1,7 +1,9 @@
+import DequeModule
 import TandemIO
 import TandemWire
 
-/// The output of a session: the bytes that its socket has not accepted yet, and counts.
+/// The output of a session: the bytes that its socket has not accepted yet, answers that follow
+/// later, and counts.
 struct SessionOutput {
     private var queue = OutboundQueue()
     /// Whether the socket was full at the last write.
@@ -10,6 +12,14 @@ struct SessionOutput {
     private(set) var pushes: UInt64 = 0
     /// The bytes that the socket has accepted.
     private(set) var written: UInt64 = 0
+    /// The answers that must follow pushes still to be queued.
+    private(set) var held: Deque<(position: UInt64, id: UInt32, message: DaemonMessage)> = []
+    /// The socket events for which the poller watches.
+    private(set) var watched = Interest.read
+    /// Whether the queue was at its limit after the last write.
+    private(set) var wasOverfull = false
+    /// The last time at which the socket had accepted all chunks of an answer sent so far.
+    private(set) var acceptedAt: UInt64 = 0
 
     /// The queued bytes; those of pushes are shared with other sessions.
     var bytes: Int { queue.count }
@@ -23,6 +33,18 @@ struct SessionOutput {
 
     /// Queues complete messages.
     mutating func append(_ messages: [UInt8]) { queue.append(messages) }
+
+    /// Holds an answer until the pushes up to a position are queued.
+    mutating func hold(_ message: DaemonMessage, id: UInt32, until position: UInt64) {
+        held.append((position, id, message))
+    }
+
+    /// Removes and returns the first held answer, if the pushes up to a position suffice for it.
+    mutating func popHeld(upTo position: UInt64) -> (id: UInt32, message: DaemonMessage)? {
+        guard let first = held.first, first.position <= position else { return nil }
+        held.removeFirst()
+        return (first.id, first.message)
+    }
 
     /// Queues a push with its predecessor's position.
     mutating func append(_ body: PushBody, after previous: UInt64) {
@@ -51,5 +73,25 @@ struct SessionOutput {
         written += UInt64(before - queue.count)
         isWaitingToWrite = outcome == .waits
         return outcome != .closed
+    }
+
+    // MARK: Socket
+
+    /// Records whether the queue is at its limit; returns whether it has just reached it.
+    mutating func didReachLimit(_ isOverfull: Bool) -> Bool {
+        defer { wasOverfull = isOverfull }
+        return isOverfull && !wasOverfull
+    }
+
+    /// Records that the socket has accepted all chunks of an answer sent so far.
+    mutating func recordAccepted(at time: UInt64) {
+        assert(time >= acceptedAt, "Time does not go backwards.")
+        acceptedAt = time
+    }
+
+    /// Records the socket events for which the poller watches.
+    mutating func watch(_ interest: Interest) {
+        assert(interest != watched, "The poller changes only for other events.")
+        watched = interest
     }
 }

@@ -20,7 +20,7 @@ struct SessionQueue {
     /// Appends a session, unless it is in the queue already.
     mutating func append(_ session: Session) {
         guard !session.marks.contains(mark) else { return }
-        session.marks.insert(mark)
+        session.enter(mark)
         sessions.append(session)
     }
 
@@ -28,8 +28,7 @@ struct SessionQueue {
     mutating func popFirst() -> Session? {
         guard let session = sessions.popFirst() else { return nil }
         popCount += 1
-        assert(session.marks.contains(mark), "A session in the queue has the mark of the queue.")
-        session.marks.remove(mark)
+        session.leave(mark)
         return session
     }
 }

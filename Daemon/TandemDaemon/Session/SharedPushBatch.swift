@@ -56,14 +56,16 @@ struct SharedPushBatch {
 extension Session {
     /// Whether the session has no requests and no output, so that pushes are all it needs.
     var isAtRest: Bool {
-        isReady && !isClosing && !isWaitingToWrite && !needsProgressMark && outboundBytes == 0
-            && requestQueue.waiting.isEmpty && held.isEmpty && syncs.isEmpty && read == nil
+        isReady && !isClosing && !isWaitingToWrite && !subscription.needsProgressMark
+            && outboundBytes == 0 && output.held.isEmpty && input.queue.waiting.isEmpty
+            && syncs.isEmpty && read == nil
     }
 
     /// The state shared with sessions that get the same bytes; nil if the session is current.
     var place: SharedPushBatch.Place? {
         lagPosition.map {
-            SharedPushBatch.Place(group: groupID, lagPosition: $0, cursor: machine.cursor)
+            SharedPushBatch.Place(
+                group: subscription.groupID, lagPosition: $0, cursor: machine.cursor)
         }
     }
 }

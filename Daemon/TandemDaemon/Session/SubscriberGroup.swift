@@ -45,14 +45,14 @@ struct SubscriberRegistry {
         }
         let group = group(of: interests)
         group.count += 1
-        session.group = group
+        session.join(group)
         if session.lagPosition == nil { group.current.append(session) }
     }
 
     /// Removes a session, and its group if the group is then empty.
     mutating func remove(_ session: Session) {
         guard let group = session.group else { return }
-        session.group = nil
+        session.leaveGroup()
         if session.lagPosition == nil { group.current.removeAll { $0 === session } }
         group.count -= 1
         assert(group.count >= group.current.count, "Current sessions are members of the group.")
@@ -62,7 +62,7 @@ struct SubscriberRegistry {
     /// Marks a session as current.
     func markCurrent(_ session: Session) {
         guard session.lagPosition != nil else { return }
-        session.lagPosition = nil
+        session.reachTail()
         session.group?.current.append(session)
     }
 
@@ -105,8 +105,7 @@ struct SubscriberRegistry {
     ) {
         guard !group.current.isEmpty else { return }
         for session in group.current {
-            assert(session.lagPosition == nil, "A current session does not lag.")
-            session.lagPosition = position
+            session.lag(after: position)
             onLag(session)
         }
         group.current.removeAll(keepingCapacity: true)

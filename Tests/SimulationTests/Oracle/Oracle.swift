@@ -161,11 +161,11 @@ final class Oracle {
         let outbound = limits.outboundBytes + 2 * truth.bytes + (64 << 10)
         let measures = [
             ("outbound bytes", session.outboundBytes, outbound),
-            ("requests", session.requestQueue.waiting.count, WireLimits.requestsInFlight + 1),
-            ("held answers", session.held.count, WireLimits.requestsInFlight),
+            ("requests", session.input.queue.waiting.count, WireLimits.requestsInFlight + 1),
+            ("held answers", session.output.held.count, WireLimits.requestsInFlight),
             ("waiting syncs", session.syncs.count, WireLimits.requestsInFlight),
             (
-                "bytes of an unfinished message", session.decoder.bufferedBytes,
+                "bytes of an unfinished message", session.input.bufferedBytes,
                 WireLimits.clientMessageBytes + WireLimits.frameBytes
             ),
         ]

@@ -70,7 +70,7 @@ extension World {
                 return
             }
             for id in UInt32(1_000)..<1_100 {
-                session.held.append((.max, id, .synced(position: 1)))
+                session.answer(.synced(position: 1), to: id, heldUntil: .max)
             }
         default: break
         }

@@ -61,8 +61,8 @@ extension World {
     func describe(_ session: Session) -> String {
         let wait = daemon.map { "\($0.engine.queues.wait(of: session))" } ?? "nothing"
         let read = session.read.map { $0.job == nil ? "a read waits" : "a read has a reader" }
-        return "\(session.outboundBytes) queued, \(session.requestQueue.waiting.count) in, "
-            + "\(session.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
+        return "\(session.outboundBytes) queued, \(session.input.queue.waiting.count) in, "
+            + "\(session.output.held.count) held, \(session.syncs.count) syncs, sent \(session.sent), "
             + "waits for \(wait), in \(session.marks.rawValue), \(read ?? "no read")"
     }
 

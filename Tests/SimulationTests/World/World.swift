@@ -150,7 +150,8 @@ final class World {
         for session in daemon.engine.admission.sessions.values {
             oracle.measure(session, settings.limits)
             oracle.expect(
-                daemon.engine.queues.isScheduled(session) && session.wants == session.watched, 0,
+                daemon.engine.queues.isScheduled(session)
+                    && session.wants == session.output.watched, 0,
                 "a session is left behind: \(describe(session))")
         }
         oracle.expect(
