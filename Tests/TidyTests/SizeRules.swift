@@ -39,13 +39,11 @@ enum SizeRules {
                     "Sources/tandem LogCommand": "one property for each option",
                     "Sources/TandemModel CompiledEntity": "constant tables, compiled once",
                     "Client/Tandem ObjectRecord": "the state of one object, without behaviour",
-                    "Daemon/TandemDaemon Session": "not divided yet",
                 ], measure: \.properties),
             Limit(
                 name: "variables that others can change", value: openVariables,
                 known: [
                     "Client/Tandem ObjectRecord": "the state of one object, without behaviour",
-                    "Daemon/TandemDaemon Session": "not divided yet",
                     "Sources/TandemIO SimulatedFileSystem":
                         "a fake whose faults and capacity tests set",
                 ], measure: \.openVariables),
