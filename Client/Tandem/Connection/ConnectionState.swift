@@ -44,11 +44,16 @@ struct ConnectionState: Sendable {
     enum Phase { case idle, connecting, ready, closed }
 
     /// The stage of the connection: ready only if the present socket is.
-    var phase: Phase {
+    ///
+    /// Stored, because every request reads it several times.
+    private(set) var phase = Phase.idle
+
+    /// Derives the stage after a change of the socket's state or of the connection's life.
+    private mutating func updatePhase() {
         switch life {
-        case .unused: .idle
-        case .used: machine?.state == .ready ? .ready : .connecting
-        case .ended: .closed
+        case .unused: phase = .idle
+        case .used: phase = machine?.state == .ready ? .ready : .connecting
+        case .ended: phase = .closed
         }
     }
 
@@ -209,12 +214,14 @@ struct ConnectionState: Sendable {
     mutating func begin() -> Bool {
         guard case .unused = life else { return false }
         life = .used
+        updatePhase()
         return true
     }
 
     /// Ends the connection permanently; the first error counts.
     mutating func end(_ error: TandemError) {
         if closedError == nil { life = .ended(error) }
+        updatePhase()
     }
 
     /// Sends the hello on a new socket.
@@ -222,12 +229,14 @@ struct ConnectionState: Sendable {
         var machine = ClientConnectionStateMachine(hello: hello)
         guard case .send(let hello) = machine.connected() else { return }
         self.machine = machine
+        updatePhase()
         try send(.hello(hello), id: 0)
     }
 
     /// Records the loss of the socket.
     mutating func loseSocket() {
         machine = nil
+        updatePhase()
         io.inbound = nil
     }
 
@@ -235,6 +244,7 @@ struct ConnectionState: Sendable {
     mutating func welcomed(
         _ welcome: Welcome, installsModel: Bool
     ) throws(TandemError) -> (isResumed: Bool, cursor: UInt64) {
+        defer { updatePhase() }
         switch machine?.received(welcome, installsModel: installsModel) {
         case .resume: return (true, machine?.cursor ?? 0)
         case .refresh: return (false, welcome.position)
@@ -246,6 +256,7 @@ struct ConnectionState: Sendable {
     /// Records that the daemon has accepted the model.
     mutating func installedModel(at position: UInt64) {
         machine?.installedModel(position: position)
+        updatePhase()
         followCursor()
     }
 
@@ -267,6 +278,7 @@ struct ConnectionState: Sendable {
         switch machine?.received(push: previous, position: position) {
         case .deliver: break
         case .gap(let cursor, _):
+            updatePhase()
             throw TandemError(
                 .storage, "transactions are missing: \(position) follows \(previous), not \(cursor)"
             )
@@ -280,8 +292,7 @@ struct ConnectionState: Sendable {
 
     /// Moves the session's position to the cursor, after an answer or a processed push.
     mutating func followCursor() {
-        guard let machine, session != nil else { return }
-        session?.position = machine.cursor
+        if let cursor = machine?.cursor { session?.position = cursor }
     }
 
     /// Removes transactions that every context has merged.

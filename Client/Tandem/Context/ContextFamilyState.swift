@@ -112,7 +112,8 @@ final class ContextFamilyState {
         let all = unreported
         unreported = []
         for notice in all {
-            notice.context?.reporter.notifyObservers(of: notice.number, notice.slots)
+            guard let context = notice.context else { continue }
+            context.reporter.notifyObservers(of: notice.number, notice.slots)
         }
     }
 }

@@ -29,9 +29,12 @@ final class ContextLink: PushReceiver {
     func signalChanges() { Task { await process(on: actor) } }
 
     private func process(on actor: isolated any Actor) async {
-        context?.reporter.processScheduled()
-        await context?.listUpdater.loadLacking()
-        await context?.listUpdater.fillWindows()
+        guard let context else { return }
+        context.reporter.processScheduled()
+        await context.listUpdater.loadLacking()
+        await context.listUpdater.fillWindows()
+        // Parts don't retain their context, which the work above may have been the last to use.
+        withExtendedLifetime(context) {}
     }
 
     private func run(on actor: isolated any Actor) async {

@@ -286,7 +286,8 @@ final class ObjectGraph: StatefulPart {
             if edits.added[slot]?.contains(member) == true { return nil }
         }
         guard let base = record.base else { return record.ranks[slot]?[member] }
-        return base.managedObjectContext?.graph.rank(of: member, in: base.record, slot)
+        guard let context = base.managedObjectContext else { return nil }
+        return context.graph.rank(of: member, in: base.record, slot)
     }
 
     /// Returns the loaded objects at the other end of a relationship.

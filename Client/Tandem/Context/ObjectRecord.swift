@@ -118,7 +118,10 @@ final class ObjectRecord {
 
     /// Returns the members without edits, or nil if they have to be loaded first.
     func membersBelow(_ slot: Int) -> Set<ObjectReference>? {
-        if let base { return base.managedObjectContext?.graph.members(of: base.record, slot) }
+        if let base {
+            guard let context = base.managedObjectContext else { return nil }
+            return context.graph.members(of: base.record, slot)
+        }
         return members[slot] ?? (isInserted || isMissing ? [] : nil)
     }
 

@@ -126,7 +126,8 @@ open class ManagedObject: Observable {
                 property.accepts(newValue),
                 "\(entityName).\(property.name) cannot hold \(newValue).")
             if let target = newValue.reference { check(target, property) }
-            editableContext?.editor.set(newValue, slot(property), of: record)
+            guard let context = editableContext else { return }
+            context.editor.set(newValue, slot(property), of: record)
         }
     }
 
@@ -251,7 +252,8 @@ open class ManagedObject: Observable {
         let property = toMany(relationship)
         checkContext(of: member)
         check(member.record.reference, property)
-        editableContext?.editor.remove(member.record, from: property.slot, of: record)
+        guard let context = editableContext else { return }
+        context.editor.remove(member.record, from: property.slot, of: record)
     }
 
     /// Returns the value of a slot; a value too long for a row is returned as its reference.
@@ -338,8 +340,9 @@ open class ManagedObject: Observable {
     private func canLead(to object: ManagedObject) -> Bool {
         checkContext(of: object)
         guard object.record.isDeleted else { return true }
+        let context = managedObjectContext
         precondition(
-            managedObjectContext?.failures.discardsEdit(of: object.record) == true,
+            context?.failures.discardsEdit(of: object.record) == true,
             "\(object.id) was deleted, so nothing can refer to it; check isDeleted first.")
         return false
     }
@@ -373,14 +376,15 @@ open class ManagedObject: Observable {
 
     /// Notifies observers that all properties have changed.
     func notifyObservers() {
-        managedObjectContext?.reporter.notifyObservers(of: record.reference.number)
+        guard let context = managedObjectContext else { return }
+        context.reporter.notifyObservers(of: record.reference.number)
     }
 
     /// Binds this object to another record.
     func rebind(to record: ObjectRecord) {
         let former = self.record.reference.number
         self.record = record
-        managedObjectContext?.reporter.notifyObservers(of: former)
+        if let context = managedObjectContext { context.reporter.notifyObservers(of: former) }
         if record.reference.number != former { notifyObservers() }
     }
 }
