@@ -24,7 +24,9 @@ struct RowStoreBuilder: Sendable {
     /// Fills an empty store with sorted rows; returns false if a number occurs twice.
     mutating func fill(with rows: [ResultRow]) -> Bool {
         assert(
-            !Invariants.walk(rows.count) || rows.isSortedByKey, "Rows are filled in when sorted.")
+            !Invariants.walk(rows.count)
+                || zip(rows, rows.dropFirst()).allSatisfy { !$1.precedes($0) },
+            "Rows are filled in when sorted.")
         var start = 0
         while start < rows.count {
             let end = endOfRun(in: rows, from: start)

@@ -139,6 +139,8 @@ struct NamedCaseTests {
             ])
         let list = SectionedList(sectioned: false, rows: [row(1, [1]), row(1, [2]), row(2, [0])])
         #expect(list.sectionIDs == [SectionIDs(name: "", numbers: [2, 1])])
+        let same = SectionedList(sectioned: false, rows: [row(1, [1]), row(1, [1])])
+        #expect(same.sectionIDs == [SectionIDs(name: "", numbers: [1])])
     }
 
     @Test func reasonsTravelWithTheChange() throws {

@@ -16,18 +16,23 @@ import Testing
         context = container.makeContext(name: "test")
     }
 
-    @Test func `law2: a gap in the stream is detected, and the stream resumes before it`() throws {
+    @Test func `law2: a gap in the stream is detected, and the stream resumes before it`()
+        async throws
+    {
         let reference = daemon.insert("Content", ["size": .int(1)])
-        let content = try #require(try context.fetch(Content.self).first)
+        let content = try #require(try await context.fetch(Content.self).first)
+        var events = container.connectionEvents.makeAsyncIterator()
         daemon.state.withLock { $0.losesNextPush = true }
         daemon.update(reference, ["size": .int(2)])
         daemon.update(reference, ["name": .string("after")])
-        try context.reach(daemon.end)
+        _ = try await context.reach(daemon.end)
         #expect(content.size == 2 && content.name == "after")
         let hellos = daemon.hellos()
         #expect(hellos.count == 2)
         #expect(hellos.last?.resume?.number == 1)
         #expect(hellos.last?.interests == ["Content"])
+        let states = [await events.next()?.state, await events.next()?.state]
+        #expect(states == [.lost, .restored])
     }
 
     @Test func `law2: a lost connection resumes at its position`() throws {

@@ -233,9 +233,10 @@ extension Connection {
             if id == Self.installID { return try installed(message, &state, &received) }
             guard state.receivedAnswer(message, id: id) else { return }
             if case .lease(let lease) = message { state.leases.add(lease) }
-            guard let message = try assembled(message, id, &state, &received) else { return }
-            // The answer of a cancelled request has no receiver.
-            guard let request = state.requests.remove(id) else { return }
+            // The last chunk, or a late answer without a receiver, makes room for a queued request.
+            guard let message = try assembled(message, id, &state, &received),
+                let request = state.requests.remove(id)
+            else { return state.dispatchQueue() }
             if case .failure(let error) = message {
                 // Otherwise no further lease would ever be requested.
                 if case .lease = request.message { state.leases.isAsking = false }
@@ -290,8 +291,8 @@ extension Connection {
         switch message {
         case .failure(let error): throw error
         case .schema(let answer):
+            try state.installedModel(at: answer.position)
             if let bytes = answer.model { state.session?.model = try Self.model(bytes) }
-            state.installedModel(at: answer.position)
             becomeReady(&state, &received)
         default: throw TandemError.unexpectedAnswer("its model")
         }

@@ -49,6 +49,9 @@ struct ConnectionState: Sendable {
     private(set) var phase = Phase.idle
 
     /// Derives the stage after a change of the socket's state or of the connection's life.
+    ///
+    /// A violation of the protocol leaves the stage as it is until the socket is lost, so that the
+    /// loss of a ready connection is reported.
     private mutating func updatePhase() {
         switch life {
         case .unused: phase = .idle
@@ -244,17 +247,23 @@ struct ConnectionState: Sendable {
     mutating func welcomed(
         _ welcome: Welcome, installsModel: Bool
     ) throws(TandemError) -> (isResumed: Bool, cursor: UInt64) {
-        defer { updatePhase() }
         switch machine?.received(welcome, installsModel: installsModel) {
-        case .resume: return (true, machine?.cursor ?? 0)
-        case .refresh: return (false, welcome.position)
+        case .resume:
+            updatePhase()
+            return (true, machine?.cursor ?? 0)
+        case .refresh:
+            updatePhase()
+            return (false, welcome.position)
         case .close(let error): throw TandemError(.storage, error.message)
         case nil: throw TandemError(.disconnected, "the connection was lost")
         }
     }
 
     /// Records that the daemon has accepted the model.
-    mutating func installedModel(at position: UInt64) {
+    mutating func installedModel(at position: UInt64) throws(TandemError) {
+        guard machine?.state == .installingModel else {
+            throw TandemError.unexpectedAnswer("its model")
+        }
         machine?.installedModel(position: position)
         updatePhase()
         followCursor()
@@ -263,8 +272,8 @@ struct ConnectionState: Sendable {
     /// Records an answer, or a chunk of one; returns whether a request in flight has its id.
     mutating func receivedAnswer(_ message: DaemonMessage, id: UInt32) -> Bool {
         let action = machine?.received(
-            answer: id, position: WireCoding.announcedPosition(message),
-            isLast: WireCoding.isLast(message))
+            answer: id, position: message.announcedPosition,
+            isLast: message.isLastOfAnswer)
         followCursor()
         return action == .complete || action == .partial
     }
@@ -278,7 +287,6 @@ struct ConnectionState: Sendable {
         switch machine?.received(push: previous, position: position) {
         case .deliver: break
         case .gap(let cursor, _):
-            updatePhase()
             throw TandemError(
                 .storage, "transactions are missing: \(position) follows \(previous), not \(cursor)"
             )

@@ -40,28 +40,4 @@ enum WireCoding {
         default: []
         }
     }
-
-    /// Returns whether a message ends the answer to its request.
-    static func isLast(_ message: DaemonMessage) -> Bool {
-        switch message {
-        case .fetched(let head): !head.hasMore
-        case .part(let part): !part.hasMore
-        default: true
-        }
-    }
-
-    /// Returns the position that an answer announces, or nil if it announces none.
-    static func announcedPosition(_ message: DaemonMessage) -> UInt64? {
-        switch message {
-        case .fetched(let answer): answer.position
-        case .objects(let answer): answer.position
-        case .saved(let answer): answer.position
-        case .verdicts(let answer): answer.position
-        case .synced(let position): position
-        case .schema(let answer): answer.position
-        case .batched(let answer): answer.position
-        case .inserted(let answer): answer.position
-        default: nil
-        }
-    }
 }

@@ -65,7 +65,10 @@ final class InFlightSave {
     }
 
     /// Marks a save as one that has not happened and is sent again.
-    func markSentAgain() { stage = isMerged ? .merged(isUnknown: false) : .sent }
+    func markSentAgain() {
+        guard !isSettled else { return }
+        stage = isMerged ? .merged(isUnknown: false) : .sent
+    }
 
     /// Marks the transaction as merged.
     func markMerged() {

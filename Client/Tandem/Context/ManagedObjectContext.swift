@@ -11,8 +11,6 @@ import TandemWire
 ///     let team = try context.insert("Team")
 ///     team["name"] = .string("Cameroon")
 ///     let position = try context.save()
-///
-/// The context itself only holds its parts together, see ``ContextPart``.
 public final class ManagedObjectContext {
     /// The name that the journal records for this context's saves.
     public let name: String

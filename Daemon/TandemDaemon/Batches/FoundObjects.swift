@@ -38,7 +38,7 @@ struct FoundObjects {
         assert(self.position == nil && next == 0, "A batch searches for its objects once.")
         assert(
             !Invariants.walk(objects.count)
-                || zip(objects, objects.dropFirst()).allSatisfy { $0 < $1 },
+                || zip(objects, objects.dropFirst()).allSatisfy { !($1 < $0) },
             "Objects are processed in the order of their references.")
         (self.objects, self.position) = (objects, position)
     }

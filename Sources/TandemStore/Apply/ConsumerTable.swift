@@ -58,10 +58,6 @@ struct ConsumerTable {
             guard let consumer = Consumer(key: key, value: value) else {
                 throw damaged(Array(key), value.count)
             }
-            assert(
-                found.last.map { $0.name.utf8.lexicographicallyPrecedes(consumer.name.utf8) }
-                    ?? true,
-                "The names of consumers ascend.")
             found.append(consumer)
             return true
         }
