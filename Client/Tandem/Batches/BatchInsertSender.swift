@@ -357,7 +357,7 @@ extension BatchValues {
     }
 }
 
-/// What a batch insert was asked to do.
+/// The arguments of a batch insert.
 private struct BatchInsertOrder {
     let entity: String
     let policy: MergePolicy

@@ -1,7 +1,7 @@
 import TandemModel
 import TandemWire
 
-/// What the daemon has announced about itself.
+/// The daemon's state as it has announced it.
 struct KnownDaemon: Sendable {
     /// Whether the daemon is read-only.
     var isReadOnly = false

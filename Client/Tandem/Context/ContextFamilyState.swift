@@ -69,7 +69,7 @@ final class ContextFamilyState {
     /// Leaves the connection's stream, so that the next merge restarts the family.
     func leaveStream() { session?.generation = -1 }
 
-    /// Marks the saves up to a position as reported; in another log the count begins anew.
+    /// Marks the saves up to a position as reported; another log has its own positions.
     func markTold(through position: UInt64, isOtherLog: Bool) {
         told = isOtherLog ? position : max(told, position)
     }

@@ -12,9 +12,9 @@ protocol ContextPart {
 
 /// A part that keeps state as long as its context lives.
 ///
-/// It does not retain the context. Who has only a weak reference to a context therefore binds it to
-/// a constant before calling a part: in `context?.graph.sweep()` the context could be released as
-/// soon as its part is found.
+/// It does not retain the context. Code that has only a weak reference to a context therefore binds
+/// it to a constant before it calls a part. In `context?.graph.sweep()`, the context could be
+/// released as soon as its part is found.
 class StatefulPart: ContextPart {
     private unowned var owner: ManagedObjectContext?
 

@@ -59,7 +59,7 @@ final class MergeParticipants {
 
     // MARK: Stepping
 
-    /// Lets all participants step over a group; they deliver with the next ``deliver()``.
+    /// Steps all participants over a group; they deliver with the next ``deliver()``.
     func step(_ group: MergedGroup, _ verdicts: [ObjectIdentifier: [Verdict]]) {
         assert(undelivered.isEmpty, "A merge begins after the delivery of the one before.")
         let all = all
@@ -67,7 +67,7 @@ final class MergeParticipants {
         undelivered = all
     }
 
-    /// Lets lists apply the latest edits, and deliver the changes.
+    /// Applies the latest edits to lists, and delivers the changes.
     func stepOverlays() {
         guard isAnyOverlayStale else { return }
         let stale = lists.filter(\.isOverlayStale)

@@ -116,7 +116,7 @@ final class FoundRows {
     }
 }
 
-/// What a fetch selects: rows where they can be read in place, otherwise objects.
+/// The selection of a fetch: rows where they can be read in place, otherwise objects.
 enum FetchSelection {
     case objects([ManagedObject])
     case rows(RowsAnswer)

@@ -1,6 +1,6 @@
 import TandemResults
 
-/// What a list has not published yet, and the list to show until then.
+/// The changes that a list has not published yet, and the list to show until then.
 ///
 /// While an element is being made, the list must not change under its reader. A merge meanwhile is
 /// therefore recorded, and the old list is shown until the reads have ended.
