@@ -8,6 +8,10 @@ import TandemWire
 /// A context is a part too, so that its public methods name the parts in the same way.
 protocol ContextPart {
     var context: ManagedObjectContext { get }
+    var core: ContainerCore { get }
+    var family: ContextFamilyState { get }
+    /// The child contexts that still exist.
+    var children: [ManagedObjectContext] { get }
 }
 
 /// A part that keeps state as long as its context lives.
@@ -17,6 +21,18 @@ protocol ContextPart {
 /// released as soon as its part is found.
 class StatefulPart: ContextPart {
     private unowned var owner: ManagedObjectContext?
+    // Retained here, because a context has weak references, which make it slow to retain.
+    final let core: ContainerCore
+    final let family: ContextFamilyState
+    private let childContexts: ChildContexts
+
+    init(_ shared: SharedByParts) {
+        core = shared.core
+        family = shared.family
+        childContexts = shared.children
+    }
+
+    final var children: [ManagedObjectContext] { childContexts.all }
 
     /// The context, which retains this part.
     final var context: ManagedObjectContext {
@@ -31,10 +47,35 @@ class StatefulPart: ContextPart {
     }
 }
 
+/// The objects that a context shares with all of its parts.
+struct SharedByParts {
+    let core: ContainerCore
+    let family: ContextFamilyState
+    let children = ChildContexts()
+}
+
+/// The child contexts of a context, referenced weakly.
+final class ChildContexts {
+    private struct Reference {
+        weak var value: ManagedObjectContext?
+    }
+
+    private var references: [Reference] = []
+
+    /// The child contexts that still exist.
+    var all: [ManagedObjectContext] {
+        references.isEmpty ? [] : references.compactMap(\.value)
+    }
+
+    func add(_ child: ManagedObjectContext) {
+        references.removeAll { $0.value == nil }
+        references.append(Reference(value: child))
+    }
+}
+
 // MARK: Parts with state
 
 extension ContextPart {
-    var family: ContextFamilyState { context.family }
     var graph: ObjectGraph { context.graph }
     var loader: ObjectLoader { context.loader }
     var failures: ReadFailures { context.failures }
@@ -59,17 +100,18 @@ extension ContextPart {
 
 extension ContextPart {
     var core: ContainerCore { context.core }
-    var connection: Connection { context.core.connection }
-    var participants: MergeParticipants { context.family.participants }
+    var family: ContextFamilyState { context.family }
+    var children: [ManagedObjectContext] { context.children }
+    var connection: Connection { core.connection }
+    var participants: MergeParticipants { family.participants }
     var debug: DebugLog? { context.debug }
     var parent: ManagedObjectContext? { context.parent }
-    var children: [ManagedObjectContext] { context.children }
 
     /// The connection's log and model as known to the context, or nil before its first use.
-    var session: ServerState? { context.family.session }
+    var session: ServerState? { family.session }
 
     /// The position up to which everything is merged.
-    var merged: UInt64 { context.family.merged }
+    var merged: UInt64 { family.merged }
 
     /// The root context, which sends requests, merges, and saves into the store.
     var root: ManagedObjectContext {

@@ -25,14 +25,14 @@ public final class ManagedObjectContext {
     let family: ContextFamilyState
     let graph: ObjectGraph
     let loader: ObjectLoader
-    let failures = ReadFailures()
+    let failures: ReadFailures
     let editor: ObjectEditor
-    let reporter = ChangeReporter()
-    let listUpdater = ListUpdater()
-    let saving = SavePipeline()
+    let reporter: ChangeReporter
+    let listUpdater: ListUpdater
+    let saving: SavePipeline
     /// The debug trace of merges, fetches, faults and saves; nil without `TANDEM_DEBUG`.
     var debug = DebugLog.process
-    private var childReferences: [WeakContext] = []
+    private let childContexts: ChildContexts
 
     init(
         core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor
@@ -42,9 +42,15 @@ public final class ManagedObjectContext {
         self.mergesAutomatically = mergesAutomatically
         parent = nil
         family = ContextFamilyState(ContextLink(actor: actor), core.limits)
-        graph = ObjectGraph(core.limits)
-        loader = ObjectLoader(core.limits, isRoot: true)
-        editor = ObjectEditor(core.limits)
+        let shared = SharedByParts(core: core, family: family)
+        childContexts = shared.children
+        graph = ObjectGraph(shared)
+        loader = ObjectLoader(shared, isRoot: true)
+        failures = ReadFailures(shared)
+        editor = ObjectEditor(shared)
+        reporter = ChangeReporter(shared)
+        listUpdater = ListUpdater(shared)
+        saving = SavePipeline(shared)
         attachParts()
         family.link.context = self
         core.connection.attach(family.link)
@@ -57,12 +63,17 @@ public final class ManagedObjectContext {
         mergesAutomatically = parent.mergesAutomatically
         mergePolicy = parent.mergePolicy
         family = parent.family
-        graph = ObjectGraph(core.limits)
-        loader = ObjectLoader(core.limits, isRoot: false)
-        editor = ObjectEditor(core.limits)
+        let shared = SharedByParts(core: core, family: family)
+        childContexts = shared.children
+        graph = ObjectGraph(shared)
+        loader = ObjectLoader(shared, isRoot: false)
+        failures = ReadFailures(shared)
+        editor = ObjectEditor(shared)
+        reporter = ChangeReporter(shared)
+        listUpdater = ListUpdater(shared)
+        saving = SavePipeline(shared)
         attachParts()
-        parent.childReferences.removeAll { $0.value == nil }
-        parent.childReferences.append(WeakContext(value: self))
+        parent.childContexts.add(self)
     }
 
     private func attachParts() {
@@ -75,9 +86,7 @@ public final class ManagedObjectContext {
     deinit { if parent == nil { core.connection.detach(family.link) } }
 
     /// The child contexts that still exist.
-    var children: [ManagedObjectContext] {
-        childReferences.isEmpty ? [] : childReferences.compactMap(\.value)
-    }
+    var children: [ManagedObjectContext] { childContexts.all }
 
     // MARK: State
 
@@ -137,9 +146,4 @@ public final class ManagedObjectContext {
 
 extension ManagedObjectContext: ContextPart {
     var context: ManagedObjectContext { self }
-}
-
-/// A weak reference to a child context.
-private struct WeakContext {
-    weak var value: ManagedObjectContext?
 }

@@ -11,7 +11,10 @@ final class ObjectEditor: StatefulPart {
     /// reports them.
     private var droppedEdits = DroppedEdits()
 
-    init(_ limits: ClientLimits) { undoStack = UndoStack(limit: limits.undoSteps) }
+    override init(_ shared: SharedByParts) {
+        undoStack = UndoStack(limit: shared.core.limits.undoSteps)
+        super.init(shared)
+    }
 
     // MARK: Edited objects
 

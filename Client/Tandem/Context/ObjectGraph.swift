@@ -13,7 +13,10 @@ final class ObjectGraph: StatefulPart {
     /// The places of properties by name, shared by the context's objects.
     let propertyCache = PropertyCache()
 
-    init(_ limits: ClientLimits) { sweepAt = limits.cachedRows }
+    override init(_ shared: SharedByParts) {
+        sweepAt = shared.core.limits.cachedRows
+        super.init(shared)
+    }
 
     /// The record of a number, or nil if this context has none.
     subscript(number: ObjectNumber) -> ObjectRecord? { records[number] }

@@ -8,8 +8,9 @@ final class ObjectLoader: StatefulPart {
     /// The long values read last; only the root context keeps them.
     private var blobs: BlobCache
 
-    init(_ limits: ClientLimits, isRoot: Bool) {
-        blobs = BlobCache(limit: isRoot ? limits.blobCacheBytes : 0)
+    init(_ shared: SharedByParts, isRoot: Bool) {
+        blobs = BlobCache(limit: isRoot ? shared.core.limits.blobCacheBytes : 0)
+        super.init(shared)
     }
 
     /// Returns a fault to load, together with recent faults of its entity and the rows around it in
