@@ -81,6 +81,19 @@ import Testing
         #expect(found("Sources/TandemIO/A.swift") == [])
     }
 
+    @Test func `a part whose context is not retained is found`() {
+        let lines = """
+            context?.graph.sweep()
+            managedObjectContext?.reporter.notify()
+            parent?.graph.sweep()
+            binding.context?.graph.propertyCache
+            if let context { context.graph.sweep() }
+            """
+        let found = { (path: String) in Rules.unretainedParts(file(path, lines)).map(\.line) }
+        #expect(found("Client/Tandem/A.swift") == [1, 2])
+        #expect(found("Sources/TandemIO/A.swift") == [])
+    }
+
     @Test func `a printing library is found`() {
         let lines = "print(1)\nlevel.print(2)\nfunc print(_ a: Int) {}\n/// print(3)\nfootprint(4)"
         #expect(Rules.printing(file("Client/Tandem/A.swift", lines)).map(\.line) == [1])

@@ -86,6 +86,24 @@ enum Rules {
         }
     }
 
+    /// Checks that a weak context is bound to a constant before one of its parts is called.
+    ///
+    /// A part does not retain its context: in `context?.graph.sweep()`, the context could be
+    /// released as soon as its part is found. A parent is retained by its children.
+    static func unretainedParts(_ file: SourceFile) -> [Finding] {
+        guard file.path.hasPrefix("Client/Tandem/") else { return [] }
+        let parts = ["loader", "failures", "editor", "reporter", "listUpdater", "saving", "graph"]
+        return each(file) { line in
+            parts.contains { part in
+                line.ranges(of: "ontext?.\(part).").contains { range in
+                    // Shared objects that need no context.
+                    let rest = line[range.upperBound...]
+                    return !rest.hasPrefix("propertyCache") && !rest.hasPrefix("observed")
+                }
+            } ? "calls a part of a context that is not retained; bind the context first" : nil
+        }
+    }
+
     /// Checks that libraries don't print.
     static func printing(_ file: SourceFile) -> [Finding] {
         guard !file.isTest, let target = Layout.target(file.target), !target.isEdge else {

@@ -24,6 +24,10 @@ import Testing
 
     @Test func `tests do not sleep`() throws { try expectNone(swift(Rules.sleeps)) }
 
+    @Test func `a weak context is bound before one of its parts is called`() throws {
+        try expectNone(swift(Rules.unretainedParts))
+    }
+
     @Test func `random tests take a seed`() throws { try expectNone(swift(Rules.seeds)) }
 
     @Test func `invariants of journal, store, committer and lists are assertions`() throws {

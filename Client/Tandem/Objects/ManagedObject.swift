@@ -341,8 +341,9 @@ open class ManagedObject: Observable {
         checkContext(of: object)
         guard object.record.isDeleted else { return true }
         let context = managedObjectContext
+        let isDropped = context.map { $0.failures.discardsEdit(of: object.record) } ?? false
         precondition(
-            context?.failures.discardsEdit(of: object.record) == true,
+            isDropped,
             "\(object.id) was deleted, so nothing can refer to it; check isDeleted first.")
         return false
     }
