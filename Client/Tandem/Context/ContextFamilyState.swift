@@ -24,7 +24,7 @@ final class ContextFamilyState {
     var pin: Pin?
     /// The last position whose saves were reported; a context that moves back and forth reports
     /// each save once.
-    private(set) var told: UInt64 = 0
+    private(set) var reported: UInt64 = 0
     /// The number of property reads that are loading data.
     private(set) var loads = 0
     /// The changes to notify observers of when the current merge is complete; nil outside of a
@@ -70,8 +70,8 @@ final class ContextFamilyState {
     func leaveStream() { session?.generation = -1 }
 
     /// Marks the saves up to a position as reported; another log has its own positions.
-    func markTold(through position: UInt64, isOtherLog: Bool) {
-        told = isOtherLog ? position : max(told, position)
+    func markReported(through position: UInt64, isOtherLog: Bool) {
+        reported = isOtherLog ? position : max(reported, position)
     }
 
     /// Runs `body`, which loads data for a property that is being read.

@@ -3,7 +3,7 @@ import TandemWire
 
 /// A part of a context, which has one job and reaches the other parts through the context.
 ///
-/// Parts with state are classes whose stored properties are private (``StatefulPart``). Parts
+/// Parts with state are classes whose variables others can't set (``StatefulPart``). Parts
 /// without state are values, made when an operation begins: they retain the context until it ends.
 /// A context is a part too, so that its public methods name the parts in the same way.
 protocol ContextPart {

@@ -103,6 +103,13 @@ struct DaemonCalls {
         }
     }
 
+    /// Leases numbers for new objects.
+    func leaseNumbers() async throws {
+        _ = try await answer(to: .lease(count: connection.leaseCount)) {
+            if case .lease = $0 { true } else { nil }
+        }
+    }
+
     private static func wanted(
         _ answer: Result<DaemonMessage, TandemError>, _ isWanted: () -> Bool
     ) -> Result<DaemonMessage, TandemError> {

@@ -34,49 +34,38 @@ public final class ManagedObjectContext {
     var debug = DebugLog.process
     private let childContexts: ChildContexts
 
-    init(
+    convenience init(
         core: ContainerCore, name: String, mergesAutomatically: Bool, actor: any Actor
     ) {
-        self.core = core
-        self.name = name
-        self.mergesAutomatically = mergesAutomatically
-        parent = nil
-        family = ContextFamilyState(ContextLink(actor: actor), core.limits)
-        let shared = SharedByParts(core: core, family: family)
-        childContexts = shared.children
-        graph = ObjectGraph(shared)
-        loader = ObjectLoader(shared, isRoot: true)
-        failures = ReadFailures(shared)
-        editor = ObjectEditor(shared)
-        reporter = ChangeReporter(shared)
-        listUpdater = ListUpdater(shared)
-        saving = SavePipeline(shared)
-        attachParts()
+        let family = ContextFamilyState(ContextLink(actor: actor), core.limits)
+        self.init(name, nil, core, family, mergesAutomatically: mergesAutomatically)
         family.link.context = self
         core.connection.attach(family.link)
     }
 
-    init(child name: String, of parent: ManagedObjectContext) {
-        core = parent.core
-        self.name = name
-        self.parent = parent
-        mergesAutomatically = parent.mergesAutomatically
+    convenience init(child name: String, of parent: ManagedObjectContext) {
+        self.init(
+            name, parent, parent.core, parent.family,
+            mergesAutomatically: parent.mergesAutomatically)
         mergePolicy = parent.mergePolicy
-        family = parent.family
+        parent.childContexts.add(self)
+    }
+
+    private init(
+        _ name: String, _ parent: ManagedObjectContext?, _ core: ContainerCore,
+        _ family: ContextFamilyState, mergesAutomatically: Bool
+    ) {
+        (self.name, self.parent, self.core, self.family) = (name, parent, core, family)
+        self.mergesAutomatically = mergesAutomatically
         let shared = SharedByParts(core: core, family: family)
         childContexts = shared.children
         graph = ObjectGraph(shared)
-        loader = ObjectLoader(shared, isRoot: false)
+        loader = ObjectLoader(shared, isRoot: parent == nil)
         failures = ReadFailures(shared)
         editor = ObjectEditor(shared)
         reporter = ChangeReporter(shared)
         listUpdater = ListUpdater(shared)
         saving = SavePipeline(shared)
-        attachParts()
-        parent.childContexts.add(self)
-    }
-
-    private func attachParts() {
         let parts: [StatefulPart] = [
             graph, loader, failures, editor, reporter, listUpdater, saving,
         ]
@@ -111,9 +100,7 @@ public final class ManagedObjectContext {
     public var position: Position? { session.map { $0.position(merged) } }
 
     /// Whether there are edits to save, or dropped edits that the next save reports.
-    public var hasChanges: Bool {
-        editor.hasChanges || failures.hasDropped
-    }
+    public var hasChanges: Bool { editor.hasChanges || failures.hasDropped }
 
     /// The new objects that have not been saved, in the order of creation.
     public var insertedObjects: [ManagedObject] { editor.pending(.insert) }

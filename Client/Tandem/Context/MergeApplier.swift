@@ -61,7 +61,7 @@ struct MergeApplier: ContextPart {
         // Published before observers are notified, because they may cause the next merge, whose
         // saves have to follow these.
         publishSaves(of: group)
-        family.markTold(through: group.to, isOtherLog: group.isOtherLog)
+        family.markReported(through: group.to, isOtherLog: group.isOtherLog)
         family.notify(family.drainNotices() + touched)
         if family.hasUnreportedNotices { reporter.postpone { [family] in family.notify([]) } }
         reporter.processPendingChanges()
@@ -73,7 +73,7 @@ struct MergeApplier: ContextPart {
         let payloads = family.payloads
         guard let session, payloads.hasListeners else { return }
         payloads.describe { session.position($0) }
-        for transaction in group.transactions where transaction.position > family.told {
+        for transaction in group.transactions where transaction.position > family.reported {
             payloads.publish(transaction, session.model)
         }
     }
@@ -141,7 +141,7 @@ struct MergeApplier: ContextPart {
         let from = merged
         let isOtherLog = !pins.isHere(now)
         let missed = missed(now, at: position)
-        if missed?.left(after: isOtherLog ? 0 : family.told) != nil {
+        if missed?.left(after: isOtherLog ? 0 : family.reported) != nil {
             family.payloads.interrupt()
         }
         for record in graph where record.object != nil { reporter.touch(record, .invalidation) }

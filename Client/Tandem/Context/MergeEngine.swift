@@ -10,7 +10,7 @@ struct MergeEngine: ContextPart {
     func merge(through target: UInt64, _ calls: DaemonCalls) async throws {
         if let parent { return try await parent.merger.merge(through: target, calls) }
         if family.pin != nil { return try await pins.mergePinned(through: target, calls) }
-        guard let session, !isCurrent(through: target) || participants.isAnyoneWaiting else {
+        guard let session, !isCurrent(through: target) || participants.hasWaitingList else {
             return
         }
         let target = max(target, merged)
@@ -100,7 +100,7 @@ struct MergeEngine: ContextPart {
         guard let session else { return }
         if transactions.contains(where: \.isModel) { return try await restartAndMerge(calls) }
         let lists = participants.lists
-        if transactions.isEmpty, !participants.isAnyoneThere { return family.advance(to: target) }
+        if transactions.isEmpty, !participants.hasAny { return family.advance(to: target) }
         let group = MergedGroup(
             from: merged, to: target, transactions: transactions, model: session.model)
         if try await refill(for: group, [:], calls) { return }

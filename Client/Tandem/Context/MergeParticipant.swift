@@ -57,10 +57,3 @@ protocol ListParticipant: MergeParticipant {
     /// the process does not know.
     func noteEnd(_ error: TandemError)
 }
-
-/// A weak reference to a participant.
-struct WeakParticipant {
-    weak var value: (any MergeParticipant)?
-    /// The same participant, if it is a list.
-    weak var list: (any ListParticipant)?
-}

@@ -24,15 +24,15 @@ final class MergeParticipants {
     var lists: [any ListParticipant] { references.compactMap(\.list) }
 
     /// Whether any participant exists, or has a delivery outstanding.
-    var isAnyoneThere: Bool {
+    var hasAny: Bool {
         !undelivered.isEmpty || references.contains { $0.value != nil }
     }
 
     /// Whether a list waits for a fetch.
-    var isAnyoneWaiting: Bool { references.contains { $0.list?.isWaiting ?? false } }
+    var hasWaitingList: Bool { references.contains { $0.list?.isWaiting ?? false } }
 
     /// Whether a list has not applied the latest edits.
-    var isAnyOverlayStale: Bool { references.contains { $0.list?.isOverlayStale == true } }
+    var hasStaleOverlay: Bool { references.contains { $0.list?.isOverlayStale == true } }
 
     /// Registers an observer.
     func add(_ observer: any MergeParticipant) { add(Reference(value: observer)) }
@@ -69,7 +69,7 @@ final class MergeParticipants {
 
     /// Applies the latest edits to lists, and delivers the changes.
     func stepOverlays() {
-        guard isAnyOverlayStale else { return }
+        guard hasStaleOverlay else { return }
         let stale = lists.filter(\.isOverlayStale)
         if stale.isEmpty { return }
         // Pending deliveries refer to the lists as they are before this update.

@@ -123,7 +123,7 @@ struct PinMover: ContextPart {
     /// fetch.
     func mergePinned(through target: UInt64, _ calls: DaemonCalls) async throws {
         if target > merged { return try await move(to: target, calls) }
-        if participants.isAnyoneWaiting { try await fetchWaitingLists(calls) }
+        if participants.hasWaitingList { try await fetchWaitingLists(calls) }
     }
 
     /// Fetches the lists that wait for a fetch, at the context's position.

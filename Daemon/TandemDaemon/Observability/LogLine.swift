@@ -57,6 +57,8 @@ struct DaemonLog: Sendable {
     private let sink: @Sendable (LogLevel, String) -> Void
 
     /// Creates a log for events of at least a level.
+    ///
+    /// `sink` must not read the committer's counters or state, because they may be changing.
     init(level: LogLevel = .info, _ sink: @escaping @Sendable (LogLevel, String) -> Void) {
         self.level = level
         self.sink = sink
