@@ -25,27 +25,56 @@ struct RevertCommand: ParsableCommand {
         let (global, text, isDryRun) = (global, position, isDryRun)
         try onMainActor {
             let source = DaemonSource(global.container())
-            let number = try SourceOptions.number(text, source)
-            let container = global.container(author: "tandem revert")
-            let context = container.makeContext(name: "revert \(number)")
-            var revert = Revert(context, try container.storeModel())
-            let entry = try Self.entry(number, source)
-            let log = try RevertLog(entry, source)
-            try revert.prepare(entry, log, isDryRun: isDryRun)
-            if revert.conflicts.isEmpty, !context.hasChanges {
-                return printLine("nothing to revert: later transactions undid all changes")
-            }
-            let saved = isDryRun ? nil : try revert.save(log)
-            let conflicts = revert.conflicts
-            guard conflicts.isEmpty else {
-                conflicts.forEach { printLine("conflict: \($0)") }
-                throw CommandFailure(
-                    "transaction \(number) cannot be reverted: "
-                        + "\(Quantity.count(conflicts.count, "conflict")); nothing was saved")
-            }
-            revert.lines.forEach(printLine)
-            guard let saved else { return printLine("nothing was saved (--dry-run)") }
-            printLine("reverted transaction \(number) by transaction \(saved.number)")
+            let run = try RevertRun(
+                of: try SourceOptions.number(text, source), isDryRun: isDryRun, source,
+                global.container(author: "tandem revert"))
+            try run.finish()
+        }
+    }
+}
+
+/// One call of `tandem revert`: prepares the edits, then saves them and prints them.
+@MainActor final class RevertRun {
+    private let number: UInt64
+    private let isDryRun: Bool
+    private let source: any LogSource
+    private let context: ManagedObjectContext
+    private let log: RevertLog
+    private var revert: Revert
+
+    /// Reads the transaction and the later ones, and makes the edits in a context of its own.
+    init(
+        of number: UInt64, isDryRun: Bool, _ source: any LogSource,
+        _ container: PersistentContainer
+    ) throws {
+        (self.number, self.isDryRun, self.source) = (number, isDryRun, source)
+        context = container.makeContext(name: "revert \(number)")
+        revert = Revert(context, try container.storeModel())
+        let entry = try Self.entry(number, source)
+        log = try RevertLog(entry, source)
+        try revert.prepare(entry, log, isDryRun: isDryRun)
+    }
+
+    /// Saves the edits, unless it is a dry run, and prints them; throws a failure for conflicts.
+    func finish() throws {
+        if revert.conflicts.isEmpty, !context.hasChanges {
+            return printLine("nothing to revert: later transactions undid all changes")
+        }
+        let saved = isDryRun ? nil : try revert.save(log)
+        guard revert.conflicts.isEmpty else {
+            revert.conflicts.forEach { printLine("conflict: \($0)") }
+            throw CommandFailure(
+                "transaction \(number) cannot be reverted: "
+                    + "\(Quantity.count(revert.conflicts.count, "conflict")); nothing was saved")
+        }
+        revert.lines.forEach(printLine)
+        guard let saved else { return printLine("nothing was saved (--dry-run)") }
+        printLine("reverted transaction \(number) by transaction \(saved.number)")
+        if let other = try log.otherRevert(before: saved.number, source) {
+            throw CommandFailure(
+                "another user reverted transaction \(number) at the same time, by transaction "
+                    + "\(other), so its objects may exist twice; "
+                    + "`tandem revert \(saved.number)` undoes this revert")
         }
     }
 

@@ -19,6 +19,8 @@ struct RevertLog {
     let saveID: [UInt8]
     /// The links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>
+    /// The last position that was read.
+    private let end: UInt64
 
     /// The content hash of all reverts of a transaction.
     ///
@@ -31,7 +33,7 @@ struct RevertLog {
     /// Reads the log after a transaction.
     init(_ entry: LogEntry, _ source: any LogSource) throws {
         position = entry.transaction.position
-        let end = try source.bounds().last
+        end = try source.bounds().last
         let reverts = try Self.reverts(after: position, through: end, source)
         // Newest first, because a revert of a revert is later than the revert.
         var reverted: [UInt64: UInt64] = [:]
@@ -43,6 +45,16 @@ struct RevertLog {
         saveID = Array(
             ("\(Self.author) \(position)" + (previous.map { "/\($0.position)" } ?? "")).utf8)
         laterLinks = try Self.laterLinks(of: entry, through: end, source)
+    }
+
+    /// Returns the position of another user's revert of the transaction, saved after the log was read
+    /// and before a position; nil if there is none.
+    ///
+    /// The daemon keeps save ids for each user, so it carries out simultaneous reverts by two users.
+    func otherRevert(before saved: UInt64, _ source: any LogSource) throws -> UInt64? {
+        guard saved > end + 1 else { return nil }
+        return try Self.reverts(after: end, through: saved - 1, source)
+            .first { [position] in $0.target == position }?.position
     }
 
     /// Returns the reverts after a position, each with the position of the reverted transaction.
