@@ -1,10 +1,6 @@
-import Foundation
 import Tandem
-import TandemIO
 import TestSupport
 import Testing
-
-@testable import tandem
 
 /// `tandem insert`, `update` and `delete`, which edit one object from the shell.
 @Suite(.ownThread) struct EditTests: StoreSuite {
@@ -197,33 +193,6 @@ import Testing
         let run = try tandem("revert", deletion)
         #expect(run.code == 1 && !run.output.contains("insert Team/"), "\(run.output)")
         #expect(try tandem("count", "Team").output == "1\n")
-    }
-
-    private static let canBeAnotherUser =
-        ThisProcess.effectiveUserID == 0 && isInstalled("setpriv")
-
-    @Test(.enabled(if: canBeAnotherUser, "takes root and setpriv")) @MainActor
-    func `of two simultaneous reverts by two users, the later names the earlier`() throws {
-        let player = try #require(try tandem("insert", "Player", "name=Akram").lines.first)
-        expect(try tandem("delete", player), 0)
-        let deletion = try position()
-        let source = DaemonSource(PersistentContainer(socket: place.socket))
-        let run = try RevertRun(
-            of: try #require(UInt64(deletion)), isDryRun: false, source,
-            PersistentContainer(socket: place.socket, author: "tandem revert"))
-        chmod(place.path, 0o755)
-        let other = try CommandRun(
-            path: "/usr/bin/setpriv",
-            ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
-                + [DaemonProcess.products + "/tandem", "revert", deletion]
-                + ["--socket", place.socket])
-        expect(other, 0, "reverted transaction \(deletion) by transaction 4")
-        let failure = #expect(throws: CommandFailure.self) { try run.finish() }
-        #expect(failure?.message.contains("by transaction 4, so its objects") == true)
-        // The advice works: one object remains.
-        #expect(try tandem("count", "Player").output == "2\n")
-        expect(try tandem("revert", "5"), 0, "delete Player/")
-        #expect(try tandem("count", "Player").output == "1\n")
     }
 
     /// Returns the position of the last transaction.

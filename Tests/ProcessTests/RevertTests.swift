@@ -12,7 +12,9 @@ import Testing
                 "relationships": {"fans": {"to": "Fan", "toMany": true, "inverse": "team"}},
                 "uniqueness": [["name"]]},
             "Fan": {"attributes": {"name": {"type": "string"}, "seat": {"type": "int"}},
-                "relationships": {"team": {"to": "Team", "inverse": "fans"}}}}}
+                "relationships": {"team": {"to": "Team", "inverse": "fans"},
+                    "friends": {"to": "Fan", "toMany": true, "inverse": "friendOf"},
+                    "friendOf": {"to": "Fan", "toMany": true, "inverse": "friends"}}}}}
         """
 
     init() throws { place = try .serving(Self.model) }
@@ -67,23 +69,75 @@ import Testing
         #expect(try tandem("count", "Fan").output == "1\n")
     }
 
-    @Test func `two reverts of a transaction at the same moment create one object`() throws {
+    /// Reverts a transaction through a relay that runs `body` before the first save is forwarded.
+    private func revert(_ number: String, after body: @escaping @Sendable () throws -> Void) throws
+        -> CommandRun
+    {
         let relay = try RefusingRelay(place.path + "/relay", to: place.socket)
-        let deletion = try delete(try insert("Fan", "name=A"))
-        let (socket, first) = (place.socket, Locked<CommandRun?>(nil))
+        let hasRun = Locked(false)
         relay.beforeForwarding { message in
-            guard case .save = message, first.withLock({ $0 }) == nil else { return }
-            let run = try CommandRun("tandem", ["revert", deletion, "--socket", socket])
-            first.withLock { $0 = run }
+            guard case .save = message, !hasRun.withLock({ $0 }) else { return }
+            try body()
+            hasRun.withLock { $0 = true }
         }
-        let late = try CommandRun(
-            "tandem", ["revert", deletion, "--socket", place.path + "/relay"])
-        expect(try #require(first.withLock { $0 }), 0, "reverted transaction \(deletion) by ")
+        let run = try CommandRun("tandem", ["revert", number, "--socket", relay.path])
+        #expect(hasRun.withLock { $0 })
+        return run
+    }
+
+    @Test func `two reverts of a transaction at the same moment create one object`() throws {
+        let deletion = try delete(try insert("Fan", "name=A"))
+        let socket = place.socket
+        let late = try revert(deletion) {
+            expect(
+                try CommandRun("tandem", ["revert", deletion, "--socket", socket]), 0,
+                "reverted transaction \(deletion) by ")
+        }
         expect(
             late, 1,
             "conflict: transaction \(deletion) was already reverted by transaction \(try position())",
             "nothing was saved")
         #expect(try tandem("count", "Fan").output == "1\n")
+    }
+
+    private static let canBeAnotherUser =
+        ThisProcess.effectiveUserID == 0 && isInstalled("setpriv")
+
+    @Test(.enabled(if: canBeAnotherUser, "takes root and setpriv"))
+    func `of two reverts by two users at the same moment, the later is undone`() throws {
+        let deletion = try delete(try insert("Fan", "name=A"))
+        chmod(place.path, 0o755)
+        chmod(place.socket, 0o666)
+        // From the working directory, the user needs no permission for the directories above it.
+        let other =
+            "cd '\(place.path)' && setpriv --reuid 65534 --regid 65534 --clear-groups "
+            + "'\(DaemonProcess.products)/tandem' revert \(deletion) --socket socket"
+        let late = try revert(deletion) {
+            let other = try CommandRun(shell: other)
+            expect(other, 0, "reverted transaction \(deletion) by transaction 4")
+        }
+        expect(
+            late, 1, "conflict: transaction \(deletion) was already reverted by transaction 4",
+            "transaction 5, which reverted it, was undone by transaction 6")
+        #expect(try tandem("count", "Fan").output == "1\n")
+        try expectConflicts(
+            deletion, ["transaction \(deletion) was already reverted by transaction 4"])
+    }
+
+    @Test func `a link that is changed at the moment of a revert is a conflict`() throws {
+        let (fan, friend) = (try insert("Fan", "name=A"), try insert("Fan", "name=B"))
+        expect(try tandem("update", fan, "friends+=\(friend)"), 0)
+        let addition = try position()
+        let socket = place.socket
+        let late = try revert(addition) {
+            for edit in ["friends-=\(friend)", "friends+=\(friend)"] {
+                expect(
+                    try CommandRun("tandem", ["update", fan, edit, "--socket", socket]), 0, fan)
+            }
+        }
+        expect(late, 1, "conflict: a link was changed later", "was undone by transaction")
+        let values = try tandem("export", "Fan").json.first?["values"]
+        #expect(values?["friends"] == .array([.string(friend)]))
     }
 
     @Test func `a unique value that another object has is a conflict, also of a dry run`() throws {

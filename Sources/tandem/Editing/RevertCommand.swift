@@ -38,6 +38,7 @@ struct RevertCommand: ParsableCommand {
     private let number: UInt64
     private let isDryRun: Bool
     private let source: any LogSource
+    private let container: PersistentContainer
     private let context: ManagedObjectContext
     private let log: RevertLog
     private var revert: Revert
@@ -47,7 +48,8 @@ struct RevertCommand: ParsableCommand {
         of number: UInt64, isDryRun: Bool, _ source: any LogSource,
         _ container: PersistentContainer
     ) throws {
-        (self.number, self.isDryRun, self.source) = (number, isDryRun, source)
+        (self.number, self.isDryRun) = (number, isDryRun)
+        (self.source, self.container) = (source, container)
         context = container.makeContext(name: "revert \(number)")
         revert = Revert(context, try container.storeModel())
         let entry = try Self.entry(number, source)
@@ -61,21 +63,32 @@ struct RevertCommand: ParsableCommand {
             return printLine("nothing to revert: later transactions undid all changes")
         }
         let saved = isDryRun ? nil : try revert.save(log)
-        guard revert.conflicts.isEmpty else {
-            revert.conflicts.forEach { printLine("conflict: \($0)") }
-            throw CommandFailure(
-                "transaction \(number) cannot be reverted: "
-                    + "\(Quantity.count(revert.conflicts.count, "conflict")); nothing was saved")
+        try refuse(revert.conflicts, "nothing was saved")
+        if let saved, let conflict = try log.conflict(before: saved.number, source) {
+            try refuse([conflict], try undo(saved.number))
         }
         revert.lines.forEach(printLine)
         guard let saved else { return printLine("nothing was saved (--dry-run)") }
         printLine("reverted transaction \(number) by transaction \(saved.number)")
-        if let other = try log.otherRevert(before: saved.number, source) {
-            throw CommandFailure(
-                "another user reverted transaction \(number) at the same time, by transaction "
-                    + "\(other), so its objects may exist twice; "
-                    + "`tandem revert \(saved.number)` undoes this revert")
+    }
+
+    /// Prints conflicts and throws a failure that says what was saved; returns if there are none.
+    private func refuse(_ conflicts: [String], _ outcome: String) throws {
+        guard !conflicts.isEmpty else { return }
+        conflicts.forEach { printLine("conflict: \($0)") }
+        throw CommandFailure(
+            "transaction \(number) cannot be reverted: "
+                + "\(Quantity.count(conflicts.count, "conflict")); \(outcome)")
+    }
+
+    /// Reverts this revert, and returns a description of the outcome.
+    private func undo(_ own: UInt64) throws -> String {
+        let run = try RevertRun(of: own, isDryRun: false, source, container)
+        guard let undone = try run.revert.save(run.log) else {
+            return "transaction \(own) was saved and could not be undone; "
+                + "`tandem revert \(own)` lists why"
         }
+        return "transaction \(own), which reverted it, was undone by transaction \(undone.number)"
     }
 
     private static func entry(_ number: UInt64, _ source: any LogSource) throws -> LogEntry {
@@ -182,7 +195,7 @@ struct RevertCommand: ParsableCommand {
     // MARK: Conflicts
 
     private mutating func addRevert(of position: UInt64, by revert: UInt64) {
-        conflicts.append("transaction \(position) was already reverted by transaction \(revert)")
+        conflicts.append(RevertLog.alreadyReverted(position, by: revert))
     }
 
     private mutating func add(_ problems: [ValidationProblem]) {

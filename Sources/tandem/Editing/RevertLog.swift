@@ -19,6 +19,7 @@ struct RevertLog {
     let saveID: [UInt8]
     /// The links of the transaction that later transactions changed.
     let laterLinks: Set<ChangedLink>
+    private let links: Set<ChangedLink>
     /// The last position that was read.
     private let end: UInt64
 
@@ -44,17 +45,28 @@ struct RevertLog {
         let previous = reverts.last { [position] in $0.target == position }
         saveID = Array(
             ("\(Self.author) \(position)" + (previous.map { "/\($0.position)" } ?? "")).utf8)
-        laterLinks = try Self.laterLinks(of: entry, through: end, source)
+        links = ChangedLink.all(in: entry)
+        laterLinks = try Self.changed(links, after: position, through: end, source)
     }
 
-    /// Returns the position of another user's revert of the transaction, saved after the log was read
-    /// and before a position; nil if there is none.
+    /// Returns a description of what another process saved between the reading of the log and a
+    /// save of the revert, if both contradict each other; nil if nothing does.
     ///
-    /// The daemon keeps save ids for each user, so it carries out simultaneous reverts by two users.
-    func otherRevert(before saved: UInt64, _ source: any LogSource) throws -> UInt64? {
+    /// The daemon keeps save ids for each user, so it carries out simultaneous reverts by two
+    /// users. It reports no conflict between two changes of one link.
+    func conflict(before saved: UInt64, _ source: any LogSource) throws -> String? {
         guard saved > end + 1 else { return nil }
-        return try Self.reverts(after: end, through: saved - 1, source)
-            .first { [position] in $0.target == position }?.position
+        let reverts = try Self.reverts(after: end, through: saved - 1, source)
+        if let other = reverts.first(where: { [position] in $0.target == position }) {
+            return Self.alreadyReverted(position, by: other.position)
+        }
+        return try Self.changed(links, after: end, through: saved - 1, source).isEmpty
+            ? nil : "a link was changed later"
+    }
+
+    /// Returns the description of a conflict with an earlier revert.
+    static func alreadyReverted(_ position: UInt64, by revert: UInt64) -> String {
+        "transaction \(position) was already reverted by transaction \(revert)"
     }
 
     /// Returns the reverts after a position, each with the position of the reverted transaction.
@@ -80,16 +92,17 @@ struct RevertLog {
         return UInt64(text.dropFirst(author.count + 1).prefix { $0 != "/" })
     }
 
-    private static func laterLinks(
-        of entry: LogEntry, through end: UInt64, _ source: any LogSource
+    /// Returns those links that transactions after a position changed.
+    private static func changed(
+        _ links: Set<ChangedLink>, after floor: UInt64, through end: UInt64,
+        _ source: any LogSource
     ) throws -> Set<ChangedLink> {
-        let own = ChangedLink.all(in: entry)
-        guard !own.isEmpty else { return [] }
+        guard !links.isEmpty else { return [] }
         var found: Set<ChangedLink> = []
         try LogReader(source: source, filter: LogFilter()).forwards(
-            after: entry.transaction.position, through: end
+            after: floor, through: end
         ) { later in
-            found.formUnion(ChangedLink.all(in: later).intersection(own))
+            found.formUnion(ChangedLink.all(in: later).intersection(links))
             return true
         }
         return found
