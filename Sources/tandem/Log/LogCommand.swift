@@ -16,7 +16,9 @@ struct LogCommand: ParsableCommand {
         transform: LineCount.counted)
     var lines: LineCount?
 
-    @Flag(name: .shortAndLong, help: "Keep printing new transactions; implies -n 10.")
+    @Flag(
+        name: .shortAndLong,
+        help: "Keep printing; implies -n 10 without a start.")
     var follow = false
 
     @Flag(name: .shortAndLong, help: "Print the newest first.")

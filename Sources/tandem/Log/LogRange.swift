@@ -14,6 +14,7 @@ struct LogRange {
 
     /// Determines the range that the options name, within the kept positions.
     ///
+    /// Throws a failure if the start lies before the oldest position or beyond the next one.
     /// Times are found by bisection, with five minutes of slack on either side, because clocks may
     /// have been set back. The filter then compares each transaction with the exact times.
     init(_ options: LogRangeOptions, _ source: any LogSource, _ filter: LogFilter) throws {
@@ -24,6 +25,11 @@ struct LogRange {
         startsAtCursor = start != nil && options.from == nil
         hasStart = start != nil || filter.since != nil
         if let start {
+            // A cursor names the last position that was printed, so the next one may not exist yet.
+            let isAfter = options.from == nil && options.cursor == nil
+            if start > last + 1 {
+                try CommandFailure.checkReached(isAfter ? start - 1 : start, last)
+            }
             guard start >= first else {
                 throw CommandFailure(
                     TandemError.expired(start, oldest: first, remedy: "use --from \(first)"))

@@ -66,6 +66,16 @@ import Testing
         }
     }
 
+    @Test func `following a position that does not exist prints nothing and ends`() throws {
+        try serve()
+        let last = try save(3)
+        for start in ["--from", "-c", "--after-cursor"] {
+            let run = try CommandRun(
+                "tandem", ["log", "-f", start, "999", "--socket", place.socket])
+            expectLine(run, 1, "position 999 does not exist yet; the last one is \(last.number)")
+        }
+    }
+
     @Test func `following begins at a cursor, a position or a time`() throws {
         try serve()
         let last = try save(30)

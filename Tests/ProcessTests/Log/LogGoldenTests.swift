@@ -113,6 +113,22 @@ import Testing
         }
     }
 
+    @Test func `a start beyond the next position is an error, and the cursor file is unchanged`()
+        throws
+    {
+        expect(try tandem("log", "--from", "6"), 0, "-- No entries --")
+        expect(try tandem("log", "--after-cursor", "5"), 0, "-- No entries --")
+        let message = "the last one is 5"
+        expect(try tandem("log", "--from", "7"), 1, "position 7 does not exist yet", message)
+        expect(try tandem("log", "-c", "999"), 1, "position 999 does not exist yet", message)
+        expect(try tandem("log", "--after-cursor", "6"), 1, "position 6 does not", message)
+        let file = NSTemporaryDirectory() + "cursor-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try "999\n".write(toFile: file, atomically: true, encoding: .utf8)
+        expect(try tandem("log", "--cursor-file", file), 1, "position 999 does not", message)
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "999\n")
+    }
+
     @Test func `an unknown entity is a usage error`() throws {
         let run = try tandem("log", "-E", "Nope")
         #expect(run.code == 2)
