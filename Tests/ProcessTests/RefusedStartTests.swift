@@ -87,11 +87,19 @@ import Testing
         #expect(output.contains("backup"), "\(output)")
     }
 
-    @Test(arguments: ["chmod 770", "chmod 707", "chown 4242"])
+    @Test(arguments: ["chmod 770", "chmod 707"])
     func `a directory that others may write to is refused with the remedy`(_ change: String)
         throws
     {
-        guard change.hasPrefix("chmod") || ThisProcess.effectiveUserID == 0 else { return }
+        try expectForeign(after: change)
+    }
+
+    @Test(.enabled(if: ThisProcess.effectiveUserID == 0, "takes root"))
+    func `a directory of another user is refused with the remedy`() throws {
+        try expectForeign(after: "chown 4242")
+    }
+
+    private func expectForeign(after change: String) throws {
         let place = try world()
         try CommandRun(shell: "\(change) '\(place.store)'").check()
         let output = try refusal(place)
@@ -239,6 +247,10 @@ import Testing
         #expect(fetched["count"] == .int(Int64(count)))
         let status = try CommandRun("tandem", ["status", "--socket", place.socket])
         #expect(status.code == 1 && status.output.contains("map"), "\(status.output)")
+        let health = try CommandRun("tandem", ["health", "--socket", place.socket])
+        let line = health.lines.first { $0.hasPrefix("map: the store uses ") } ?? ""
+        let percent = line.split(separator: " ").compactMap { Int($0) }.first ?? 0
+        #expect(health.code == 1 && percent >= 90, "\(health.output)")
         for options in [["--map-limit-mebibytes", "2"], ["--map-limit-mebibytes", "16"]] {
             #expect(daemon.end(SIGKILL) == -SIGKILL)
             daemon = try DaemonProcess.serving(

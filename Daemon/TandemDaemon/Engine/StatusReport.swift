@@ -41,7 +41,7 @@ struct StatusReport {
             "consumers": .array(consumers.list),
             "consumersFailure": consumers.failure.map { .string($0) } ?? .null,
             "mapBytes": .int(Int64(committer.store.quotaBytes)),
-            "usedBytes": .int(Int64(committer.store.usedBytes)),
+            "usedBytes": .int(Int64(committer.store.quotaUsedBytes)),
             "usedPercent": .int(Int64(Maintenance.percent(committer.store))),
             "storeReaders": .int(Int64(readers.count)),
             "reads": reads.status(now),

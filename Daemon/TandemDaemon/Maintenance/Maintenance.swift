@@ -46,7 +46,7 @@ struct Maintenance {
 
     /// Returns the used percentage of the store's quota.
     static func percent(_ store: Store) -> Int {
-        store.usedBytes / max(1, store.quotaBytes / 100)
+        store.quotaUsedBytes / max(1, store.quotaBytes / 100)
     }
 }
 

@@ -414,6 +414,11 @@ public final class Store: StoreView {
     /// The maximum size of the store in bytes, without free pages.
     public var quotaBytes: Int { space.quotaBytes }
 
+    /// The used part of the quota in bytes; above three quarters of it, free pages do not count.
+    ///
+    /// It contains an estimate of the writes since the last checkpoint, usually too high.
+    public var quotaUsedBytes: Int { space.usedBytes(pending) }
+
     /// The size of the file up to its last used page, in bytes, free pages included.
     public var usedBytes: Int { environment.usage.usedBytes }
 

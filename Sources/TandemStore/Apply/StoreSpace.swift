@@ -53,10 +53,15 @@ final class StoreSpace {
         committedBytes -= freeBytes
     }
 
+    /// Returns the used part of the quota with the writes since the last checkpoint, in bytes.
+    func usedBytes(_ pending: PendingWrites) -> Int {
+        committedBytes + pending.pages * StoreLimits.pageBytes * 9 / 8
+    }
+
     /// Throws `overQuota` if, by estimate, the store has no room for `bytes` more bytes.
     func checkQuota(for bytes: Int, _ pending: PendingWrites) throws(StoreError) {
         assert(bytes >= 0, "A write needs room.")
-        let used = committedBytes + pending.pages * StoreLimits.pageBytes * 9 / 8 + 2 * bytes
+        let used = usedBytes(pending) + 2 * bytes
         guard used > quotaBytes else { return }
         throw StoreError(
             .overQuota,
