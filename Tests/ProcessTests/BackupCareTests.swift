@@ -119,6 +119,7 @@ import Testing
         try flip(second, at: 4_096 + 200)
         expect(
             try tandem("salvage", place.store, "--to", restored), 0, "store: read at position 11",
+            "\(second) at offset", "the store has these changes, but their history is gone",
             "salvaged \(restored) at position 11")
         #expect(
             try tandem("dump", "-D", restored).lines.count == whole.split(separator: "\n").count)

@@ -117,6 +117,7 @@ struct Salvage {
                 made.losses.forEach { report.lost($0) }
             }
         }
+        if let snapshot { try reportLostHistory(through: snapshot.position, &report) }
         let found = try readJournal(after: snapshot?.position ?? 0, &report)
         guard let identity = identity(snapshot?.identity, found.identity), found.last > 0 else {
             throw CommandFailure(
@@ -169,6 +170,24 @@ struct Salvage {
     private func readsWithoutStore(_ position: UInt64) throws -> Bool {
         var report = SalvageReport()
         return try readJournal(after: 0, &report).last >= position
+    }
+
+    /// Reports the gaps of the journal that lose no data, because the store has applied what is
+    /// missing.
+    private func reportLostHistory(through position: UInt64, _ report: inout SalvageReport) throws {
+        let journal = JournalFolder(folder.journal)
+        guard let first = try journal.segments().first?.first else { return }
+        let outcome = "the store has these changes, but their history is gone"
+        if let missing = journal.missing(before: min(first, position + 1))?.positions {
+            report.lines.append(
+                "journal: positions \(missing.lowerBound) to \(missing.upperBound) are missing; "
+                    + outcome)
+        }
+        let reader = JournalReader(directory: folder.journal, fileSystem: files, from: first)
+        while reader.position <= position, let item = try reader.next() {
+            guard case .gap(let gap) = item, gap.firstMissing <= position else { continue }
+            report.lines.append("journal: \(gap); \(outcome)")
+        }
     }
 
     /// Returns the last position that continues the store without a gap, and the journal's
