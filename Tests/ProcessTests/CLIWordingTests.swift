@@ -122,6 +122,24 @@ import Testing
     }
 
     @Test(.enabled(if: isInstalled("script"), "script is not installed"))
+    func `fetch cuts its lines to the terminal's width, unless -l is given`() throws {
+        expect(try tandem("insert", "Team", "name=\(String(repeating: "x", count: 100))"), 0)
+        func longest(_ option: String) throws -> Int {
+            let command =
+                "stty rows 24 cols 40; "
+                + "'\(DaemonProcess.products)/tandem' fetch Team \(option) --socket '\(place.socket)'"
+            let run = try CommandRun(
+                path: "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"])
+            #expect(run.code == 0 && run.output.contains("name=xxx"), "\(run.output)")
+            return run.lines.map { $0.count { $0 == "x" } }.max() ?? 0
+        }
+        #expect((1..<40).contains(try longest("")))
+        #expect(try longest("-l") == 100)
+        // A pipe gets whole lines.
+        #expect(try tandem("fetch", "Team").output.contains(String(repeating: "x", count: 100)))
+    }
+
+    @Test(.enabled(if: isInstalled("script"), "script is not installed"))
     func `watch redraws when the terminal is resized`() throws {
         expect(try tandem("insert", "Team", "name=\(String(repeating: "x", count: 100))"), 0)
         let go = place.path + "/go"
@@ -143,6 +161,31 @@ import Testing
         #expect((1..<40).contains(row() ?? 0))
         watcher.terminate()
         watcher.wait()
+    }
+
+    @Test(.enabled(if: isInstalled("script"), "script is not installed"))
+    func `top redraws when the terminal is resized`() throws {
+        let go = place.path + "/go"
+        try CommandRun(shell: "mkfifo '\(go)'").check()
+        let command =
+            "stty rows 24 cols 100; (read line <'\(go)'; stty cols 20 </dev/tty) & "
+            + "exec '\(DaemonProcess.products)/tandem' top -d 0.1 --color never --socket '\(place.socket)'"
+        let top = try ChildProcess.start(
+            "/usr/bin/env", ["TERM=xterm", "script", "-qec", command, "/dev/null"], output: .pipe)
+        var reader = LineReader(try #require(top.output))
+        func hasLine(_ isWanted: (Substring) -> Bool) -> Bool {
+            while let line = reader.next() {
+                guard let text = line.range(of: "tandemd running").map({ line[$0.lowerBound...] })
+                else { continue }
+                if isWanted(text.prefix { $0 != "\u{1b}" }) { return true }
+            }
+            return false
+        }
+        #expect(hasLine { $0.count > 20 })
+        try CommandRun(shell: "echo >'\(go)'").check()
+        #expect(hasLine { $0.count <= 20 })
+        top.kill()
+        top.wait()
     }
 
     @Test func `the tick labels of a long axis have years`() {

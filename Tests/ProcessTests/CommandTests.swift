@@ -196,6 +196,20 @@ import Testing
         #expect(try tandem("wait", "3").output == "\(position)\n")
     }
 
+    @Test @MainActor func `fetch quotes texts that could be taken for more than one field`() throws
+    {
+        _ = try seed()
+        expect(try tandem("insert", "Team", "name=North, Central America", "wins=3"), 0)
+        expect(try tandem("insert", "Team", "name=\"\""), 0)
+        let output = try tandem("fetch", "Team", "--sort", "name").output
+        let fields = output.split(separator: "\n").map { $0.drop { $0 != " " }.drop { $0 == " " } }
+        #expect(
+            fields == [
+                #"name="" wins=null"#, #"name="North, Central America" wins=3"#,
+                "name=Qatar wins=1",
+            ], "\(output)")
+    }
+
     @Test func `wrong input prints one line with a remedy, and has its own exit code`() throws {
         let model = try file("model.json", Self.model)
         #expect(try tandem("schema", "apply", model).code == 0)

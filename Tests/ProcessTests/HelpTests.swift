@@ -24,6 +24,10 @@ import Testing
             // The synopsis is one line, however long.
             let text = lines.filter { !$0.hasPrefix("USAGE:") }
             #expect(text.allSatisfy { $0.count <= 80 }, "\(verb)")
+            // Only the verbs that read the log have a format with all details.
+            if !["log", "history"].contains(verb.first) {
+                #expect(!run.output.contains("verbose,"), "\(verb)")
+            }
         }
     }
 }

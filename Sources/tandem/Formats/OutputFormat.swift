@@ -4,8 +4,6 @@ import ArgumentParser
 enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
     /// For people.
     case short
-    /// Human-readable, with all details.
-    case verbose
     /// One JSON object per line.
     case json
 }

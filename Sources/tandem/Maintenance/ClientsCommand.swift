@@ -7,7 +7,8 @@ struct ClientsCommand: ParsableCommand {
         commandName: "clients", abstract: "List the connected clients.",
         discussion: """
             --disconnect ends the connection of a client. --cancel ends all requests of a client, or the one \
-            whose number is in the column REQUEST. Both need the role admin.
+            whose number is in the column REQUEST; a batch that is being carried out ends with its connection only. \
+            Both need the role admin.
             """)
 
     @OptionGroup var global: GlobalOptions
@@ -33,7 +34,9 @@ struct ClientsCommand: ParsableCommand {
         if let cancel {
             let container = global.container()
             guard try container.cancel(request: cancel.request, ofClient: cancel.client) else {
-                throw CommandFailure("another client has no such request in progress: \(cancel)")
+                throw CommandFailure(
+                    "no other client has such a request in progress: \(cancel); see `tandem clients`"
+                )
             }
             return
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Tandem
+import TandemIO
 
 /// `tandem fetch`: the objects of an entity.
 struct FetchCommand: ParsableCommand {
@@ -14,8 +15,14 @@ struct FetchCommand: ParsableCommand {
     @Option(name: .shortAndLong, help: "The format: short or json.")
     var output: OutputFormat = .short
 
+    @Flag(
+        name: [.customShort("l"), .long],
+        help: "Do not cut the lines of the short format to the terminal's width.")
+    var full = false
+
     func run() throws {
-        let (container, options, output) = (global.container(), options, output)
+        let (container, options) = (global.container(), options)
+        let output = ObjectOutput(format: output, isFull: full)
         let columns = try columns.columns()
         try onMainActor {
             let context = container.makeContext(name: "tandem")
@@ -26,42 +33,69 @@ struct FetchCommand: ParsableCommand {
                         try context.fetchDictionaries(request, columns, at: $0)
                     } ?? context.fetchDictionaries(request, columns)
                 let model = try container.storeModel()
-                for row in rows { try FetchCommand.write(row, columns, model, output, context) }
+                for row in rows { try output.write(row, columns, model, context) }
                 return
             }
             let objects =
                 try options.position(context, container).map { try context.fetch(request, at: $0) }
                 ?? context.fetch(request).map(\.snapshot)
             let model = try container.storeModel()
-            for object in objects { try FetchCommand.write(object, model, output, context) }
+            for object in objects { try output.write(object, model, context) }
         }
     }
+}
 
-    @MainActor private static func write(
-        _ row: [String: Value], _ columns: FetchColumns, _ model: CompiledModel,
-        _ output: OutputFormat, _ context: ManagedObjectContext
-    ) throws {
-        let values = try row.mapValues { ValueText.json(try context.withContent($0), model) }
-        if output == .json { return printLine(JSON.object(values).text) }
-        let text = columns.columns.map(\.description).map { "\($0)=\(values[$0]?.shown ?? "")" }
-        printLine(text.joined(separator: " "))
+/// The lines of `tandem fetch`.
+@MainActor private struct ObjectOutput {
+    private let format: OutputFormat
+    /// The width to which lines are cut; nil for whole lines.
+    private let width: Int?
+
+    nonisolated init(format: OutputFormat, isFull: Bool) {
+        self.format = format
+        let isCut = format == .short && !isFull
+        width =
+            isCut ? ThisProcess.terminalSize(StandardStream.output.descriptor)?.columns : nil
     }
 
-    @MainActor private static func write(
-        _ object: ObjectSnapshot, _ model: CompiledModel, _ output: OutputFormat,
+    func write(
+        _ row: [String: Value], _ columns: FetchColumns, _ model: CompiledModel,
         _ context: ManagedObjectContext
+    ) throws {
+        let values = try row.mapValues { ValueText.json(try context.withContent($0), model) }
+        if format == .json { return printLine(JSON.object(values).text) }
+        let fields = columns.columns.map(\.description).map { Self.field($0, values[$0]) }
+        printCut(fields.joined(separator: " "))
+    }
+
+    func write(
+        _ object: ObjectSnapshot, _ model: CompiledModel, _ context: ManagedObjectContext
     ) throws {
         let values = try object.values.mapValues {
             ValueText.json(try context.withContent($0), model)
         }
-        if output == .json {
+        if format == .json {
             return printLine(
                 JSON.object([
                     "id": .string(object.id.description), "entity": .string(object.id.entity),
                     "values": .object(values),
                 ]).text)
         }
-        let text = values.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.shown)" }
-        printLine("\(object.id.description.padded(to: 16)) \(text.joined(separator: " "))")
+        let fields = values.sorted { $0.key < $1.key }.map { Self.field($0.key, $0.value) }
+        printCut("\(object.id.description.padded(to: 16)) \(fields.joined(separator: " "))")
+    }
+
+    private func printCut(_ line: String) {
+        printLine(width.map { line.printable.cut(toCells: $0) } ?? line)
+    }
+
+    /// Returns a name and its value; texts that could be taken for more than one field are quoted.
+    private static func field(_ name: String, _ value: JSON?) -> String {
+        guard let value else { return "\(name)=" }
+        let isAmbiguous =
+            value.string.map { text in
+                text.isEmpty || text.contains { $0.isWhitespace || "\"=,".contains($0) }
+            } ?? false
+        return "\(name)=\(isAmbiguous ? value.text : value.plain)"
     }
 }

@@ -29,6 +29,7 @@ struct ShortOptions {
         case "log": ("efhlNqr", "cDEFgnoOpStuU")
         case "history": ("hr", "Dno")
         case "top": ("h", "dno")
+        case "fetch": ("hl", "o")
         case "import", "export": ("h", "fio")
         case "metrics": ("h", "O")
         default: ("hy", "DEo")
