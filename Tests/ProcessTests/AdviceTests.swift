@@ -39,7 +39,9 @@ import Testing
     /// Runs the command that a message suggests, with real directories for DIR and NEW.
     ///
     /// Returns the store that the command created or repaired.
-    private func follow(_ message: String, _ verb: String) throws -> String {
+    private func follow(
+        _ message: String, _ verb: String, saying part: String = ""
+    ) throws -> String {
         let commands = message.split(separator: "`").filter { $0.hasPrefix("tandem \(verb)") }
         let command = try #require(commands.first, "\(message)")
         let new = place.path + "/new"
@@ -49,6 +51,7 @@ import Testing
         if verb == "rebuild", !words.contains("-D") { words += ["-D", place.store] }
         let run = try CommandRun("tandem", words)
         if verb == "rebuild" { #expect(run.code == 0, "\(run.output)") }
+        #expect(part.isEmpty || run.output.contains(part), "\(run.output)")
         return verb == "salvage" ? new : place.store
     }
 
@@ -97,7 +100,8 @@ import Testing
         let file = try files.open(data, .readWrite)
         try file.write([UInt8](repeating: 7, count: 8_192), at: 0)
         file.close()
-        try expectWhole(try follow(try refusal(), "rebuild"))
+        let reason = "the old store cannot be read ("
+        try expectWhole(try follow(try refusal(), "rebuild", saying: reason))
     }
 
     @Test(arguments: [100, 20_000]) @MainActor

@@ -154,12 +154,18 @@ import Testing
         }
         #expect(daemon.end(SIGTERM) == 0)
         chmod(place.store, 0o700)
-        for verb in ["log", "disk-usage", "check", "dump", "blame Team/1", "verify"] {
+        let verbs = [
+            "log", "disk-usage", "check", "dump", "blame Team/1", "verify",
+            "backup \(place.path)/backup", "rebuild", "vacuum --size 1 -y",
+        ]
+        for verb in verbs {
             let words = verb.split(separator: " ").map(String.init) + ["-D", place.store]
             let denied = try CommandRun(
                 path: "/usr/bin/setpriv", Self.prefix(group: 4_243) + [tool] + words)
             expectLine(denied, 4, "EACCES")
         }
+        let salvage = try run("salvage", place.store, "--to", place.path + "/new")
+        expectLine(salvage, 4, "EACCES")
         expect(try run("status", "--socket", place.path + "/none"), 3, "no daemon listens on")
     }
 
@@ -183,11 +189,22 @@ import Testing
         #expect(clients.json.first?["role"]?.string == "reader")
         let refused = try run(4_242, ["clients", "--disconnect", "1"])
         #expect(refused.code == 4, "\(refused.output)")
+        expectLine(try run(4_242, ["clients", "--cancel", "1:2"]), 4, "needs the role admin")
+        for request in ["999", "999:1"] {
+            let words = ["clients", "--cancel", request, "--socket", place.socket]
+            expectLine(
+                try CommandRun("tandem", words), 1,
+                "no other client has such a request in progress: \(request)")
+        }
+        for wrong in ["x", "1:", "1:0", "1:2:3"] {
+            let words = ["clients", "--cancel", wrong, "--socket", place.socket]
+            expect(try CommandRun("tandem", words), 2, "--cancel")
+        }
         let stranger = try run(4_243, ["status"])
         #expect(stranger.code == 4, "\(stranger.output)")
         let status = try CommandRun("tandem", ["status", "-o", "json", "--socket", place.socket])
         #expect(status.json.first?["refusedByReason"]?["role"]?.int == 1)
-        #expect(status.json.first?["deniedRequests"]?.int == 1)
+        #expect(status.json.first?["deniedRequests"]?.int == 2)
         #expect(daemon.end(SIGTERM) == 0)
     }
 }

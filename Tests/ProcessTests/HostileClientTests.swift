@@ -101,6 +101,33 @@ import Testing
         try world.finish()
     }
 
+    @Test func `laws 7 and 8: fifty clients that read no answer keep to the memory of reads`()
+        throws
+    {
+        let world = try HostileWorld(options: ["--set", "limits.readBytes=67108864"])
+        let text = String(repeating: "t", count: 30_000)
+        for _ in 0..<200 { try world.saveAndFollow(text: text) }
+        let before = try world.memory()
+        var requests: [UInt8] = []
+        for id in 1...UInt32(WireLimits.requestsInFlight) {
+            let fetch = Fetch(request: FetchRequest(entity: "Note"), kind: .rows)
+            try FrameEncoder.encode(ClientMessage.fetch(fetch), id: id, into: &requests)
+        }
+        let greedy = try (0..<50).map { _ in
+            let stranger = try world.guest()
+            try stranger.writeAll(requests)
+            try world.saveAndFollow()
+            return stranger
+        }
+        for _ in 0..<20 { try world.saveAndFollow() }
+        // Running reads and unread answers reach the limit once each; as much again is freed
+        // memory that is kept, and the rest is of the connections.
+        let after = try world.memory()
+        #expect(after < before + 4 * 67_108_864, "\(before) bytes before, \(after) after")
+        withExtendedLifetime(greedy) {}
+        try world.finish()
+    }
+
     @Test func `laws 7 and 8: descriptors sent with a message are not kept`() throws {
         let world = try HostileWorld()
         let before = try world.descriptors()

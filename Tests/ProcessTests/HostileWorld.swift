@@ -17,10 +17,10 @@ final class HostileWorld {
     private var saved: [UInt64] = []
     private var seen: [UInt64] = []
 
-    init() throws {
+    init(options: [String] = []) throws {
         place = try Place()
         daemon = try DaemonProcess.serving(
-            store: place.store, socket: place.socket, limits: "ulimit -n 4096")
+            store: place.store, socket: place.socket, options: options, limits: "ulimit -n 4096")
         let model = killModel.json.text
         saver = try WireClient(place.socket, Hello(author: "honest", model: model))
         follower = try WireClient(

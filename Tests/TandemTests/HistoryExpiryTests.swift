@@ -121,10 +121,10 @@ import Testing
         #expect((index == truth) == isAtContext && (position == fetched) == isAtContext)
     }
 
-    @Test
-    func `a reader of a store that was replaced gets an error before its position is reached`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a reader of a replaced or restored store gets an error before its position is reached`(
+        _ isRestored: Bool
+    ) async throws {
         let reader = fixture.container("reader")
         var transactions = reader.transactions(after: try reader.end(), follows: true)
             .makeAsyncIterator()
@@ -132,9 +132,13 @@ import Testing
         let position = try await writer.save()
         // The reader has read the whole journal, so it waits next.
         #expect(try await transactions.next()?.position == position.number)
-        try fixture.stop()
-        try RealFileSystem().removeTree(fixture.directory)
-        try fixture.restart()
+        if isRestored {
+            try fixture.restart(raisesEpoch: true)
+        } else {
+            try fixture.stop()
+            try RealFileSystem().removeTree(fixture.directory)
+            try fixture.restart()
+        }
         let error = await #expect(throws: TandemError.self) { try await transactions.next() }
         #expect(error?.code == .historyExpired)
         #expect(error?.message.contains("replaced or restored") == true)

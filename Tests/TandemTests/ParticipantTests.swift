@@ -1,3 +1,4 @@
+import TandemIO
 import TandemModel
 import TandemQuery
 import TandemWire
@@ -111,6 +112,8 @@ import Testing
             author: "reader", transport: daemon.transport, limits: limits)
         var events = container.connectionEvents.makeAsyncIterator()
         let context = container.makeContext(name: "follows", mergesAutomatically: true)
+        let lines = DebugLogTests.Lines()
+        context.debug = DebugLog("merge", clock: ManualClock()) { lines.add($0) }
         let content = daemon.insert("Content", ["size": .int(1)])
         let found = try await context.fetch(Content.self)
         let object = try #require(found.first)
@@ -125,6 +128,7 @@ import Testing
         #expect(
             event?.reason.contains("follows") == true
                 && event?.reason.contains("a disk error") == true)
+        #expect(lines.drain().contains { $0.contains("merge") && $0.contains("a disk error") })
         #expect(!context.isStale && context.position == daemon.end)
         #expect(object.size == 11)
     }

@@ -23,6 +23,7 @@ private final class Leveled: ManagedObject, ManagedEntity {
     @Managed("level") var level: Level
     @Managed("limit") var limit: Level?
     @Managed("bound") var bound: Level
+    @Managed("rank") var rank: Level
     @Managed("site") var site: URL?
 
     static let entity = Entity("Leveled") {
@@ -30,6 +31,7 @@ private final class Leveled: ManagedObject, ManagedEntity {
         Attribute("level", .int, default: .int(1))
         Attribute("limit", .int)
         Attribute("bound", .int, default: .int(2))
+        Attribute("rank", .int)
         Attribute("site", .url)
     }
 }
@@ -75,6 +77,16 @@ private struct LeveledRow: ObjectValue {
         #expect(object.limit == nil && object.site == nil && context.faultFailure == nil)
         object.name = "edited"
         try context.save()
+    }
+
+    @Test func `a property without a default shows its zero, and the edit is refused`() throws {
+        other["rank"] = .int(7)
+        try writer.save()
+        let object = try object()
+        #expect(object.rank == .low && context.faultFailure?.message.contains(".rank is 7") == true)
+        object.rank = object.rank == .low ? .high : .most
+        let error = #expect(throws: TandemError.self) { try context.save() }
+        #expect(error?.code == .unreadable && error?.message.contains(".rank") == true)
     }
 
     @Test func `any other property shows its default, and the context has an error`() throws {

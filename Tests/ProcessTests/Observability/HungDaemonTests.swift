@@ -93,6 +93,17 @@ import Testing
         #expect(lines.count == Self.verbs.count, "\(lines)")
     }
 
+    @Test func `wait keeps its time limit, also for a missing daemon`() throws {
+        for seconds in ["0", "1"] {
+            let verb = "wait 1 --timeout \(seconds)"
+            let line = try #require(try Self.answers.get().first { $0.hasPrefix("\(verb): ") })
+            #expect(line.hasSuffix("the daemon did not answer within \(seconds).0 s"), "\(line)")
+        }
+        let missing = place.path + "/missing"
+        let run = try CommandRun("tandem", ["wait", "1", "--timeout", "0", "--socket", missing])
+        expectLine(run, 3, "did not answer within 0.0 s")
+    }
+
     @Test func `metrics reports in its file that the daemon is not up`() throws {
         try expectNoAnswer("metrics -O tandem.prom")
         let file = try Self.asked.get().place.path + "/tandem.prom"
