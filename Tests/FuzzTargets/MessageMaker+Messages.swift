@@ -174,7 +174,7 @@ extension MessageMaker {
             .history(
                 History(
                     position: u64(), transactions: list { $0.transaction() },
-                    isComplete: bool()))
+                    isComplete: bool(), first: u64()))
         case .lease: .lease(lease())
         case .schema:
             .schema(

@@ -53,7 +53,7 @@ import Testing
         var condition = HistoryCondition()
         let entity = try bench.entity(Self.entities.randomElement(using: &random) ?? "Node")
         let time = log.randomElement(using: &random)?.time ?? 0
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
         case 0: condition.since = time
         case 1: condition.until = time
         case 2: (condition.since, condition.until) = (time, time)
@@ -65,6 +65,7 @@ import Testing
             let slot = try #require(entity.slot(of: Self.texts[entity.name] ?? ""))
             condition.properties = [ObservedProperty(entity: entity.tag, slot: slot)]
             condition.modelVersion = try bench.model.version
+        case 6: condition.isOfModels = true
         default: break
         }
         let isOfEntity = Int.random(in: 0..<2, using: &random) == 0
@@ -195,11 +196,14 @@ import Testing
         let byEntity = HistoryRequest(from: 2, to: end, interests: [tag.tag])
         let byObject = HistoryRequest(
             from: 2, to: end, condition: HistoryCondition(objects: [object]))
-        for (request, count) in [(byEntity, 2), (byObject, 1)] {
+        let ofModels = HistoryRequest(
+            from: 0, to: end, condition: HistoryCondition(isOfModels: true))
+        for (request, count) in [(byEntity, 2), (byObject, 1), (ofModels, 1)] {
             let answer = try ask(client, request, through: end)
             #expect(answer.found.count == count && answer.pages == 1)
         }
         #expect(try ask(client, byEntity, through: end).found.map(\.position) == rare)
+        #expect(try ask(client, ofModels, through: end).found.map(\.position) == [1])
         // Without the indexes it takes many pages.
         let disk = bench.bench.disk
         for name in try disk.list("/journal") where name.hasSuffix(".index") {

@@ -126,7 +126,7 @@ final class FakeSession: Sendable {
                 .history(
                     History(
                         position: request.to, transactions: part.map { EncodedTransaction($0) },
-                        isComplete: true)), id)
+                        isComplete: true, first: 1)), id)
         case .verdicts(let request):
             if !daemonState.beforeVerdicts.isEmpty {
                 let save = SaveRequest(

@@ -79,12 +79,21 @@ extension PersistentContainer {
         HistorySequence(container: self, start: position, filter: filter, follows: follows)
     }
 
+    /// Returns a page of the installations of models after a number, up to another one; blocks.
+    ///
+    /// Throws `historyExpired` if the journal no longer reaches back to the number.
+    package func models(after number: UInt64, through end: UInt64) throws -> HistoryPage {
+        let condition = HistoryCondition(isOfModels: true)
+        let request = HistoryRequest(from: number, to: end, condition: condition)
+        return try page(connection.answer(.history(request)))
+    }
+
     private func page(_ answer: Result<DaemonMessage, TandemError>) throws -> HistoryPage {
         guard case .history(let answer) = try answer.get(), let session = connection.knownSession
         else { throw TandemError.unexpectedAnswer("its journal") }
         return HistoryPage(
             transactions: answer.transactions, position: session.position(answer.position),
-            isComplete: answer.isComplete)
+            isComplete: answer.isComplete, first: answer.first)
     }
 
     /// Registers a consumer of the journal, or finds the existing one with that name.
@@ -166,4 +175,6 @@ public struct HistoryPage: Sendable {
     public var position: Position
     /// Whether the page reaches the end; if false, request the next page after ``position``.
     public var isComplete: Bool
+    /// The number of the oldest transaction that the journal still has.
+    public var first: UInt64
 }

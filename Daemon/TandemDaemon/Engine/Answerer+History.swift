@@ -17,7 +17,8 @@ extension Answerer {
                 slotsOf: request.condition.modelVersion, "the request", "send it again")
         }
         let filter = HistoryMatcher(request, modelPosition: committer.store.modelPosition)
-        var answer = History(position: request.from, transactions: [], isComplete: true)
+        var answer = History(
+            position: request.from, transactions: [], isComplete: true, first: bounds.first)
         let indexes = committer.journal.indexes()
         let source = TransactionSource(committer.journal, indexes)
         var skippable = SkippableHistory(filter, after: request.from, indexes)

@@ -92,6 +92,7 @@ extension HistoryMatcher {
     /// Returns false only if no transaction of the range matches.
     func canMeet(_ range: HistoryRange) -> Bool {
         if range.isOpaque { return true }
+        if condition.isOfModels { return false }
         if let since = condition.since, range.times.upperBound < since { return false }
         if let until = condition.until, range.times.lowerBound >= until { return false }
         return canMeet(range.entities, changedIn: range.positions)

@@ -10,6 +10,7 @@ extension HistoryMatcher {
     /// Positions that the indexes rule out never match (``filtered(_:)``). Models are always
     /// included.
     func query(after position: UInt64) -> IndexQuery {
+        if condition.isOfModels { return IndexQuery(keys: [.group(Self.modelTag)]) }
         let first = condition.since ?? .min
         let last = condition.until.map { $0 == .min ? $0 : $0 - 1 } ?? .max
         return IndexQuery(

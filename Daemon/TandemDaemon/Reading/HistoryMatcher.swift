@@ -32,6 +32,7 @@ struct HistoryMatcher {
         let part =
             entities.isEmpty ? transaction.withoutBlobs : transaction.filtered(entities.contains)
         guard let part, !part.isModel else { return part }
+        guard !condition.isOfModels else { return nil }
         guard try meetsHeader(part), try meetsChanges(part) else { return nil }
         return part
     }

@@ -81,12 +81,17 @@ public struct History: WireCodable {
     public var transactions: [EncodedTransaction]
     /// Whether all requested transactions are included; if false, request the rest from `position`.
     public var isComplete: Bool
+    /// The oldest number that the journal still has.
+    public var first: UInt64
 
     /// Creates an answer with the given content.
-    public init(position: UInt64, transactions: [EncodedTransaction], isComplete: Bool) {
+    public init(
+        position: UInt64, transactions: [EncodedTransaction], isComplete: Bool, first: UInt64
+    ) {
         self.position = position
         self.transactions = transactions
         self.isComplete = isComplete
+        self.first = first
     }
 
     /// Appends the binary form.
@@ -94,6 +99,7 @@ public struct History: WireCodable {
         writer.uint64(position)
         writer.list(transactions) { $0.blob($1.bytes) }
         writer.bool(isComplete)
+        writer.uint64(first)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -105,6 +111,7 @@ public struct History: WireCodable {
             return try EncodedTransaction(wire: try reader.blob(), at: start)
         }
         isComplete = try reader.bool()
+        first = try reader.uint64()
     }
 }
 

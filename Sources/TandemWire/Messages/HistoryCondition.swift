@@ -24,12 +24,14 @@ public struct HistoryCondition: WireCodable {
     public var since: Int64?
     /// The end of the time range, exclusive, in microseconds since 1970.
     public var until: Int64?
+    /// Whether only the installations of models are requested, which every other request includes.
+    public var isOfModels: Bool
 
     /// Creates a condition from its parts; a condition without parts is always satisfied.
     public init(
         authors: [String] = [], objects: [ObjectReference] = [],
         properties: [ObservedProperty] = [], modelVersion: UInt16 = 0, since: Int64? = nil,
-        until: Int64? = nil
+        until: Int64? = nil, isOfModels: Bool = false
     ) {
         self.authors = authors
         self.objects = objects
@@ -37,6 +39,7 @@ public struct HistoryCondition: WireCodable {
         self.modelVersion = modelVersion
         self.since = since
         self.until = until
+        self.isOfModels = isOfModels
     }
 
     /// Appends the binary form.
@@ -50,6 +53,7 @@ public struct HistoryCondition: WireCodable {
         writer.uint16(modelVersion)
         writer.optional(since) { $0.int64($1) }
         writer.optional(until) { $0.int64($1) }
+        writer.bool(isOfModels)
     }
 
     /// Reads the binary form or throws `CodingError`.
@@ -63,5 +67,6 @@ public struct HistoryCondition: WireCodable {
         modelVersion = try reader.uint16()
         since = try reader.optional { reader throws(CodingError) in try reader.int64() }
         until = try reader.optional { reader throws(CodingError) in try reader.int64() }
+        isOfModels = try reader.bool()
     }
 }

@@ -21,12 +21,7 @@ final class DaemonSource: LogSource {
 
     func bounds() throws -> (first: UInt64, last: UInt64) {
         let last = try lastPosition().number
-        return (try first(), last)
-    }
-
-    private func first() throws -> UInt64 {
-        let status = try JSON(parsing: try container.status())
-        return UInt64(max(1, status["journalFirst"]?.int ?? 1))
+        return (try container.history(after: last, limit: 1).first, last)
     }
 
     func newestModel() throws -> CompiledModel? { try container.storeModel() }
@@ -85,18 +80,9 @@ final class DaemonSource: LogSource {
     private func readModels(_ timeline: inout ModelTimeline) throws {
         let (first, top) = try bounds()
         var last = first - 1
-        // The filter matches no objects: the author and number are unused. Models are always sent.
-        var nobody = HistoryFilter()
-        nobody.authors = ["\u{0}"]
-        nobody.objects =
-            (try newestModel()?.entities.first).map {
-                [ObjectID(entity: $0.name, number: 0)]
-            } ?? []
         while last < top {
-            let page = try container.history(after: last, through: top, nobody, limit: 1_000)
-            for encoded in page.transactions where encoded.isModel {
-                try timeline.record(decode(encoded))
-            }
+            let page = try container.models(after: last, through: top)
+            for encoded in page.transactions { try timeline.record(decode(encoded)) }
             guard page.position.number > last else { break }
             last = page.position.number
         }
