@@ -112,7 +112,7 @@ final class RejectFile {
 
     private func read() throws {
         let file = try files.open(path, .readWrite)
-        var lines = ImportLines(file)
+        var lines = ImportLines(file, longest: Self.longest)
         while let line = try lines.next() {
             // The write was cut off, so no later row was sent, and the row will be rejected again.
             if Self.isBegun(line), try isCut(at: lines.place) { break }
@@ -128,6 +128,21 @@ final class RejectFile {
     private func record(_ json: JSON) -> Bool {
         guard let line = json["line"]?.int.flatMap(Int.init(exactly:)),
             let judge = json["by"]?.string.flatMap(Judge.init(rawValue:))
+    /// The longest line that the file can have.
+    ///
+    /// Each byte of a row may need six as JSON, and a record of a table may have almost twice the
+    /// length of a line. The rest is enough for the other members.
+    private static let longest = 6 * 2 * ImportLines.longest + (16 << 20)
+
+    /// Returns a reason without the end of a very long value that it may contain.
+    static func shortened(_ reason: String) -> String {
+        let text = reason.unicodeScalars
+        guard let end = text.index(text.startIndex, offsetBy: 1_000, limitedBy: text.endIndex),
+            end < text.endIndex
+        else { return reason }
+        return String(text[..<end]) + "…"
+    }
+
         else { return false }
         lines[json["file"]?.string ?? "", default: [:]][line] = judge
         return true
@@ -167,7 +182,7 @@ final class RejectFile {
             lines[name, default: [:]][reject.line] = judge
             var members: [String: JSON] = [
                 "import": .string(id), "line": .int(Int64(reject.line)),
-                "by": .string(judge.rawValue), "error": .string(reject.reason),
+                "by": .string(judge.rawValue), "error": .string(Self.shortened(reject.reason)),
                 "row": .string(reject.raw),
             ]
             if !name.isEmpty { members["file"] = .string(name) }
