@@ -479,3 +479,22 @@ import Testing
         #expect(!run.output.contains("tandem-import-"))
     }
 }
+
+    @Test func `a long line of a compressed file is found before it fills the disk`() throws {
+        try install(
+            map: #"{"files": {"t.csv": {"entity": "Team", "attributes": {"name": "Name"}}}}"#)
+        let content = "printf 'Name\\nQatar\\n'; head -c 104857600 /dev/zero | tr '\\0' x"
+        let packed = try CommandRun(
+            shell: "{ \(content); } | gzip -1 >'\(place.path)/data/t.csv.gz'")
+        #expect(packed.code == 0)
+        // No file of the import can have more than 64 MiB, in blocks of 512 bytes.
+        let words = [
+            "import", place.path + "/data", "--map", place.path + "/map.json", "--socket",
+            place.socket,
+        ]
+        let run = try CommandRun(
+            path: "/bin/sh",
+            ["-c", "ulimit -f 131072; exec \"$0\" \"$@\"", DaemonProcess.products + "/tandem"]
+                + words)
+        expect(run, 1, "\(place.path)/data/t.csv.gz line 3 is longer than 32 MiB")
+    }
