@@ -30,7 +30,7 @@ struct ImportSettings {
 ///
 /// A link between rows of the file is set when the later row is inserted. Links within an entity,
 /// links in cycles and ordered links are set after all rows are inserted.
-@MainActor final class ImportRun {
+@MainActor final class ImportRun: ImportAttempt {
     private let settings: ImportSettings
     private let model: CompiledModel
     private let context: ManagedObjectContext
@@ -40,7 +40,8 @@ struct ImportSettings {
     private let progress = ProgressBar("import")
     private let size: UInt64
     /// The number of imported objects by entity.
-    private(set) var counts: [String: Int] = [:]
+    private var counts: [String: Int] = [:]
+    var result: ImportCounts { ImportCounts(imported: counts, rejected: rejects.count) }
     /// The entities of the rows, in the order in which they first occur.
     private var entities: [String] = []
     private var lines = LineEntities()
@@ -60,10 +61,6 @@ struct ImportSettings {
         size = try mapped { try RealFileSystem().open(settings.path, .read).size() }
     }
 
-    /// Imports everything.
-    ///
-    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then contains the
-    /// numbers of objects inserted so far.
     func run() async throws {
         defer { progress.end() }
         try findEntities()
@@ -82,6 +79,11 @@ struct ImportSettings {
         try targets.refresh()
         try LinkSetting(context, targets, rejects).run(try pendingRows())
         try ids.remove()
+    }
+
+    func discard() throws {
+        try rejects.discard()
+        try ids.discard()
     }
 
     private func batchName(_ entity: CompiledEntity) -> String { "\(settings.id) \(entity.name)" }
