@@ -98,4 +98,16 @@ import Testing
                 ($0["label"]?.string ?? "?", $0["boss.label"]?.string ?? "nobody")
             })
     }
+
+    @Test func `a row without an id whose link can't be set is rejected`() throws {
+        let path = try file(
+            "rows.ndjson",
+            """
+            {"entity": "Team", "values": {"label": "B", "parent": {"id": "Team/1", "key": {"label": "A"}}}}
+            {"entity": "Team", "id": "Team/1", "values": {"label": "A"}}
+            """)
+        expect(try tandem("import", path), 1, "imported 1 object of Team", "1 row was rejected")
+        let reject = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
+        #expect(reject.contains("import the rows without ids from a second file"), "\(reject)")
+    }
 }
