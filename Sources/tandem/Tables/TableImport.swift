@@ -109,12 +109,14 @@ import TandemIO
 
     /// Inserts an object for each key, and leaves existing objects unchanged.
     ///
-    /// Every attempt sends the same rows, so that it can be resumed.
+    /// The batch's id contains a hash of the keys. Another attempt therefore resumes it, unless the
+    /// file was corrected and has other keys.
     private func insert(_ keys: [LinkKey], _ link: TablePlan.Link, _ name: String) async throws {
+        let hash = StableHash(keys.flatMap { Array("\($0.value.json.text)\n".utf8) })
         let rows = keys.lazy.map { BatchValues([link.key.name: $0.value]) }
         let request = BatchInsertRequest(
             entity: link.destination.name, rows: rows, policy: .storeTrump)
-        try await context.execute(request, id: ImportBatches.id(name))
+        try await context.execute(request, id: ImportBatches.id("\(name) \(hash)"))
     }
 
     private func keys(

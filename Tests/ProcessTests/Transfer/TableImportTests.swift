@@ -484,11 +484,11 @@ import Testing
         try file("one.ndjson", #"{"name": "\#(name)"}"#)
         expect(try tandem(["import", place.path + "/one.ndjson", "--entity", "Player"]), 0)
         try file("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\nGhana,Africa,many\n")
-        func write(_ names: [String]) throws {
-            let rows = names.map { "\($0),1,goal,1990,1,Tuvalu\n" }
+        func write(_ names: [String], _ team: String) throws {
+            let rows = names.map { "\($0),1,goal,1990,1,\(team)\n" }
             try file("data/players.csv", "who,goals,place,y,m,team\n" + rows.joined())
         }
-        try write([String](repeating: name, count: 1_000))
+        try write([String](repeating: name, count: 1_000), "Tuvalu")
         let run = try run("--id", "x")
         expect(
             run, 1, "imported 1 object of Team", "created 1 object of Team for links",
@@ -496,11 +496,13 @@ import Testing
             "continue with --id x")
         #expect(!run.output.contains("nothing was imported"))
         #expect(try rejects().map { $0["file"]?.string } == ["teams.csv"])
-        try write(["P", "Q"])
+        // The corrected rows refer to another object, which is created as well.
+        try write(["P", "Q"], "Fiji")
         expect(
             try self.run("--id", "x"), 1, "imported 1 object of Team",
-            "imported 2 objects of Player", "1 row was rejected")
-        #expect(try tandem(["count", "Team"]).output == "2\n")
+            "imported 2 objects of Player", "created 1 object of Team for links",
+            "1 row was rejected")
+        #expect(try tandem(["count", "Team"]).output == "3\n")
         #expect(try tandem(["count", "Player"]).output == "3\n")
     }
 
