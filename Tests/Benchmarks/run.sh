@@ -6,16 +6,18 @@
 #             thousand clients, a hundred of them stopped; the daemon's memory); load (10 s under load: the slowest saves and what
 #             they waited for), recovery (changes applied a second), memory (a million saves), batch
 #             (batches over all objects while another client saves: the time of its saves), flights (the tool imports the
-#             flights with their links), lookup (an object by its unique key, beside a bare round trip), count (by an indexed
-#             condition, beside a walk over the keys in LMDB), migrate (one more attribute and index: how long others wait);
+#             flights with their links), links (the tool exports linked rows and imports them), lookup (an
+#             object by its unique key, beside a bare round trip), count (by an indexed condition, beside
+#             a walk over the keys in LMDB), migrate (one more attribute and index: how long others wait);
 #             p6apart (p6 with all senders on one core and all subscribers on another, so that it does not
 #             count where the scheduler puts whom);
 #             p5 also opens the list just after a save of its own; p8 needs libsqlite3-dev;
 #             without a daemon: sync (ways to make an append durable), journal (opening one, and
 #             appends while the next segment is made)
 #   N         number of contents; default: 10000, p3, p4 and p5 1000, 10000 and 100000,
-#             p7, p8, recovery, batch and lookup 100000; cli, count and migrate 1000000; flights: of runs, 5; p6: of
-#             subscribers, 64 and 256; clients: of clients, 1000; sync: appends a round, 300; journal: MiB, 1024
+#             p7, p8, recovery, batch and lookup 100000; cli, count and migrate 1000000; flights: of runs, 5; links: of
+#             people, 180000, besides 27000 other rows; p6: of subscribers, 64 and 256; clients: of clients, 1000;
+#             sync: appends a round, 300; journal: MiB, 1024
 # Environment:
 #   FLIGHTS    folder with the flights (default ../shared/data/nycflights13, from the project's root)
 #   PEERS_TMP  folder on the disk to measure (default /tmp; not a tmpfs)
@@ -26,8 +28,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 scenario=${1:-all} only_n=${2:-}
 log() { echo "benchmarks: $*" >&2; }
-case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | load | recovery | memory | batch | flights | lookup | count | migrate | sync | journal | all) ;; *)
-    sed -n '2,24s/^# \{0,1\}//p' "${0##*/}" >&2
+case $scenario in p1 | p2 | p3 | p4 | p5 | p6 | p7 | p8 | p6apart | cli | clients | load | recovery | memory | batch | flights | links | lookup | count | migrate | sync | journal | all) ;; *)
+    sed -n '2,26s/^# \{0,1\}//p' "${0##*/}" >&2
     exit 2
     ;;
 esac
@@ -177,6 +179,50 @@ flights() {
         [[ $("$tandem" count Flight --socket "$folder/sock") == "$rows" ]] || failed=1
         stop "$daemon"
         daemon=''
+        rm -rf "$folder"
+    done
+}
+# rows METRIC COUNT FILE COMMAND…: rows a second of a command, whose output goes to a file.
+rows() {
+    local metric=$1 count=$2 file=$3 begin
+    shift 3
+    begin=$EPOCHREALTIME
+    "$@" >"$file" || failed=1
+    awk -v metric="$metric" -v n="$count" -v us="$((${EPOCHREALTIME/./} - ${begin/./}))" 'BEGIN {
+        printf "{\"scenario\":\"links\",\"peer\":\"tandem\",\"n\":%d,\"metric\":\"%s\",\"ms\":%d,\"rows_per_second\":%d}\n",
+            n, metric, us / 1000, n / us * 1000000 }'
+}
+# linked FOLDER COUNT PEOPLE: ends the daemon of a folder, after a check of its objects and links.
+linked() {
+    local at=(--socket "$1/sock") without="label BEGINSWITH 'Person' AND boss = nil"
+    [[ $("$tandem" export "${at[@]}" | grep -cv '"label":"other') == "$2" ]] || failed=1
+    [[ $("$tandem" count Person --where "label BEGINSWITH 'Person'" "${at[@]}") == "$3" ]] || failed=1
+    [[ $("$tandem" count Person --where "$without" "${at[@]}") == 0 ]] || failed=1
+    stop "$daemon"
+    daemon=''
+}
+# Linked rows by the tool: an import of rows in random order, an export, and imports of that into an empty store and into one
+# with as many other objects.
+links() {
+    local n folder kind count tandem=$PWD/.build/tandem/release/tandem
+    swift build -c release -Xswiftc -enforce-exclusivity=unchecked --product tandem --package-path ../.. --scratch-path .build/tandem >&2
+    for n in $(sizes 180000); do
+        folder=$tmp/run$((++runs))
+        mkdir -p "$folder"/{first,empty,filled}
+        "$bench" made-links "$n" - "$folder"
+        count=$(wc -l <"$folder/rows.ndjson")
+        serve "$folder/first"
+        "$tandem" schema apply "$folder/model.json" --socket "$folder/first/sock" >&2
+        rows import "$count" /dev/null "$tandem" import "$folder/rows.ndjson" --socket "$folder/first/sock"
+        rows export "$count" "$folder/export.ndjson" "$tandem" export --socket "$folder/first/sock"
+        linked "$folder/first" "$count" "$n"
+        for kind in empty filled; do
+            serve "$folder/$kind"
+            "$tandem" schema apply "$folder/model.json" --socket "$folder/$kind/sock" >&2
+            [[ $kind == empty ]] || "$tandem" import "$folder/others.ndjson" --socket "$folder/$kind/sock" >&2
+            rows "import_into_$kind" "$count" /dev/null "$tandem" import "$folder/export.ndjson" --socket "$folder/$kind/sock"
+            linked "$folder/$kind" "$count" "$n"
+        done
         rm -rf "$folder"
     done
 }

@@ -72,7 +72,7 @@ struct CSVTable {
     }
 
     /// Returns the bytes of a record, and the number of its first line; the record continues on the
-    /// next line while a quoted cell is open.
+    /// next line while a quoted cell is open, unless it is already longer than a row can be.
     private static func record(
         _ lines: inout ImportLines, _ delimiter: UInt8
     ) throws -> ([UInt8], Int)? {
@@ -81,7 +81,7 @@ struct CSVTable {
         guard bytes.contains(UInt8(ascii: "\"")) else { return (bytes, number) }
         var state = CSVState.atCell
         for byte in bytes { state.consume(byte, delimiter) }
-        while state == .quoted, bytes.count < longest {
+        while state == .quoted, bytes.count < ImportLines.longest {
             let end = Array((lines.endedInReturn ? "\r\n" : "\n").utf8)
             guard let more = try lines.next() else { break }
             for byte in more { state.consume(byte, delimiter) }
@@ -89,9 +89,6 @@ struct CSVTable {
         }
         return (bytes, number)
     }
-
-    /// The size at which a record with an open quoted cell is treated as unterminated.
-    private static let longest = 32 << 20
 }
 
 /// The position of a parser in a record.

@@ -33,17 +33,19 @@ extension ImportedRows {
     /// Inserts the rows returned by `rows` for the batch's id.
     ///
     /// Calls `count` with the number of inserted rows, even if the batch fails. Throws the error
-    /// that ended the batch.
+    /// that ended the batch. If that is a ``UniformFailure``, no row was inserted, and the file of
+    /// rejects is as it was before.
     func run<Rows: ImportedRows>(
         _ rows: @MainActor (_ id: [UInt8]) async throws -> Rows,
         numbering: (([(row: Int, number: ObjectNumber)]) throws -> Void)? = nil,
         count: (Int) -> Void
     ) async throws {
         let id = Self.id(name)
+        let mark = rejects.mark
         let batch = try await rows(id)
         let request = AsyncBatchInsertRequest(entity: entity, rows: batch, policy: policy)
         do {
-            var failures = UniformFailures(keepsGoing)
+            var failures = UniformFailures(keepsGoing, of: file.isEmpty ? entity : file)
             let refusing = { (refused: [(row: Int, error: TandemError)]) in
                 for (row, error) in refused {
                     if row != failures.count { failures.didPass() }
@@ -57,9 +59,17 @@ extension ImportedRows {
             await batch.end()
         } catch {
             await batch.end()
-            count((error as? TandemError)?.done?.count ?? 0)
+            count(await inserted(id, error))
+            if error is UniformFailure { try rejects.removeAll(after: mark) }
             throw error
         }
+    }
+
+    /// Returns the number of rows that the daemon inserted before an error.
+    private func inserted(_ id: [UInt8], _ error: any Error) async -> Int {
+        if let error = error as? TandemError { return error.done?.count ?? 0 }
+        // The error did not come from the daemon.
+        return (try? await context.insertedRows(entity, policy, id: id)) ?? 0
     }
 
     private func reject(

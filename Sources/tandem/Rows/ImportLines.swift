@@ -9,16 +9,19 @@ struct ImportLines {
         var line = 1
     }
 
-    /// The longest line: a longer one exceeds the size of a transaction, so it can't be a row.
-    private static let longest = 32 << 20
+    /// The longest line that can be a row: a longer one exceeds the size of a transaction.
+    static let longest = 32 << 20
     private let file: any File
+    private let longest: Int
     private var bytes: [UInt8] = []
     private var start = 0
     /// The start of the next line.
     private(set) var place: Place
 
-    init(_ file: any File, from place: Place = Place()) {
+    /// Reads the lines from a place on, of which none is longer than `longest` bytes.
+    init(_ file: any File, from place: Place = Place(), longest: Int = Self.longest) {
         self.file = file
+        self.longest = longest
         self.place = place
         filled = place.offset
     }
@@ -32,7 +35,7 @@ struct ImportLines {
 
     /// Returns the next line without its end, or nil after the last one.
     ///
-    /// Throws ``CommandFailure`` for a line that is longer than any row.
+    /// Throws ``CommandFailure`` for a line that is too long.
     mutating func next() throws -> [UInt8]? {
         guard let (end, ending) = try nextEnd() else { return nil }
         return consume(through: end, ending: ending)
@@ -56,9 +59,9 @@ struct ImportLines {
             searched = bytes.count - start
             bytes.removeSubrange(..<start)
             start = 0
-            guard bytes.count <= Self.longest else {
+            guard bytes.count <= longest else {
                 throw CommandFailure(
-                    "\(file.path) line \(place.line) is longer than \(Self.longest >> 20) MiB, the most "
+                    "\(file.path) line \(place.line) is longer than \(longest >> 20) MiB, the most "
                         + "that a row can have; split or remove the line, or check the file's line ends"
                 )
             }

@@ -23,6 +23,12 @@ final class RejectFile {
         var reason: String
     }
 
+    /// A state of the file, to which ``removeAll(after:)`` returns.
+    struct Mark {
+        fileprivate var end: UInt64
+        fileprivate var lines: [String: [Int: Judge]]
+    }
+
     let path: String
     /// The id of the import.
     private let id: String
@@ -37,6 +43,7 @@ final class RejectFile {
     /// The rejected lines by file name, which is empty for a single file.
     private var lines: [String: [Int: Judge]] = [:]
     var count: Int { lines.values.reduce(0) { $0 + $1.count } }
+    var mark: Mark { Mark(end: end, lines: lines) }
 
     /// Opens the file of an import, and reads the rejects of an earlier attempt if the import is
     /// resumed.
@@ -105,14 +112,40 @@ final class RejectFile {
         lines = [:]
     }
 
+    /// Removes the rejects since a mark; call it only if no row was inserted since.
+    func removeAll(after mark: Mark) throws {
+        guard end > mark.end else { return }
+        try mapped {
+            let file = try opened()
+            try file.truncate(to: mark.end)
+            try file.sync()
+        }
+        (end, lines) = (mark.end, mark.lines)
+    }
+
     /// Returns the rejected lines of a file whose rows are not imported.
     func lines(of file: String = "") -> Set<Int> {
         Set((lines[file] ?? [:]).filter { $0.value != .links }.keys)
     }
 
+    /// The longest line that the file can have.
+    ///
+    /// Each byte of a row may need six as JSON, and a record of a table may have almost twice the
+    /// length of a line. The rest is enough for the other members.
+    private static let longest = 6 * 2 * ImportLines.longest + (16 << 20)
+
+    /// Returns a reason without the end of a very long value that it may contain.
+    static func shortened(_ reason: String) -> String {
+        let text = reason.unicodeScalars
+        guard let end = text.index(text.startIndex, offsetBy: 1_000, limitedBy: text.endIndex),
+            end < text.endIndex
+        else { return reason }
+        return String(text[..<end]) + "…"
+    }
+
     private func read() throws {
         let file = try files.open(path, .readWrite)
-        var lines = ImportLines(file)
+        var lines = ImportLines(file, longest: Self.longest)
         while let line = try lines.next() {
             // The write was cut off, so no later row was sent, and the row will be rejected again.
             if Self.isBegun(line), try isCut(at: lines.place) { break }
@@ -167,7 +200,7 @@ final class RejectFile {
             lines[name, default: [:]][reject.line] = judge
             var members: [String: JSON] = [
                 "import": .string(id), "line": .int(Int64(reject.line)),
-                "by": .string(judge.rawValue), "error": .string(reject.reason),
+                "by": .string(judge.rawValue), "error": .string(Self.shortened(reject.reason)),
                 "row": .string(reject.raw),
             ]
             if !name.isEmpty { members["file"] = .string(name) }
@@ -194,7 +227,7 @@ final class RejectFile {
         } catch {
             guard error.alreadyExists else { throw error }
             throw CommandFailure(
-                "another import created \(path) meanwhile; continue with --id \(id) and another file as --rejects"
+                "another import created \(path) meanwhile; name another file with --rejects"
             )
         }
     }

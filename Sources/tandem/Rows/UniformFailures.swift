@@ -4,31 +4,45 @@ import Tandem
 /// mistake in the command than in every row.
 struct UniformFailures {
     private static let most = 1_000
+    /// The file or entity of the rows; empty for the rows of a file with any entities.
+    private let name: String
     private var reason: String?
     private(set) var count = 0
-    private var isOver: Bool
+    /// Whether the import can no longer be ended, so that no further row matters.
+    private(set) var isDecided: Bool
 
-    /// Creates the check; with `keepsGoing` it never ends an import.
-    init(_ keepsGoing: Bool) { isOver = keepsGoing }
+    /// Creates the check for the rows of a file or entity; with `keepsGoing` it never ends an
+    /// import.
+    init(_ keepsGoing: Bool, of name: String = "") {
+        isDecided = keepsGoing
+        self.name = name
+    }
 
     /// Records that a row did not fail.
-    mutating func didPass() { isOver = true }
+    mutating func didPass() { isDecided = true }
 
     /// Records a failure; throws ``UniformFailure`` if it is the thousandth for one reason and no
     /// row has passed.
     mutating func add(_ reason: String) throws {
-        if isOver { return }
+        if isDecided { return }
         // The rest of the text is this row's value.
         let kind =
             reason.firstRange(of: ", not ").map { String(reason[..<$0.lowerBound]) } ?? reason
         if self.reason != nil, self.reason != kind { return didPass() }
         self.reason = kind
         count += 1
-        if count == Self.most { throw UniformFailure(reason: reason) }
+        if count == Self.most { throw UniformFailure(name: name, reason: reason) }
     }
 }
 
 /// All of the first rows failed for the same reason.
 struct UniformFailure: Error {
+    /// The file or entity of the rows, or empty.
+    var name: String
     var reason: String
+
+    var message: String {
+        let owner = name.isEmpty ? "" : " of \(name)"
+        return "the first 1,000 rows\(owner) all fail: \(RejectFile.shortened(reason))"
+    }
 }

@@ -17,7 +17,7 @@ enum TableContent {
     /// Opens a file; a gzip file is decompressed into an unnamed temporary file.
     ///
     /// The temporary file is in `TMPDIR`, needs as much space as the content, and is deleted when
-    /// it is closed.
+    /// it is closed. Throws ``CommandFailure`` at the first line that is longer than a row can be.
     static func open(_ path: String) throws -> any File {
         guard RealFileSystem().exists(path) else {
             throw CommandFailure.noFile(path)
@@ -40,12 +40,17 @@ enum TableContent {
         let progress = ProgressBar("unpack \(path)")
         defer { progress.end() }
         var end: UInt64 = 0
+        // The length of the last line so far.
+        var line = 0
         while true {
             let bytes = try gzip.read(count: 1 << 16)
             if bytes.isEmpty { break }
             try file.write(bytes, at: end)
             end += UInt64(bytes.count)
             progress.update(end, of: 0)
+            let lineBreak = bytes.lastIndex(of: UInt8(ascii: "\n"))
+            line = lineBreak.map { bytes.count - 1 - $0 } ?? line + bytes.count
+            if line > ImportLines.longest { try checkLines(file) }
         }
         switch gzip.wait() {
         case .exited(0): return file
@@ -54,6 +59,12 @@ enum TableContent {
                 "\(path) is compressed, and gzip is not installed; decompress the file first")
         default: throw CommandFailure("gzip cannot decompress \(path); see its message above")
         }
+    }
+
+    /// Throws the failure of the first line that is too long.
+    private static func checkLines(_ file: any File) throws {
+        var lines = ImportLines(file)
+        while try lines.skip() {}
     }
 
     /// Creates an unnamed file, to which messages refer by the name of the compressed one.

@@ -58,6 +58,23 @@ actor TableFile {
 
     // MARK: Rows
 
+    /// Throws ``UniformFailure`` if the first rows all fail for one reason, whatever the targets of
+    /// their links; omits the lines that were already rejected.
+    func checkFirst(_ failures: UniformFailures, _ rejected: Set<Int>) throws {
+        var failures = failures
+        table.go(to: beginning)
+        while !failures.isDecided, let record = try mapped({ try table.next() }) {
+            if rejected.contains(record.line) { continue }
+            do throws(ImportValues.RowError) {
+                if let problem = record.problem { throw ImportValues.RowError(reason: problem) }
+                _ = try plan.values(record.cells, nil)
+                failures.didPass()
+            } catch {
+                try failures.add(error.reason)
+            }
+        }
+    }
+
     /// Starts to read from the beginning.
     func begin(_ start: Start) {
         table.go(to: beginning)

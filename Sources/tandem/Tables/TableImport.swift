@@ -2,7 +2,7 @@ import Tandem
 import TandemIO
 
 /// Imports the files of a map, in the order of their dependencies.
-@MainActor final class TableImport {
+@MainActor final class TableImport: ImportAttempt {
     private let folder: String
     private let map: ImportMap
     private let id: String
@@ -13,9 +13,12 @@ import TandemIO
     private let context: ManagedObjectContext
     private let rejects: RejectFile
     /// The number of imported objects by entity.
-    private(set) var counts: [String: Int] = [:]
+    private var counts: [String: Int] = [:]
     /// The number of objects created for links, by entity.
-    private(set) var stubs: [String: Int] = [:]
+    private var stubs: [String: Int] = [:]
+    var result: ImportCounts {
+        ImportCounts(imported: counts, made: stubs, rejected: rejects.count)
+    }
 
     init(
         _ folder: String, _ map: ImportMap,
@@ -40,19 +43,31 @@ import TandemIO
         }
     }
 
-    /// Imports everything.
-    ///
-    /// If the daemon can't be reached or rejects all rows, the error is thrown, and ``counts``
-    /// contains the numbers of objects imported so far.
     func run() async throws {
-        for (table, file) in try files() {
+        let files = try files()
+        for (table, file) in files { try await checkFirstRows(table, file) }
+        for (table, file) in files {
             try await makeStubs(table, file)
             let targets = try file.reading.links.map { try LinkTargets($0, container) }
             try await insert(table, file, targets)
         }
     }
 
+    func discard() throws { try rejects.discard() }
+
     // MARK: Rows
+
+    private func batchName(_ table: ImportMap.Table) -> String { "\(id) \(table.name)" }
+
+    /// Throws ``UniformFailure`` if the first rows of a file all fail, before anything is imported.
+    private func checkFirstRows(_ table: ImportMap.Table, _ file: TableFile) async throws {
+        let failures = UniformFailures(keepsGoing, of: table.name)
+        guard !failures.isDecided else { return }
+        let batch = ImportBatches.id(batchName(table))
+        // Rows that an earlier attempt inserted did not fail.
+        guard try await context.insertedRows(table.entity, policy, id: batch) == 0 else { return }
+        try await file.checkFirst(failures, rejects.lines(of: table.name))
+    }
 
     private func insert(
         _ table: ImportMap.Table, _ file: TableFile, _ targets: [LinkTargets]
@@ -61,13 +76,14 @@ import TandemIO
         defer { progress.end() }
         let batches = ImportBatches(
             context: context, entity: table.entity, policy: policy, rejects: rejects,
-            file: table.name, keepsGoing: keepsGoing, name: "\(id) \(table.name)")
+            file: table.name, keepsGoing: keepsGoing, name: batchName(table))
         try await batches.run { id in
             let inserted = try await context.insertedRows(table.entity, policy, id: id)
             let start = TableFile.Start(
                 inserted: inserted, rejected: rejects.lines(of: table.name), targets: targets)
             await file.begin(start)
-            return TableBatch(file, table.name, rejects, UniformFailures(keepsGoing)) {
+            let failures = UniformFailures(keepsGoing, of: table.name)
+            return TableBatch(file, table.name, rejects, failures) {
                 progress.update($0, of: file.size)
             }
         } count: {
@@ -93,12 +109,14 @@ import TandemIO
 
     /// Inserts an object for each key, and leaves existing objects unchanged.
     ///
-    /// Every attempt sends the same rows, so that it can be resumed.
+    /// The batch's id contains a hash of the keys. Another attempt therefore resumes it, unless the
+    /// file was corrected and has other keys.
     private func insert(_ keys: [LinkKey], _ link: TablePlan.Link, _ name: String) async throws {
+        let hash = StableHash(keys.flatMap { Array("\($0.value.json.text)\n".utf8) })
         let rows = keys.lazy.map { BatchValues([link.key.name: $0.value]) }
         let request = BatchInsertRequest(
             entity: link.destination.name, rows: rows, policy: .storeTrump)
-        try await context.execute(request, id: ImportBatches.id(name))
+        try await context.execute(request, id: ImportBatches.id("\(name) \(hash)"))
     }
 
     private func keys(

@@ -100,12 +100,12 @@ struct TablePlan: Sendable {
     /// It does not depend on the targets of links, which may change in between.
     func identity(_ bytes: [UInt8]) -> [UInt8] { seed + bytes }
 
-    /// Returns the values of a row.
+    /// Returns the values of a row; without targets, links are read but not set.
     ///
     /// Throws a ``ImportValues/RowError`` if a cell is not a value of its attribute, or if a link
     /// has no target.
     func values(
-        _ cells: [String?], _ targets: [LinkTargets]
+        _ cells: [String?], _ targets: [LinkTargets]?
     ) throws(ImportValues.RowError) -> BatchValues {
         var values = BatchValues([:])
         values.attributes.reserveCapacity(attributes.count)
@@ -114,12 +114,13 @@ struct TablePlan: Sendable {
             if value.isNull, attribute.hasDefault { continue }
             values.attributes[attribute.property.name] = value
         }
-        for (link, targets) in zip(links, targets) {
+        for (index, link) in links.enumerated() {
             guard let key = try link.key(cells, nulls) else {
                 try link.leadNowhere()
                 continue
             }
-            if let id = targets[key] {
+            guard let targets else { continue }
+            if let id = targets[index][key] {
                 values.objects[link.property.name] = [id]
             } else if link.missing != .nil {
                 throw ImportValues.RowError(

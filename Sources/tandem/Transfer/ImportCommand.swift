@@ -66,11 +66,7 @@ struct ImportCommand: AsyncParsableCommand {
             defer { rejects.close() }
             let run = try TableImport(
                 path, tables, (name, policy.mergePolicy, keepGoing), container, rejects)
-            try await finish(name, rejects) {
-                try await run.run()
-            } counts: {
-                ImportCounts(imported: run.counts, made: run.stubs, rejected: rejects.count)
-            }
+            try await finish(name, rejects, run)
         } else {
             guard RealFileSystem().exists(path) else {
                 throw CommandFailure.noFile(path)
@@ -84,11 +80,7 @@ struct ImportCommand: AsyncParsableCommand {
             let rejects = try rejectFile(path, name)
             defer { rejects.close() }
             let run = try ImportRun(settings, model, container, rejects)
-            try await finish(name, rejects) {
-                try await run.run()
-            } counts: {
-                ImportCounts(imported: run.counts, rejected: rejects.count)
-            }
+            try await finish(name, rejects, run)
         }
     }
 
@@ -114,8 +106,7 @@ struct ImportCommand: AsyncParsableCommand {
 
     /// Runs an import, and prints its result, even if it fails.
     @MainActor private func finish(
-        _ name: String, _ rejects: RejectFile, _ body: @MainActor () async throws -> Void,
-        counts: @MainActor () -> ImportCounts
+        _ name: String, _ rejects: RejectFile, _ attempt: some ImportAttempt
     ) async throws {
         // The id is printed before the import starts, because an interrupted process may not be
         // able to print it.
@@ -124,22 +115,50 @@ struct ImportCommand: AsyncParsableCommand {
                 "import \(name); if it is interrupted, continue with --id \(name)\n")
         }
         do {
-            try await body()
+            try await attempt.run()
         } catch let failure as UniformFailure {
-            try rejects.discard()
-            throw CommandFailure(
-                "the first 1,000 rows all fail: \(failure.reason); nothing was imported "
-                    + "(--keep-going rejects them and continues)")
+            throw try stopped(name, attempt, failure)
         } catch let error as TandemError {
-            show(counts())
+            show(attempt.result)
             throw CommandFailure(error).adding("continue with --id \(name)")
+        } catch let failure as CommandFailure {
+            throw interrupted(name, attempt, failure)
         } catch let error as IOError {
-            throw CommandFailure("\(error)")
+            throw interrupted(name, attempt, CommandFailure("\(error)"))
         }
-        show(counts())
+        show(attempt.result)
         guard rejects.count > 0 else { return }
         let rows = rejects.count == 1 ? "1 row was" : "\(rejects.count) rows were"
         throw CommandFailure("\(rows) rejected; see \(rejects.path)")
+    }
+
+    /// Returns the failure of an import whose first rows of a file or entity all failed.
+    ///
+    /// Files of the attempt are removed if it imported nothing before.
+    @MainActor private func stopped(
+        _ name: String, _ attempt: some ImportAttempt, _ failure: UniformFailure
+    ) throws -> CommandFailure {
+        let count = attempt.result.total
+        guard count > 0 else {
+            try attempt.discard()
+            let result = id == nil ? "nothing was imported" : "this attempt imported nothing"
+            return CommandFailure(
+                "\(failure.message); \(result) (--keep-going rejects them and continues)")
+        }
+        show(attempt.result)
+        let before = count == 1 ? "1 object was" : "\(count) objects were"
+        return CommandFailure(
+            "\(failure.message); \(before) imported before; correct the rows and continue with "
+                + "--id \(name), or add --keep-going to reject them")
+    }
+
+    /// Returns a failure with the import's id, if the attempt imported anything before.
+    @MainActor private func interrupted(
+        _ name: String, _ attempt: some ImportAttempt, _ failure: CommandFailure
+    ) -> CommandFailure {
+        guard attempt.result.total > 0 else { return failure }
+        show(attempt.result)
+        return failure.adding("continue with --id \(name)")
     }
 
     private static func content(_ path: String) throws -> String {
@@ -158,38 +177,6 @@ struct ImportCommand: AsyncParsableCommand {
     private func show(_ counts: ImportCounts) {
         if output == .json { return printLine(counts.json.text) }
         counts.lines.forEach(printLine)
-    }
-}
-
-/// The result of an import.
-struct ImportCounts {
-    /// The number of imported objects by entity.
-    var imported: [String: Int]
-    /// The number of objects by entity that were created only because links refer to them.
-    var made: [String: Int] = [:]
-    var rejected: Int
-
-    var json: JSON {
-        var members: [String: JSON] = [
-            "imported": Self.object(imported), "rejected": .int(Int64(rejected)),
-        ]
-        if !made.isEmpty { members["made"] = Self.object(made) }
-        return .object(members)
-    }
-
-    private static func object(_ counts: [String: Int]) -> JSON {
-        .object(counts.mapValues { .int(Int64($0)) })
-    }
-
-    /// One line for each entity.
-    var lines: [String] {
-        if imported.isEmpty { return ["nothing to import"] }
-        return imported.sorted { $0.key < $1.key }.map {
-            "imported \($1) \($1 == 1 ? "object" : "objects") of \($0)"
-        }
-            + made.sorted { $0.key < $1.key }.map {
-                "created \($1) \($1 == 1 ? "object" : "objects") of \($0) for links"
-            }
     }
 }
 

@@ -104,6 +104,12 @@ final class ImportIDs {
         end += UInt64(bytes.count)
     }
 
+    /// Removes the file if this attempt created it, after the attempt inserted no row.
+    func discard() throws {
+        guard !isResumed else { return }
+        try remove()
+    }
+
     /// Removes the file, after all links have been set.
     func remove() throws {
         guard file != nil else { return }

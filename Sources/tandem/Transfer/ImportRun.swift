@@ -30,7 +30,7 @@ struct ImportSettings {
 ///
 /// A link between rows of the file is set when the later row is inserted. Links within an entity,
 /// links in cycles and ordered links are set after all rows are inserted.
-@MainActor final class ImportRun {
+@MainActor final class ImportRun: ImportAttempt {
     private let settings: ImportSettings
     private let model: CompiledModel
     private let context: ManagedObjectContext
@@ -40,10 +40,11 @@ struct ImportSettings {
     private let progress = ProgressBar("import")
     private let size: UInt64
     /// The number of imported objects by entity.
-    private(set) var counts: [String: Int] = [:]
+    private var counts: [String: Int] = [:]
+    var result: ImportCounts { ImportCounts(imported: counts, rejected: rejects.count) }
     /// The entities of the rows, in the order in which they first occur.
     private var entities: [String] = []
-    private var lines = LineEntities()
+    private var lines = LineRecords()
     /// The lines whose links are set last.
     private var pending: Set<Int> = []
 
@@ -60,10 +61,6 @@ struct ImportSettings {
         size = try mapped { try RealFileSystem().open(settings.path, .read).size() }
     }
 
-    /// Imports everything.
-    ///
-    /// Throws if the daemon can't be reached or rejects all rows; ``counts`` then contains the
-    /// numbers of objects inserted so far.
     func run() async throws {
         defer { progress.end() }
         try findEntities()
@@ -84,6 +81,11 @@ struct ImportSettings {
         try ids.remove()
     }
 
+    func discard() throws {
+        try rejects.discard()
+        try ids.discard()
+    }
+
     private func batchName(_ entity: CompiledEntity) -> String { "\(settings.id) \(entity.name)" }
 
     /// Reads the file once, to find the entities, and to reject rows that do not fit without asking
@@ -98,7 +100,7 @@ struct ImportSettings {
                 let entity = try entity(of: row)
                 let (values, links) = try ImportValues.read(row, of: entity, model)
                 targets.record(row, values, links, of: entity)
-                lines.record(row.line, entity)
+                lines.add(row, entity)
                 if !entities.contains(entity.name) { entities.append(entity.name) }
                 failures.didPass()
             } catch {
@@ -153,142 +155,32 @@ struct ImportSettings {
 
     /// Returns the rows whose links are set last.
     private func pendingRows() throws -> () throws -> LinkSetting.Row? {
+        guard !pending.isEmpty else { return { nil } }
         var reader = try settings.reader(from: ImportLines.Place())
-        let (lines, refused) = (pending, rejects.lines())
-        guard !lines.isEmpty else { return { nil } }
-        return { [settings, model] in
-            while let row = try reader.next(where: { lines.contains($0) && !refused.contains($0) })
-            {
-                guard let entity = (row.entity ?? settings.entity).flatMap(model.entity) else {
-                    continue
-                }
-                do throws(ImportValues.RowError) {
-                    let links = try ImportValues.read(row, of: entity, model).links
-                    return LinkSetting.Row(row: row, entity: entity, links: links)
-                } catch {
-                    return LinkSetting.Row(row: row, entity: entity, problem: error.reason)
-                }
+        var open = pending.subtracting(rejects.lines())
+        var removed: [Int]?
+        return { [self] in
+            if let row = try reader.next(where: { open.contains($0) }) {
+                open.remove(row.line)
+                return linkedRow(row)
             }
-            return nil
-        }
-    }
-}
-
-/// The entity of each line of a file, so that a later pass only parses the rows that it needs.
-struct LineEntities {
-    /// The tags by line, from line 1; lines without a row that fits an entity have a tag that no
-    /// entity has.
-    private var tags: [EntityTag] = []
-    private static let noEntity = EntityTag.max
-
-    /// Records the entity of a line.
-    mutating func record(_ line: Int, _ entity: CompiledEntity) {
-        while tags.count < line { tags.append(Self.noEntity) }
-        tags[line - 1] = entity.tag
-    }
-
-    /// Returns the tag of a line's entity, or nil for a line without a row that fits one.
-    func entity(of line: Int) -> EntityTag? {
-        guard line <= tags.count, tags[line - 1] != Self.noEntity else { return nil }
-        return tags[line - 1]
-    }
-}
-
-/// The rows of one entity, without those that were rejected before.
-final class ImportBatch: ImportedRows {
-    typealias Element = BatchValues
-
-    /// The state that earlier attempts left behind.
-    struct Start {
-        /// The number of rows of the entity that were already inserted.
-        var inserted: Int
-        /// The lines that were rejected.
-        var refused: Set<Int>
-        /// Whether all links have already been set.
-        var isOver: Bool
-    }
-
-    private var reader: any ImportReader
-    private let lines: LineEntities
-    private let entity: CompiledEntity
-    private let start: Start
-    private let targets: ImportTargets
-    private let rejects: RejectFile
-    private var last = LastRows<(reject: RejectFile.Reject, id: ObjectID?)>()
-    private var count = 0
-    /// The lines whose links have to wait for other rows.
-    private(set) var pending: Set<Int> = []
-    var onRow: ((ImportLines.Place) -> Void)?
-    private let model: CompiledModel
-
-    init(
-        _ reader: any ImportReader, _ lines: LineEntities, _ entity: CompiledEntity, _ start: Start,
-        _ parts: (targets: ImportTargets, rejects: RejectFile)
-    ) {
-        self.reader = reader
-        self.lines = lines
-        self.entity = entity
-        self.start = start
-        (targets, rejects) = parts
-        model = parts.targets.model
-    }
-
-    func reject(_ index: Int) -> RejectFile.Reject? { last[index]?.reject }
-
-    /// Returns the exported id of one of the last rows.
-    func id(_ index: Int) -> ObjectID? { last[index].flatMap(\.id) }
-
-    /// Returns the next row that can be sent.
-    func next() throws -> BatchValues? {
-        while let row = try reader.next(where: {
-            lines.entity(of: $0) == entity.tag && !start.refused.contains($0)
-        }) {
-            var reject = RejectFile.Reject(line: row.line, raw: row.raw, reason: "")
-            do throws(ImportValues.RowError) {
-                var values = try values(of: row)
-                values.identity = Array(row.raw.utf8)
-                onRow?(reader.place)
-                last.add((reject, row.id), bytes: values.contentBytes)
-                count += 1
-                return values
-            } catch {
-                reject.reason = error.reason
-                try rejects.add([reject], by: .reader)
-            }
-        }
-        return nil
-    }
-
-    /// Returns the values of a row.
-    ///
-    /// For a row that was already inserted, links are omitted: its identity is enough for the
-    /// daemon. Its links may not all be set, so they are set again at the end.
-    private func values(of row: ImportRow) throws(ImportValues.RowError) -> BatchValues {
-        var (values, links) = try ImportValues.read(row, of: entity, model)
-        if count < start.inserted {
-            if !start.isOver, !links.isEmpty { pending.insert(row.line) }
-            return values
-        }
-        var isComplete = true
-        for (name, links) in links.sorted(by: { $0.key < $1.key }) {
-            guard let property = entity.property(named: name) else { continue }
-            let found = try targets.targets(links, property, of: row)
-            values.objects[name] = found.objects
-            if !found.isComplete { isComplete = false }
-        }
-        if !isComplete { pending.insert(row.line) }
-        return values
-    }
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        let batch: ImportBatch
-
-        func next() async throws -> BatchValues? { try batch.next() }
-
-        func next(isolation actor: isolated (any Actor)?) async throws -> BatchValues? {
-            try batch.next()
+            // The file no longer has these lines.
+            if removed == nil { removed = open.sorted(by: >) }
+            return removed?.popLast().map { linkedRow(ImportRow(line: $0, raw: "")) }
         }
     }
 
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(batch: self) }
+    /// Returns a row with its links, or with the problem if it can no longer be read.
+    private func linkedRow(_ row: ImportRow) -> LinkSetting.Row {
+        guard let entity = lines.entity(of: row.line).flatMap({ model.entity(tagged: $0) }) else {
+            preconditionFailure("A row whose links are set last had an entity in the first pass.")
+        }
+        do throws(ImportValues.RowError) {
+            try lines.checkUnchanged(row)
+            let links = try ImportValues.read(row, of: entity, model).links
+            return LinkSetting.Row(row: row, entity: entity, links: links)
+        } catch {
+            return LinkSetting.Row(row: row, entity: entity, problem: error.reason)
+        }
+    }
 }

@@ -179,7 +179,12 @@ final class ImportTargets {
             switch target(link, of: row) {
             case .pending:
                 if followsFromOther(property, link, of: row) { continue }
-                guard row.id.map({ !repeated.contains(FileID($0)) }) ?? true else {
+                guard let id = row.id else {
+                    throw ImportValues.RowError(
+                        reason: "\(property.name): \(link.text) is another row of the file, and "
+                            + "this row has no id; import the rows without ids from a second file")
+                }
+                guard !repeated.contains(FileID(id)) else {
                     throw ImportValues.RowError(
                         reason: "\(property.name): several rows have the id of this one")
                 }

@@ -457,8 +457,104 @@ import Testing
         try file("unfit.ndjson", unfit.joined(separator: "\n"))
         expect(
             try tandem(["import", place.path + "/unfit.ndjson", "--entity", "Player"]), 1,
-            "the first 1,000 rows all fail: name")
+            "the first 1,000 rows of Player all fail: name", "nothing was imported")
         #expect(!FileManager.default.fileExists(atPath: place.path + "/unfit.ndjson.rejects"))
+    }
+
+    @Test func `an import leaves nothing if the rows of a later file all fail`() throws {
+        try install(map: Self.map.replacing("MISSING", with: "create"))
+        try file("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\nGhana,Africa,many\n")
+        let players = (0..<1_000).map { "P\($0),many,goal,1990,1,Tuvalu\n" }
+        try file("data/players.csv", "who,goals,place,y,m,team\n" + players.joined())
+        expect(
+            try run(), 1, "the first 1,000 rows of players.csv all fail: goals",
+            "nothing was imported (--keep-going rejects them and continues)")
+        #expect(try tandem(["count", "Team"]).output == "0\n")
+        #expect(!FileManager.default.fileExists(atPath: place.path + "/map.json.rejects"))
+        expect(
+            try run("--keep-going"), 1, "imported 1 object of Team", "1001 rows were rejected")
+    }
+
+    @Test func `files before one whose rows are all refused stay, and the import continues`()
+        throws
+    {
+        try install(map: Self.map.replacing("MISSING", with: "create"))
+        // So long that the rows are sent in several chunks.
+        let name = String(repeating: "A", count: 3_000)
+        try file("one.ndjson", #"{"name": "\#(name)"}"#)
+        expect(try tandem(["import", place.path + "/one.ndjson", "--entity", "Player"]), 0)
+        try file("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\nGhana,Africa,many\n")
+        func write(_ names: [String], _ team: String) throws {
+            let rows = names.map { "\($0),1,goal,1990,1,\(team)\n" }
+            try file("data/players.csv", "who,goals,place,y,m,team\n" + rows.joined())
+        }
+        try write([String](repeating: name, count: 1_000), "Tuvalu")
+        let run = try run("--id", "x")
+        expect(
+            run, 1, "imported 1 object of Team", "created 1 object of Team for links",
+            "the first 1,000 rows of players.csv all fail: name", "2 objects were imported before",
+            "continue with --id x")
+        #expect(!run.output.contains("nothing was imported"))
+        #expect(try rejects().map { $0["file"]?.string } == ["teams.csv"])
+        // The corrected rows refer to another object, which is created as well.
+        try write(["P", "Q"], "Fiji")
+        expect(
+            try self.run("--id", "x"), 1, "imported 1 object of Team",
+            "imported 2 objects of Player", "created 1 object of Team for links",
+            "1 row was rejected")
+        #expect(try tandem(["count", "Team"]).output == "3\n")
+        #expect(try tandem(["count", "Player"]).output == "3\n")
+    }
+
+    @Test func `entities before one whose rows are all refused stay, and the import continues`()
+        throws
+    {
+        try install()
+        let teams = ["T", "T"].map { #"{"entity": "Team", "values": {"name": "\#($0)"}}"# }
+        let players = (0..<1_000).map { #"{"entity": "Player", "values": {"goals": \#($0)}}"# }
+        try file("rows.ndjson", (teams + players).joined(separator: "\n"))
+        let path = place.path + "/rows.ndjson"
+        expect(
+            try tandem(["import", path, "--id", "x"]), 1, "imported 1 object of Team",
+            "the first 1,000 rows of Player all fail: name", "1 object was imported before",
+            "continue with --id x")
+        let kept = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
+        #expect(kept.split(separator: "\n").count == 1)
+        expect(
+            try tandem(["import", path, "--id", "x", "--keep-going"]), 1,
+            "imported 1 object of Team", "1001 rows were rejected")
+        #expect(try tandem(["count", "Team"]).output == "1\n")
+    }
+
+    @Test func `linked rows that are all refused leave no file of ids`() throws {
+        try install()
+        try file("team.ndjson", #"{"name": "Qatar"}"#)
+        expect(try tandem(["import", place.path + "/team.ndjson", "--entity", "Team"]), 0)
+        let team = #"{"id": "Team/9", "key": {"name": "Qatar"}}"#
+        let rows = (1...1_000).map {
+            #"{"id": "Player/\#($0)", "values": {"goals": 1, "team": \#(team)}}"#
+        }
+        try file("rows.ndjson", rows.joined(separator: "\n"))
+        for _ in 0..<2 {
+            expect(
+                try tandem(["import", place.path + "/rows.ndjson"]), 1,
+                "the first 1,000 rows of Player all fail: name", "nothing was imported")
+            for ending in ["", ".ids"] {
+                let path = place.path + "/rows.ndjson.rejects" + ending
+                #expect(!FileManager.default.fileExists(atPath: path))
+            }
+        }
+    }
+
+    @Test func `a failure after a file was imported reports what was imported`() throws {
+        try install(map: Self.map.replacing("MISSING", with: "nil"))
+        try file("data/teams.csv", "Name,Zone,Wins\nQatar,Asia,1\n")
+        let long = String(repeating: "x", count: 33 << 20)
+        let players = "who,goals,place,y,m,team\nP,1,goal,1990,1,Qatar\n\(long)\n"
+        try file("data/players.csv", players)
+        expect(
+            try run("--id", "x"), 1, "imported 1 object of Team", "line 3 is longer than 32 MiB",
+            "continue with --id x")
     }
 
     @Test func `an error about a long line names the compressed file, not the temporary one`()
@@ -477,5 +573,24 @@ import Testing
             "line 2 is longer than 32 MiB, the most that a row can have; split or remove the line")
         #expect(!run.output.contains("EMSGSIZE"), "\(run.output)")
         #expect(!run.output.contains("tandem-import-"))
+    }
+
+    @Test func `a long line of a compressed file is found before it fills the disk`() throws {
+        try install(
+            map: #"{"files": {"t.csv": {"entity": "Team", "attributes": {"name": "Name"}}}}"#)
+        let content = "printf 'Name\\nQatar\\n'; head -c 104857600 /dev/zero | tr '\\0' x"
+        let packed = try CommandRun(
+            shell: "{ \(content); } | gzip -1 >'\(place.path)/data/t.csv.gz'")
+        #expect(packed.code == 0)
+        // No file of the import can have more than 64 MiB, in blocks of 512 bytes.
+        let words = [
+            "import", place.path + "/data", "--map", place.path + "/map.json", "--socket",
+            place.socket,
+        ]
+        let run = try CommandRun(
+            path: "/bin/sh",
+            ["-c", "ulimit -f 131072; exec \"$0\" \"$@\"", DaemonProcess.products + "/tandem"]
+                + words)
+        expect(run, 1, "\(place.path)/data/t.csv.gz line 3 is longer than 32 MiB")
     }
 }

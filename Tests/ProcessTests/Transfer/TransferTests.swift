@@ -174,6 +174,28 @@ import Testing
         }
     }
 
+    @Test func `an import resumes with a rejected row of any length, whose reason is short`() throws
+    {
+        try place.install(Self.model)
+        // Each byte of the first row has six in the file of rejects, more than a row can have.
+        let long = String(repeating: "\u{1}", count: 5_700_000)
+        let many = String(repeating: "m", count: 1 << 20)
+        let path = try file(
+            "long.ndjson", long + "\n{\"wins\": \"\(many)\"}\n{\"name\": \"A\"}\n")
+        for _ in 0..<2 {
+            expect(
+                try tandem("import", path, "--entity", "Team", "--id", "x"), 1,
+                "imported 1 object of Team", "2 rows were rejected")
+        }
+        let found = try String(contentsOfFile: path + ".rejects", encoding: .utf8)
+            .split(separator: "\n")
+        #expect(found.count == 2 && found[0].utf8.count > 32 << 20)
+        let second = try JSON(parsing: String(found[1]))
+        #expect(second["row"]?.string?.utf8.count == many.utf8.count + 12)
+        #expect(second["error"]?.string?.utf8.count ?? .max < 2_000)
+        #expect(second["error"]?.string?.hasPrefix("wins: a value of type int") == true)
+    }
+
     @Test func `a table may begin with a byte order mark, have inch marks, and other line ends`()
         throws
     {

@@ -22,6 +22,9 @@ struct Main {
         case ("journal", 4): try JournalBenchmark(folder: folder, n: n).run()
         case ("made-journal", 5):
             try MadeJournal(folder: folder, n: n, bytes: Int(words[4]) ?? 100).run()
+        case ("made-links", 4):
+            var rows = LinkedRows(folder: folder, n: n)
+            try rows.run()
         case ("p1", 4): try SaveBenchmark(socket: socket, folder: folder, n: n).run()
         case ("p2", 4): try ThroughputBenchmark(socket: socket, folder: folder, n: n).run()
         case ("load", 7):

@@ -1,0 +1,154 @@
+import Tandem
+import TandemJournal
+
+/// The entity and the checksum of each row of a file, recorded in the first pass.
+///
+/// A later pass therefore only parses the rows that it needs, and finds those that have changed
+/// since.
+struct LineRecords {
+    /// The records by line, from line 1; lines without a row that fits an entity have a tag that no
+    /// entity has.
+    private var records: [(tag: EntityTag, checksum: UInt32)] = []
+    private static let noEntity = EntityTag.max
+    /// The number of the line after the last one with a row.
+    var end: Int { records.count + 1 }
+
+    /// The reason for the rejection of a row that has changed.
+    static let changed =
+        "the row was changed or removed during the import; leave the file unchanged until it ends"
+
+    /// Records a row and its entity.
+    mutating func add(_ row: ImportRow, _ entity: CompiledEntity) {
+        while records.count < row.line { records.append((Self.noEntity, 0)) }
+        records[row.line - 1] = (entity.tag, CRC32C.checksum(row.raw.utf8))
+    }
+
+    /// Returns the tag of a line's entity, or nil for a line without a row that fits one.
+    func entity(of line: Int) -> EntityTag? {
+        guard line < end, records[line - 1].tag != Self.noEntity else { return nil }
+        return records[line - 1].tag
+    }
+
+    /// Throws if a recorded row has changed since the first pass.
+    func checkUnchanged(_ row: ImportRow) throws(ImportValues.RowError) {
+        guard records[row.line - 1].checksum != CRC32C.checksum(row.raw.utf8) else { return }
+        throw ImportValues.RowError(reason: Self.changed)
+    }
+}
+
+/// The rows of one entity, without those that were rejected before.
+final class ImportBatch: ImportedRows {
+    typealias Element = BatchValues
+
+    /// The state that earlier attempts left behind.
+    struct Start {
+        /// The number of rows of the entity that were already inserted.
+        var inserted: Int
+        /// The lines that were rejected.
+        var refused: Set<Int>
+        /// Whether all links have already been set.
+        var isOver: Bool
+    }
+
+    private var reader: any ImportReader
+    private let lines: LineRecords
+    private let entity: CompiledEntity
+    private let start: Start
+    private let targets: ImportTargets
+    private let rejects: RejectFile
+    private var last = LastRows<(reject: RejectFile.Reject, id: ObjectID?)>()
+    private var count = 0
+    /// The first line that was not read.
+    private var line = 1
+    /// The lines whose links have to wait for other rows.
+    private(set) var pending: Set<Int> = []
+    var onRow: ((ImportLines.Place) -> Void)?
+    private let model: CompiledModel
+
+    init(
+        _ reader: any ImportReader, _ lines: LineRecords, _ entity: CompiledEntity, _ start: Start,
+        _ parts: (targets: ImportTargets, rejects: RejectFile)
+    ) {
+        self.reader = reader
+        self.lines = lines
+        self.entity = entity
+        self.start = start
+        (targets, rejects) = parts
+        model = parts.targets.model
+    }
+
+    func reject(_ index: Int) -> RejectFile.Reject? { last[index]?.reject }
+
+    /// Returns the exported id of one of the last rows.
+    func id(_ index: Int) -> ObjectID? { last[index].flatMap(\.id) }
+
+    /// Returns the next row that can be sent.
+    func next() throws -> BatchValues? {
+        while let row = try nextRow() {
+            var reject = RejectFile.Reject(line: row.line, raw: row.raw, reason: "")
+            do throws(ImportValues.RowError) {
+                try lines.checkUnchanged(row)
+                var values = try values(of: row)
+                values.identity = Array(row.raw.utf8)
+                onRow?(reader.place)
+                last.add((reject, row.id), bytes: values.contentBytes)
+                count += 1
+                return values
+            } catch {
+                reject.reason = error.reason
+                try rejects.add([reject], by: .reader)
+            }
+        }
+        return nil
+    }
+
+    /// Returns the next row of the entity, and rejects the rows before it that the file no longer
+    /// has.
+    private func nextRow() throws -> ImportRow? {
+        let row = try reader.next(where: isWanted)
+        let end = row?.line ?? lines.end
+        let removed = (line..<end).filter(isWanted).map {
+            RejectFile.Reject(line: $0, raw: "", reason: LineRecords.changed)
+        }
+        try rejects.add(removed, by: .reader)
+        line = row == nil ? end : end + 1
+        return row
+    }
+
+    private func isWanted(_ line: Int) -> Bool {
+        lines.entity(of: line) == entity.tag && !start.refused.contains(line)
+    }
+
+    /// Returns the values of a row.
+    ///
+    /// For a row that was already inserted, links are omitted: its identity is enough for the
+    /// daemon. Its links may not all be set, so they are set again at the end.
+    private func values(of row: ImportRow) throws(ImportValues.RowError) -> BatchValues {
+        var (values, links) = try ImportValues.read(row, of: entity, model)
+        if count < start.inserted {
+            if !start.isOver, !links.isEmpty { pending.insert(row.line) }
+            return values
+        }
+        var isComplete = true
+        for (name, links) in links.sorted(by: { $0.key < $1.key }) {
+            guard let property = entity.property(named: name) else { continue }
+            let found = try targets.targets(links, property, of: row)
+            values.objects[name] = found.objects
+            if !found.isComplete { isComplete = false }
+        }
+        if !isComplete { pending.insert(row.line) }
+        return values
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let batch: ImportBatch
+
+        func next() async throws -> BatchValues? { try batch.next() }
+
+        func next(isolation actor: isolated (any Actor)?) async throws -> BatchValues? {
+            try batch.next()
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(batch: self) }
+}
