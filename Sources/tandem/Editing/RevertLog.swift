@@ -47,10 +47,11 @@ struct RevertLog {
         laterLinks = try Self.laterLinks(of: entry, through: end, source)
     }
 
-    /// Returns the position of another user's revert of the transaction, saved after the log was read
-    /// and before a position; nil if there is none.
+    /// Returns the position of another user's revert of the transaction, saved after the log was
+    /// read and before a position; nil if there is none.
     ///
-    /// The daemon keeps save ids for each user, so it carries out simultaneous reverts by two users.
+    /// The daemon keeps save ids for each user, so it carries out simultaneous reverts by two
+    /// users.
     func otherRevert(before saved: UInt64, _ source: any LogSource) throws -> UInt64? {
         guard saved > end + 1 else { return nil }
         return try Self.reverts(after: end, through: saved - 1, source)
