@@ -9,7 +9,7 @@ import Testing
 @testable import TandemStore
 
 /// A daemon that runs out of space in the middle of saves, seen by real clients.
-@Suite(.ownThread, .serialized) struct DiskFullTests {
+@Suite(.ownThread) struct DiskFullTests {
     /// A daemon, a reader with a controller, a writer, and the means to use up their space.
     private final class World {
         let scarcity: Scarcity
@@ -90,8 +90,8 @@ import Testing
         /// Waits until the daemon reports that it accepts saves.
         func awaitRoom(_ client: WireClient) throws {
             _ = try client.ask(.sync(Sync()))
-            for _ in 0..<120 where client.states.last?.isReadOnly == true {
-                _ = try client.ask(.sync(Sync(number: .max, timeoutMilliseconds: 250)))
+            for _ in 0..<1_200 where client.states.last?.isReadOnly == true {
+                _ = try client.ask(.sync(Sync(number: .max, timeoutMilliseconds: 25)))
             }
             #expect(client.states.last?.isReadOnly == false, "no word of room within 30 s")
         }

@@ -57,6 +57,31 @@ import Testing
         #expect(plan.groups.map(\.name).prefix(2) == ["BTests.Inner", "ATests.OneMore"])
     }
 
+    @Test func `suites that wait share a process that runs several tests at the same time`() {
+        let listing =
+            (TestPlan.waiting + ["ProcessTests.KillTests", "ProcessTests.LongTests"])
+            .map { $0 + "/test()" }.joined(separator: "\n")
+        let plan = TestPlan(
+            TestCatalog(listing: listing), durations: ["ProcessTests.LongTests": 20])
+        let waiting = plan.groups.filter { $0.width == TestPlan.waitingWidth }
+        #expect(waiting.map { Set($0.suites.map(\.name)) } == [TestPlan.waiting])
+        #expect(plan.groups.count == 3)
+        #expect(plan.groups.allSatisfy { $0.width == 1 || waiting.contains($0) })
+    }
+
+    @Test func `durations measured under load do not make more processes`() {
+        let listing = (0..<200).map { "ATests.S\($0)/test()" }.joined(separator: "\n")
+        let catalog = TestCatalog(listing: listing)
+        func groups(_ seconds: Double) -> Int {
+            TestPlan(
+                catalog,
+                durations: [String: Double](
+                    uniqueKeysWithValues: catalog.suites.map { ($0.name, seconds) })
+            ).groups.count
+        }
+        #expect(groups(2.6) == 67 && groups(26) == 67)
+    }
+
     @Test func `a target runs again if anything that it depends on has changed`() throws {
         let text = #"""
             {"targets": [
