@@ -94,6 +94,7 @@ import Testing
         #expect(manifest.folders(of: "BTests") == ["Sources/A", "Sources/B", "Tests/BTests"])
         var files = [
             "Sources/A/a", "Sources/B/b", "Sources/BB/b", "Tests/BTests/t", "Package.swift",
+            "Package.resolved",
         ]
         .map { (path: $0, hash: "1") }
         let before = PassedTargets.digest(of: "BTests", manifest, files)
