@@ -8,8 +8,8 @@ enum IsolationRules {
         "TestRunnerTests",
     ]
 
-    /// Returns the suites of these targets without the main actor or `.ownThread`, and functions
-    /// without a suite.
+    /// Returns the suites of these targets without the main actor or `.ownThread`, functions
+    /// without a suite, and detached tasks without an executor.
     static func unisolated(_ file: SourceFile) -> [Finding] {
         let parts = file.path.split(separator: "/")
         guard parts.count > 2, parts[0] == "Tests", targets.contains(String(parts[1])) else {
@@ -26,6 +26,12 @@ enum IsolationRules {
             let isIsolated =
                 attributes.contains("@MainActor") || before.hasPrefix("@MainActor")
                 || attributes.contains(".ownThread")
+            if line.contains("Task.detached {") {
+                findings.append(
+                    Finding(
+                        path: file.path, line: index + 1,
+                        message: "may block a cooperative thread: add executorPreference"))
+            }
             if (isTest || isSuite) && !isIsolated {
                 findings.append(
                     Finding(
