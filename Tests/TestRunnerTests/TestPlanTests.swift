@@ -118,6 +118,17 @@ import Testing
         #expect(Set(first) == Set(CheckKind.all.map(\.name)))
     }
 
+    @Test func `a kind may use the time that earlier kinds left, but not that of later ones`() {
+        let plan = CheckPlan(CheckKind.all, seconds: 1_800, day: 0)
+        let seconds = plan.entries.map(\.seconds)
+        let sum = seconds.reduce(0, +)
+        let last = plan.entries.count - 1
+        #expect(plan.limit(ofEntryAt: 0, secondsLeft: sum) - seconds[0] < 0.001)
+        #expect(plan.limit(ofEntryAt: 0, secondsLeft: sum + 60) - seconds[0] > 59)
+        #expect(plan.limit(ofEntryAt: last, secondsLeft: seconds[last] + 60) == seconds[last] + 60)
+        #expect(plan.limit(ofEntryAt: last, secondsLeft: 0) == seconds[last])
+    }
+
     @Test(arguments: [0.0, 300, 900, 1_800, 7_200])
     func `deep tests keep to their time`(seconds: Double) {
         for day in 0..<20 {
