@@ -31,8 +31,7 @@ import Testing
                 disk = nil
             }
             place = try Place(store: disk.map { $0.path + "/store" })
-            daemon = try DaemonProcess.serving(
-                store: place.store, socket: place.socket, options: options)
+            daemon = try place.serve(options: options)
             reader = try BridgeProcess(place.socket, author: "reader")
             try reader.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
             try reader.ask(
@@ -248,7 +247,7 @@ import Testing
     @Test(.enabled(if: isInstalled("strace"), "strace is not installed"))
     func `law 3: an exhausted quota is treated as a full disk`() throws {
         let place = try Place()
-        let daemon = try DaemonProcess.serving(store: place.store, socket: place.socket)
+        let daemon = try place.serve()
         let bridge = try BridgeProcess(place.socket)
         try bridge.ask(#"{"do": "schema", "apply": \#(bridgeModel)}"#)
         _ = try bridge.finish()

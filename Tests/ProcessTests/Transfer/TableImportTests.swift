@@ -16,10 +16,6 @@ import Testing
             atPath: place.path + "/data", withIntermediateDirectories: true)
     }
 
-    private static var flights: String {
-        "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/") + "/Flights"
-    }
-
     private static let model = """
         {"entities": {
             "Team": {"attributes": {"name": {"type": "string", "optional": false},
@@ -41,10 +37,6 @@ import Testing
                     "keeper": {"column": "place", "values": {"goal": true, "field": false}}},
                 "relationships": {"team": {"by": {"name": "team"}, "missing": "MISSING"}}}}}
         """
-
-    private func tandem(_ arguments: [String]) throws -> CommandRun {
-        try CommandRun("tandem", arguments + ["--socket", place.socket])
-    }
 
     private func install(map: String = map) throws {
         try file("model.json", Self.model)
@@ -296,9 +288,9 @@ import Testing
             """,
         ]
         for (name, text) in files { try file("data/" + name, text) }
-        #expect(try tandem(["schema", "apply", Self.flights + "/model.json"]).code == 0)
+        #expect(try tandem(["schema", "apply", Place.flights + "/model.json"]).code == 0)
         let run = try tandem([
-            "import", place.path + "/data", "--map", Self.flights + "/map.json", "--rejects",
+            "import", place.path + "/data", "--map", Place.flights + "/map.json", "--rejects",
             place.path + "/rejects",
         ])
         expect(run, 1, "imported 3 objects of Flight", "created 1 object of Airport for links")
